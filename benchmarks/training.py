@@ -16,9 +16,9 @@ from transformer_viz.model import devices
 from transformer_viz.model.positions import sinusoid
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import batches
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import make_model
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.vocabulary import PAD_ID
 
 TITLE = "training"

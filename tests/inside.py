@@ -24,11 +24,6 @@ def nothing_is_open(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("transformer_viz.views.open.opened._HELD", weakref.WeakSet())
 
 
-def fuse_up_to(patch: pytest.MonkeyPatch, d_model: int) -> None:
-    """Query, key and value are one product up to this width. With the real one, every small model would have them so."""
-    patch.setattr("transformer_viz.model.incremental._FUSED_UP_TO", d_model)
-
-
 def add_commands(patch: pytest.MonkeyPatch, folder: Path) -> None:
     """The command line has those of a folder, too, as if they were new files in its package."""
     patch.setattr(commands, "__path__", [*commands.__path__, str(folder)])

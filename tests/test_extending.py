@@ -26,12 +26,9 @@ ADDED = {
         SETTINGS = {}
         """,
     "commands/hello.py": """
-        '''Says hello.'''
-        HELP = "say hello"
-        def add_arguments(parser): pass
-        def run(arguments):
-            print("hello")
-            return 0
+        def run(name: str = "you") -> None:
+            '''Say hello.'''
+            print(f"hello {name}")
         """,
     "analysis/measures/sharpest.py": """
         from transformer_viz.analysis.measure import Measure
@@ -101,7 +98,7 @@ figure, saved = tv.figures.row_sums(trace), tv.export.save(trace, "run.html", "r
 print(json.dumps({
     "task": tasks.make("shout").answer(("a", "b")),
     "variant": "plain" in variants.names(),
-    "command": commands.main(["hello"]),
+    "command": commands.main(["hello", "--name", "Ada"]),
     "measure": [grade.sharpest, grade.even.sharpest, "sharpest" in tv.analysis.alignment(trace).to_frame(), TINTS["sharpest"]],
     "method": METHODS["weights"].title,
     "figure": [list(map(float, figure.data[0].y)), "row_sums" in WHATS, saved.stat().st_size > 1000],
@@ -123,7 +120,7 @@ def test_each_is_one_new_file(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", SEEN], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said, found = done.stdout.splitlines()[0], json.loads(done.stdout.splitlines()[-1])
-    assert said == "hello"
+    assert said == "hello Ada"
     assert found == {
         "task": ["a", "b", "a", "b"],
         "variant": True,

@@ -1,10 +1,10 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary, keywords,
-switches, locks <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there
-two branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <-
-tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs models). Both end in commands, and in views <-
-app.py.
+errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary,
+keywords, options, switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
+readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
+torch, no model), and analysis, readers <- tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs
+models). Both end in commands, and in views <- app.py.
 """
 
 import ast
@@ -20,6 +20,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "ground": (
         {
             "errors",
+            "schema",
             "terms",
             "numbers_in_words",
             "addresses",
@@ -34,6 +35,8 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "keywords",
             "switches",
             "locks",
+            "options",
+            "text_table",
         },
         (),
     ),

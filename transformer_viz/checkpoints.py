@@ -11,17 +11,18 @@ import os
 import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from transformer_viz import places, reading, tasks
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
 from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.places import FOLDERS_VARIABLE
+from transformer_viz.schema import Count, Range, read_value, to_plain
 from transformer_viz.switches import Switches
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
@@ -37,11 +38,82 @@ if TYPE_CHECKING:
 FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors")
-_PARTS = {"format": int, "variant": str, "model": dict, "task": dict, "vocabularies": dict, "recipe": dict, "metrics": dict}
 LARGEST_CONFIG = 4 * 2**20
 _LARGEST_WEIGHTS, _LARGEST_HEADER = 8 * 2**30, 2**20
 """Bytes of a file of weights, and of the names and shapes in it: 64 + 64 layers take a third of that."""
-_LONGEST_TOKEN = 200
+_Measured = Annotated[float, Range(-1e15, 1e15)]
+_Tokens = tuple[Annotated[str, Range(0, 200)], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskDescription:
+    """Which task, with which options."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabularies:
+    """The tokens that a model was trained with: a task that makes its own from data may not have the data here."""
+
+    source: _Tokens
+    target: _Tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What `config.json` holds. Recipe and metrics may be those of another version; what is read of them is checked."""
+
+    format: int
+    variant: str
+    model: ModelConfig
+    task: TaskDescription
+    vocabularies: Vocabularies
+    recipe: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.variant):
+            raise ConfigError(f"variant={quoted(self.variant)} is no name")
+        _read_known(_ReadRecipe, self.recipe, "recipe")
+        best = _read_known(_ReadMetrics, self.metrics, "metrics").best_head
+        if best is not None and (best.layer >= self.model.n_decoder_layers or best.head >= self.model.n_heads):
+            raise ConfigError(f"metrics: {best} is not in this model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadRecipe:
+    sharpness: float = 0.0
+    lengths: str = ""
+    longest: Annotated[int, Range(1, MAX_POSITIONS)] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Failure:
+    source: str
+    output: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BestHead:
+    layer: Count
+    head: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadMetrics:
+    exact_match: _Measured = 0.0
+    best_head_mass: _Measured = 0.0
+    samples: _Measured = 0.0
+    judged_by: str = ""
+    failures: tuple[_Failure, ...] = ()
+    best_head: _BestHead | None = None
+
+
+def _read_known(kind: Any, data: Mapping[str, Any], where: str) -> Any:
+    """The fields of `kind`; others are left alone."""
+    return read_value(kind, {name: data[name] for field in fields(kind) if (name := field.name) in data}, where, ConfigError)
 
 
 @dataclass(frozen=True)
@@ -103,8 +175,8 @@ class Entry:
 
     name: str
     folder: Path
-    summary: Mapping[str, Any]
-    """The parsed `config.json`; empty when there is an error."""
+    description: Description | None
+    """None when there is an error."""
     error: str | None = None
     n_parameters: int = 0
     n_bytes: int = 0
@@ -185,16 +257,15 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
 
     folder = find(name)
     where = devices.resolve(device)
-    data = _read_config(folder)
-    config, task = _parsed(folder, data)
+    about = read_description(folder)
     return Checkpoint(
         name=folder.name,
         folder=folder,
-        model=_model(folder / "model.safetensors", config, where),
-        task=task,
-        variant=str(data["variant"]),
-        recipe=data["recipe"],
-        metrics=data["metrics"],
+        model=_model(folder / "model.safetensors", about.model, where),
+        task=_task(folder, about),
+        variant=about.variant,
+        recipe=about.recipe,
+        metrics=about.metrics,
         device=where,
     )
 
@@ -206,7 +277,7 @@ def task_of(name: str) -> Task:
         CheckpointError: missing, or its description is damaged.
     """
     folder = find(name)
-    return _parsed(folder, _read_config(folder))[1]
+    return _task(folder, read_description(folder))
 
 
 def snapshots(folder: Path) -> dict[int, Path]:
@@ -271,16 +342,16 @@ def save_checkpoint(
 
 def description(model: "Transformer", task: Task, variant: str, recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
     """The text of `config.json`."""
-    data = {
-        "format": FORMAT,
-        "variant": variant,
-        "model": asdict(model.config),
-        "task": {"name": task.name, "options": task.options()},
-        "vocabularies": {"source": list(task.source_vocabulary.tokens), "target": list(task.target_vocabulary.tokens)},
-        "recipe": dict(recipe),
-        "metrics": dict(metrics),
-    }
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    about = Description(
+        format=FORMAT,
+        variant=variant,
+        model=model.config,
+        task=TaskDescription(name=task.name, options=task.options()),
+        vocabularies=Vocabularies(source=task.source_vocabulary.tokens, target=task.target_vocabulary.tokens),
+        recipe=recipe,
+        metrics=metrics,
+    )
+    return json.dumps(to_plain(about), indent=1, ensure_ascii=False) + "\n"
 
 
 def refuse_existing(folder: Path, replace: bool) -> None:
@@ -291,99 +362,50 @@ def refuse_existing(folder: Path, replace: bool) -> None:
 
 def _entry(folder: Path) -> Entry:
     try:
-        data = _read_config(folder)
-        config, _ = _parsed(folder, data)
-        with _weights(folder / "model.safetensors", config):
-            n_parameters = sum(math.prod(shape) for _, shape in _shapes(config))
+        about = read_description(folder)
+        _task(folder, about)
+        with _weights(folder / "model.safetensors", about.model):
+            n_parameters = sum(math.prod(shape) for _, shape in _shapes(about.model))
     except CheckpointError as error:
-        return Entry(folder.name, folder, {}, str(error))
-    return Entry(folder.name, folder, data, None, n_parameters, reading.size_of(folder / "model.safetensors"))
+        return Entry(folder.name, folder, None, str(error))
+    return Entry(folder.name, folder, about, None, n_parameters, reading.size_of(folder / "model.safetensors"))
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> Description:
+    """What the `config.json` of a checkpoint holds.
+
+    Raises:
+        CheckpointError: it is missing, damaged, or of another version.
+    """
     try:
         data = reading.json_of(folder / "config.json", LARGEST_CONFIG)
+        if isinstance(data, dict) and "format" in data and (isinstance(data["format"], bool) or data["format"] != FORMAT):
+            raise CheckpointError(
+                f"{folder.name}: format {quoted(data['format'])} is not known; this version reads format {FORMAT}. "
+                "Update the program."
+            )
+        return read_value(Description, data)
     except FileNotFoundError:
         raise CheckpointError(f"{folder.name}: config.json is missing. Copy the whole folder again.") from None
     except FileError as error:
         raise CheckpointError(f"{folder.name}: config.json cannot be read: {error}. Copy the folder again.") from error
-    if not isinstance(data, dict) or any(not isinstance(data.get(key), kind) for key, kind in _PARTS.items()):
-        raise CheckpointError(f"{folder.name}: config.json is not that of a checkpoint; it needs {listed(_PARTS)}.")
-    if isinstance(data["format"], bool) or data["format"] != FORMAT:
-        raise CheckpointError(
-            f"{folder.name}: format {quoted(data['format'])} is not known; this version reads format {FORMAT}. "
-            "Update the program."
-        )
-    if not _NAME.fullmatch(data["variant"]):
-        raise CheckpointError(f"{folder.name}: config.json names the variant {quoted(data['variant'])}, which is no name.")
-    return data
 
 
-def _parsed(folder: Path, data: Mapping[str, Any]) -> tuple[ModelConfig, Task]:
-    """The model's configuration and the task, and that they belong together."""
+def _task(folder: Path, about: Description) -> Task:
+    """The task, which fits the model."""
+    config, tokens = about.model, (about.vocabularies.source, about.vocabularies.target)
     try:
-        config = ModelConfig.from_json(data["model"])
-        task = tasks.make(data["task"].get("name"), data["task"].get("options"), _vocabularies(data["vocabularies"]))
+        source, target = map(Vocabulary, tokens)
+        task = tasks.make(about.task.name, dict(about.task.options), (source, target))
     except (ConfigError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder.name}: config.json is not possible: {error}") from error
-    for side, vocabulary, size in (
-        ("source", task.source_vocabulary, config.source_vocabulary_size),
-        ("target", task.target_vocabulary, config.target_vocabulary_size),
-    ):
-        if data["vocabularies"].get(side) != list(vocabulary.tokens) or len(vocabulary) != size:
-            raise CheckpointError(
-                f"{folder.name}: the {side} vocabulary does not fit the task {task.name!r} with {len(vocabulary)} tokens."
-            )
-    if not _is_usable(data["metrics"], data["recipe"], config):
+    own = (task.source_vocabulary.tokens, task.target_vocabulary.tokens)
+    sizes = (config.source_vocabulary_size, config.target_vocabulary_size)
+    if own != tokens or sizes != (len(source), len(target)):
         raise CheckpointError(
-            f"{folder.name}: the metrics or the recipe in config.json are not of this model. Train or copy it again."
+            f"{folder.name}: the vocabularies do not fit the task {task.name!r} with {len(own[0])} and {len(own[1])} tokens."
         )
-    return config, task
-
-
-def _vocabularies(data: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
-    """Those that the checkpoint was trained with: a task that makes its own from data may not have the data here."""
-    sides: list[Any] = [data.get(side) for side in ("source", "target")]
-    if not all(isinstance(side, list) and all(isinstance(token, str) for token in side) for side in sides):
-        raise ConfigError("a vocabulary is not a list of tokens")
-    if longest := [token for side in sides for token in side if len(token) > _LONGEST_TOKEN]:
-        raise ConfigError(f"a token has {len(longest[0]):,} characters, and at most {_LONGEST_TOKEN} can be drawn")
-    source, target = (Vocabulary(tuple(side)) for side in sides)
-    return source, target
-
-
-def _is_usable(metrics: Mapping[str, Any], recipe: Mapping[str, Any], config: ModelConfig) -> bool:
-    """Whether what the program reads out of a stranger's metrics and recipe has the types that it needs."""
-    best: Any = metrics.get("best_head")
-    failures: Any = metrics.get("failures", [])
-    return (
-        (best is None or _is_head(best, config))
-        and all(_is_number(metrics[name]) for name in ("exact_match", "best_head_mass", "samples") if name in metrics)
-        and isinstance(metrics.get("judged_by", ""), str)
-        and isinstance(failures, list)
-        and all(isinstance(failure, dict) and isinstance(failure.get("source"), str) for failure in failures)
-        and _is_number(recipe.get("sharpness", 0))
-        and isinstance(recipe.get("lengths", ""), str)
-        and _is_whole(recipe.get("longest", 1), 1, MAX_POSITIONS)
-    )
-
-
-def _is_head(place: Any, config: ModelConfig) -> bool:
-    """Whether it names a head of the decoder."""
-    return (
-        isinstance(place, dict)
-        and _is_whole(place.get("layer"), 0, config.n_decoder_layers - 1)
-        and _is_whole(place.get("head"), 0, config.n_heads - 1)
-    )
-
-
-def _is_whole(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it can be drawn and printed; true and false are no numbers."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+    return task
 
 
 def _place(path: Path) -> str:

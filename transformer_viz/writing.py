@@ -8,12 +8,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_viz.errors import ExportError
+
 if TYPE_CHECKING:
     from safetensors import SafetensorError
     from torch import Tensor
 
 PARTIAL = ".partial"
 """How the folder ends in which a file is made. What a killed process left is inside one."""
+
+
+def check_target(path: Path, *, force: bool) -> None:
+    """Finds out before anything is made whether a file may be written.
+
+    Raises:
+        ExportError: it may not; the message says why.
+    """
+    if path.is_dir():
+        raise ExportError(f"{path} is a folder. Choose another name.")
+    if path.exists() and not force:
+        raise ExportError(f"{path} exists already. Choose another name, or replace it with --force (force=True).")
+    if not path.parent.is_dir():
+        raise ExportError(f"There is no folder {path.parent}. Make it first.")
 
 
 def write_text(text: str, path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,9 +14,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from benchmarks import served
 from tests.until import until
 from transformer_viz import locks, places, serving
-from transformer_viz.training import jobs
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.training.visitor import Visitor
 from transformer_viz.views.server.visitors import COOKIE
 
@@ -26,15 +26,14 @@ pytestmark = pytest.mark.browser
 def training() -> Iterator[Job]:
     """A training that says it runs, where the server looks for it; nobody trains."""
     name = f"of-a-test-{os.getpid()}"
-    folder = places.trained() / ".jobs"
-    folder.mkdir(parents=True, exist_ok=True)
-    job = Job(name, folder / name, recipe_for("reverse"), 9e9)
+    job = Job(places.trained() / ".jobs" / name, recipe_for("reverse"), 9e9)
+    job.folder.mkdir(parents=True)
+    (job.folder / "state").write_text("running")
     try:
-        with locks.held(jobs._file(job.place, "lock")):
+        with locks.held(job.folder / "lock"):
             yield job
     finally:
-        for kind in jobs._KINDS:
-            jobs._file(job.place, kind).unlink(missing_ok=True)
+        shutil.rmtree(job.folder)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 def begun_by(job: Job, token: str) -> None:
     data = {"recipe": job.recipe.to_json(), "started": job.started, "mark": Visitor(token).mark}
-    jobs._file(job.place, "json").write_text(json.dumps(data))
+    (job.folder / "job.json").write_text(json.dumps(data))
 
 
 def watched(page: Page, server: str, job: Job) -> Locator:
@@ -77,10 +76,10 @@ def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, sh
                 expect(stop).to_have_count(0)
             else:
                 stop.click()
-                wish = jobs._file(training.place, "wish")
-                until(wish.exists)
-                assert wish.read_text() == "stop"
-                wish.unlink()
+                request = training.folder / "request"
+                until(request.exists)
+                assert request.read_text() == "stop"
+                request.unlink()
             assert "transformer_viz" not in page.evaluate("document.cookie")
             assert token not in page.content() + page.url
             assert secret not in page.content() + page.url

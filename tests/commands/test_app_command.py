@@ -134,12 +134,6 @@ def test_what_is_said_of_trainings_reaches_the_server(cli, started, monkeypatch,
     assert not serving.trains() and serving.limits().trained_bytes == 5000
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "2GB", "1e9"])
-def test_impossible_limits_of_trainings(mistake, started, given):
-    assert f"'{given}'" in mistake("app", "--max-trained-bytes", given)
-    assert not started
-
-
 @pytest.mark.parametrize(
     ("arguments", "is_shared", "shows_all"),
     [

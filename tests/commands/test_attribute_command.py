@@ -20,12 +20,3 @@ def test_of_the_prefix(home, cli):
         cli("attribute", "abca", "--checkpoint", "tiny", "--method", "gradient", "--kind", "decoder", "-o", "run.npz").code == 0
     )
     assert list(tv.load_trace("run.npz").attributions) == ["gradient_decoder"]
-
-
-def test_what_cannot_be_is_said_in_a_line(home, mistake):
-    given = ("attribute", "abca", "--checkpoint", "tiny", "-o")
-    assert "--method: invalid choice: 'luck'" in mistake(*given, "a.npz", "--method", "luck")
-    assert "--kind: invalid choice: 'encoder'" in mistake(*given, "a.npz", "--method", "rollout", "--kind", "encoder")
-    assert "--mode: invalid choice: 'letter'" in mistake(*given, "a.npz", "--method", "occlusion", "--mode", "letter")
-    assert "does not end in .npz" in mistake(*given, "a.txt", "--method", "occlusion")
-    assert not (home / "a.npz").exists()

@@ -35,11 +35,8 @@ def test_edits_are_checked_too(home, cli):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--mistake", "nothing"), "no-causal"),
         (("--edits", "sideways:off"), "encoder, decoder, cross"),
         (("--edits", "cross.9:off"), "no layer 9"),
-        (("--replacements", "0"), "1 to 100"),
-        (("--checkpoint", "gone"), "gone"),
     ],
 )
 def test_impossible_options(home, mistake, options, named):

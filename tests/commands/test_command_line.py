@@ -41,7 +41,7 @@ def planted(tmp_path, monkeypatch):
     """`planted(code)`: a command `zz-planted` whose `run` is this code; one new file and nothing else."""
 
     def plant(body: str) -> None:
-        source = f"HELP = 'planted'\ndef add_arguments(parser): pass\ndef run(arguments):\n{textwrap.indent(body, '    ')}\n"
+        source = f"def run():\n{textwrap.indent(body, '    ')}\n"
         (tmp_path / "zz_planted.py").write_text(source, encoding="utf-8")
         add_commands(monkeypatch, tmp_path)
 

@@ -11,7 +11,7 @@ import pytest
 
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.commands import _shared
-from transformer_viz.commands.decode import _others, _verdict
+from transformer_viz.commands.decode import other_tokens, verdict
 from transformer_viz.errors import InputError
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.as_json import summary
@@ -149,21 +149,21 @@ def test_the_last_line_judges(home):
     """Right, wrong, cut off, and without a true answer; by planted traces."""
     trace = decode(load_checkpoint("tiny", device="cpu"), "ab")
     right = replace(trace, text="ba", finished="end")
-    assert _verdict(right) == "right"
+    assert verdict(right) == "right"
     wrong = replace(right, text="ab", output_tokens=(), steps=(), expected_tokens=None)
-    assert _verdict(replace(wrong, output_tokens=trace.output_tokens)) == "wrong, expected “ba”"
-    cut = _verdict(replace(right, finished="length", expected_tokens=("ba", "<end>")))
+    assert verdict(replace(wrong, output_tokens=trace.output_tokens)) == "wrong, expected “ba”"
+    cut = verdict(replace(right, finished="length", expected_tokens=("ba", "<end>")))
     assert cut == f"stopped after {len(trace.steps)} tokens without <end>; wrong, expected “ba”, differs from step 1 on"
     unknown = replace(right, expected=None, expected_tokens=None, alignment=(None,) * trace.n_steps)
-    assert _verdict(unknown) == "not known whether it is right"
+    assert verdict(unknown) == "not known whether it is right"
 
 
 def test_what_was_written_is_not_listed_as_its_own_alternative():
     """A sampled token need not be the most probable one."""
     best = (("a", 0.5), ("b", 0.25), (" ", 0.125), ("d", 0.0625), ("e", 0.0))
     step = Step(token="b", probability=0.25, log_probability=-1.4, rank=1, candidates=best)
-    assert _others(step) == "a 0.5000  ␣ 0.1250  d 0.0625"
-    assert _others(replace(step, rank=9)).startswith("a 0.5000  b 0.2500")
+    assert other_tokens(step) == "a 0.5000  ␣ 0.1250  d 0.0625"
+    assert other_tokens(replace(step, rank=9)).startswith("a 0.5000  b 0.2500")
 
 
 def test_nothing_in_the_table_acts_on_the_terminal(home, run, save):
@@ -281,10 +281,10 @@ def test_numbers_that_are_not_finite_become_null(home):
     json.dumps(data, allow_nan=False)
 
 
-def test_what_json_cannot_say_is_never_printed():
+def test_what_json_cannot_say_is_null(capsys):
     """`NaN` is no JSON; most readers refuse the whole object."""
-    with pytest.raises(ValueError, match="JSON"):
-        _shared.print_json({"x": math.nan})
+    _shared.print_json({"x": math.nan, "y": [(-math.inf, 1)]})
+    assert json.loads(capsys.readouterr().out) == {"x": None, "y": [[None, 1]]}
 
 
 def test_what_is_kept_and_how_much_may_be(home, cli, mistake, tmp_path):

@@ -77,7 +77,7 @@ def test_tolerance_and_ignore(files, cli, tmp_path):
     [
         (("abc", "nowhere.npz"), "There is no file nowhere.npz"),
         (("abc", "."), "it is a folder, not a file"),
-        (("abc",), "B.npz"),
+        (("abc",), "AFTER"),
         (("abc", "abc", "--tolerance", "-1"), "'-1'"),
         (("abc", "abc", "--tolerance", "nan"), "'nan'"),
         (("abc", "abc", "--ignore", "colours"), "'colours'"),

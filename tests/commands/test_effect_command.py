@@ -31,8 +31,6 @@ def test_a_persons_texts(home, cli):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ((), "give --edits or --mistake"),
-        (("--edits", EDIT, "--samples", "0"), "1 to 5000"),
         (("--edits", EDIT, "--text", "abc", "--samples", "3"), "leave one of them out"),
         (("--edits", EDIT, "--text", "xyz"), "x"),
         (("--edits", "cross.9:off"), "no layer 9"),

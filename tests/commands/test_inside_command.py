@@ -76,7 +76,7 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
     places = [page.text.index(f"{n}. {title}") for n, title in enumerate([*titles, "Residual stream"], start=1)]
     assert places == sorted(places)
     html = Path("run.html").read_text(encoding="utf-8")
-    assert html.count("title='1: ") == html.count("class='strip'") and 'class="large"' in html
+    assert html.count('title="1: ') == html.count('class="strip"') and 'class="large"' in html
 
 
 def test_tokens_are_text_on_the_page(home, cli, tmp_path) -> None:

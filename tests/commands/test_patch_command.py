@@ -14,7 +14,7 @@ def test_it_says_what_python_says(home, cli):
     assert (found["step"], tuple(found["tokens"]), tuple(found["differences"])) == (own.step, own.tokens, own.differences)
     assert found["effects"] == {kind: effects.tolist() for kind, effects in own.effects.items()}
     done = cli("patch", *TEXTS, "--checkpoint", "tiny", "--by", "layer", "--kind", "cross")
-    size, first, _, *rows = done.out.splitlines()
+    size, first, _, _, *rows = done.out.splitlines()
     assert size.startswith(f"{len(rows)} places, of at most ")
     assert first.startswith(f"the runs part at step {own.step + 1}: ")
     assert len(rows) == 2 * (own.step + 1) and {row.split()[0] for row in rows} == {"cross.1", "cross.2"}
@@ -33,6 +33,5 @@ def by_layer(model):
 
 
 def test_mistakes_are_a_line(home, mistake):
-    assert "--by: invalid choice: 'row'" in mistake("patch", *TEXTS, "--checkpoint", "tiny", "--by", "row")
     assert "patching needs as many" in mistake("patch", "abca", "abc", "--checkpoint", "tiny")
     assert "layers=[6] are not possible for tiny" in mistake("patch", *TEXTS, "--checkpoint", "tiny", "--layers", "7")

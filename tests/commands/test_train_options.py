@@ -1,37 +1,19 @@
 """`train`: the switchboard has every setting, recipes from files, the published settings, TensorBoard."""
 
-import argparse
 import json
-from dataclasses import fields
 
 import pytest
 
 from tests.needs import needs
-from transformer_viz.commands import _switches, train
+from transformer_viz.commands import parse
 from transformer_viz.errors import OptionError
-from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
-OF_THE_TASK = {"source_vocabulary_size", "target_vocabulary_size"}
-NOT_ASKED = {
-    # What the task, the variant, or another option says.
-    *("task", "variant", "task_options", "model", "mix", "lengths", "frozen_embeddings"),
-    # Of the shipped recipes only.
-    *("longest", "even_lengths", "growing_until", "betas", "sharpness_from", "sharpness_until"),
-}
-
 
 def recipe_of(*options: str) -> Recipe:
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
-    return train._recipe(parser.parse_args(options))
-
-
-def test_every_setting_has_a_switch():
-    """Guards a setting that is added and cannot be reached."""
-    assert set(_switches.MODEL) == {field.name for field in fields(ModelConfig)} - OF_THE_TASK
-    assert set(_switches.RECIPE) == {field.name for field in fields(Recipe)} - NOT_ASKED
+    _, arguments = parse(["train", *options])
+    return arguments["recipe"].make()
 
 
 def test_every_kind_of_switch_reaches_the_recipe():

@@ -1,7 +1,5 @@
 """`verdict`: over drawn texts or given ones, as a table and as JSON."""
 
-import pytest
-
 import transformer_viz as tv
 
 
@@ -26,8 +24,5 @@ def test_over_drawn_texts(home, cli):
     assert cli("verdict", "--checkpoint", "tiny", "--samples", "4", "--kind", "decoder", "--seed", "1").out != done.out
 
 
-@pytest.mark.parametrize(
-    ("given", "words"), [("--mode letter", "--mode: invalid choice: 'letter'"), ("--curve L9", "no map 'L9'")]
-)
-def test_mistakes_are_a_line(home, mistake, given, words):
-    assert words in mistake("verdict", "--checkpoint", "tiny", "--text", "abc", *given.split())
+def test_a_map_that_is_not_there_is_a_line(home, mistake):
+    assert "no map 'L9'" in mistake("verdict", "--checkpoint", "tiny", "--text", "abc", "--curve", "L9")

@@ -20,7 +20,8 @@ from tests.trace import planted
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.errors import OptionError
 from transformer_viz.export import frames, saving
-from transformer_viz.export.pages import as_json, html, plotly_file
+from transformer_viz.export.assets import templates
+from transformer_viz.export.pages import html, plotly_file
 from transformer_viz.terms import KINDS, visible
 from transformer_viz.trace.trace import Trace
 
@@ -167,7 +168,7 @@ def test_sizes_of_twelve_letters(run: Trace) -> None:
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6))
 def test_json_stays_in_its_element(value: Any) -> None:
-    text = as_json(value)
+    text = str(templates().from_string("{{ value|tojson }}").render(value=value))
     assert json.loads(text) == value
     assert "<" not in text
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from transformer_viz import commands, tasks
-from transformer_viz.commands import train
 from transformer_viz.model import variants
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe, model_config
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.train import form
 from transformer_viz.views.train.training_command import command
 
@@ -20,7 +19,7 @@ def recipe_of(line: str) -> Recipe:
     """What the command line would train."""
     words = shlex.split(line.replace("\\\n", " "))
     assert words[:4] == ["python", "-m", "transformer_viz", "train"]
-    return train._recipe(commands._parser().parse_args(words[3:]))
+    return commands.parse(words[3:])[1]["recipe"].make()
 
 
 def same_training(given: Recipe, wanted: Recipe) -> None:
@@ -68,5 +67,5 @@ def test_pretrained_embeddings_are_in_the_command(tmp_path: Path, monkeypatch: p
         Path(name).touch()
     line = command("reverse", "pre-norm", form.changes(recipe), folder="trained/mine", snapshots=1, samples=1, embeddings=files)
     same_training(recipe_of(line), recipe)
-    given = commands._parser().parse_args(shlex.split(line.replace("\\\n", " "))[3:])
-    assert (str(given.source_embedding), str(given.target_embedding)) == (files["source"], files["target"])
+    _, given = commands.parse(shlex.split(line.replace("\\\n", " "))[3:])
+    assert {side: str(given[f"{side}_embedding"]) for side in files} == files

@@ -21,9 +21,9 @@ from transformer_viz.checkpoints import load_checkpoint, load_snapshot, save_che
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.training.defaults import recipe_for
-from transformer_viz.training.in_progress import STATE, check_place
+from transformer_viz.training.in_progress import STATE, check_folder
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipes import recipe_for
 
 HTML = ("<script>alert(1)</script>", "$x$", "\u202e", "\x1b[31m", "a\nb", "%{x}", "́" * 50, "👩‍👩‍👧‍👦", "/etc/passwd", "../..")
 NUMBERS: tuple[Any, ...] = (
@@ -442,8 +442,8 @@ def _loaded(bad: Path, error: str | None, rng: random.Random, watch: Watch) -> N
 def _resumed(bad: Path, watch: Watch) -> None:
     """Before a training goes on with the folder, and with its description for a recipe."""
     try:
-        check_place(bad, recipe_for("reverse"), resume=True, replace=False)
-        Recipe.from_json(checkpoints._read_config(bad)["recipe"])
+        check_folder(bad, recipe_for("reverse"), resume=True, replace=False)
+        Recipe.from_json(dict(checkpoints.read_description(bad).recipe))
     except TransformerVizError as refused:
         watch.check_said(str(refused).replace(watch.secret, ""))
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_viz.model.attention import attend, attend_last, masked_softmax
+from transformer_viz.model.attention import attend, masked_softmax
 from transformer_viz.model.blocks import MultiHeadAttention
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.tap import Site, TapName, compose
@@ -58,20 +58,20 @@ def test_causal_is_torchs_triangle(tap, with_mask):
     torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("with_mask", [False, True])
-def test_the_last_row_alone_is_that_of_the_whole(with_mask):
-    """Guards heads of one sentence that end up in another, a mask or scale left out, and a tap that changes a bit."""
+def test_the_last_rows_alone_are_those_of_the_whole(with_mask, n):
+    """Guards a triangle that begins at the first key, and a tap that changes a bit of a step."""
     query, key, value = tensors(n_queries=K)
     padded = torch.zeros(B, 1, 1, K, dtype=torch.bool)
     padded[1, ..., 3:8] = True
-    masked = padded if with_mask else None
-    whole = attend(query, key, value, masked, causal=True, site=Site("decoder", 0), tap=identity)
-    entries = (query[:, :, -1:].flatten(0, 1), key.transpose(-2, -1).flatten(0, 1), value.flatten(0, 1))
-    plain, tapped = (
-        attend_last(*entries, masked, query.shape[1], site=Site("decoder", 0, K - 1), tap=tap) for tap in (None, identity)
-    )
-    torch.testing.assert_close(plain, whole[:, :, -1:], atol=1e-12, rtol=0)
-    assert torch.equal(plain, tapped)
+    arguments: Any = (key, value, padded if with_mask else None)
+    whole = attend(query, *arguments, causal=True, site=Site("decoder", 0), tap=identity)
+    site = Site("decoder", 0, K - n)
+    plain, tapped = (attend(query[:, :, -n:], *arguments, causal=True, site=site, tap=tap) for tap in (None, identity))
+    torch.testing.assert_close(plain, whole[:, :, -n:], atol=1e-12, rtol=0)
+    torch.testing.assert_close(tapped, whole[:, :, -n:], atol=1e-12, rtol=0)
+    assert n > 1 or torch.equal(plain, tapped)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
@@ -240,3 +240,19 @@ def test_dropout_comes_after_the_recorded_weights():
     weights = recorder.gathered("cross", "weights").squeeze(1)
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, Q, dtype=torch.float64), atol=1e-12, rtol=0)
     assert not torch.allclose(dropped, weights @ value)
+
+
+@pytest.mark.parametrize("tap", [None, identity], ids=["fused", "explicit"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_dropout_is_right_on_average(tap, causal):
+    """Guards a mask that leaks, and a wrong scale."""
+    n = 20_000
+    torch.manual_seed(6)
+    query, key, value = (torch.randn(2, 3, 5, 4, dtype=torch.float64) for _ in range(3))
+    padding = torch.tensor([[0, 0, 0, 0, 1], [0, 0, 1, 1, 1]], dtype=torch.bool)[:, None, None]
+    many = [tensor.repeat(n, 1, 1, 1) for tensor in (query, key, value, padding)]
+    found = attend(*many, causal=causal, site=CROSS, tap=tap, dropout=0.25).view(n, 2, 3, 5, 4)
+    wanted = attend(query, key, value, padding, causal=causal, site=CROSS)
+    assert float(found.std(0).max()) > 0.1
+    error = (found.mean(0) - wanted).abs() / (found.std(0) / math.sqrt(n) + 1e-12)
+    assert float(error.max()) < 5.5

@@ -1,6 +1,7 @@
 """Configurations that cannot work are refused with the value and what is allowed; variants are data."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -14,55 +15,16 @@ from transformer_viz.model.transformer import Transformer
 VOCABULARIES: dict[str, Any] = {"source_vocabulary_size": 7, "target_vocabulary_size": 11}
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"d_model": 0}, ["d_model=0", "from 1 to 8192"]),
-        ({"d_model": 12.0}, ["d_model=12.0", "whole number"]),
-        ({"d_model": True}, ["d_model=True", "whole number"]),
-        ({"d_model": 10**9}, ["d_model=1000000000", "8192"]),
-        ({"n_heads": 5, "d_model": 12}, ["n_heads=5", "d_model=12", "1, 2, 3, 4, 6, 12"]),
-        ({"n_heads": -1}, ["n_heads=-1"]),
-        ({"d_k": 0}, ["d_k=0"]),
-        ({"d_v": "7"}, ["d_v='7'"]),
-        ({"n_encoder_layers": 0}, ["n_encoder_layers=0"]),
-        ({"n_decoder_layers": 65}, ["n_decoder_layers=65", "64"]),
-        ({"source_vocabulary_size": 3}, ["source_vocabulary_size=3", "from 4"]),
-        ({"max_positions": 10**6}, ["max_positions=1000000", "4096"]),
-        ({"dropout": 1.0}, ["dropout=1.0", "less than 1"]),
-        ({"dropout": float("nan")}, ["dropout=nan"]),
-        ({"dropout": "0.1"}, ["dropout='0.1'"]),
-        ({"sinusoid_base": 1}, ["sinusoid_base=1", "more than 1"]),
-        ({"sinusoid_base": float("inf")}, ["sinusoid_base=inf"]),
-        ({"norm": "middle"}, ["norm='middle'", "pre, post, residual-post"]),
-        ({"norm": ["pre"]}, ["norm=['pre']"]),
-        ({"activation": "swish"}, ["activation='swish'", "relu, gelu"]),
-        ({"embedding_scale": "all"}, ["embedding_scale='all'", "none, encoder, both"]),
-        ({"position": "rotary"}, ["position='rotary'", "sinusoid, learned, none"]),
-        ({"initialization": "he"}, ["initialization='he'", "torch, xavier-stacks, xavier"]),
-        ({"final_norm": 1}, ["final_norm=1", "true or false"]),
-        ({"attention_bias": None}, ["attention_bias=None", "true or false"]),
-        ({"d_model": 9, "n_heads": 3}, ["d_model=9", "even"]),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_impossible_settings_name_value_and_allowed(change, named):
-    with pytest.raises(ConfigError) as caught:
+@pytest.mark.parametrize("change", [{"dropout": math.nan}, {"sinusoid_base": math.inf}, {"n_heads": 5, "d_model": 12}], ids=str)
+def test_what_is_made_in_python_is_checked_as_what_is_read(change):
+    name, value = next(iter(change.items()))
+    with pytest.raises(ConfigError, match=f"{name}={value} "):
         ModelConfig(**{**VOCABULARIES, **change})
-    for part in named:
-        assert part in str(caught.value)
 
 
 def test_json_round_trip():
     config = ModelConfig(**VOCABULARIES, d_model=22, n_heads=5, d_k=3, d_v=7, norm="residual-post", dropout=0.25)
     assert ModelConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
-
-
-def test_json_lists_unknown_and_missing_names():
-    with pytest.raises(ConfigError, match=r"n_haeds.*n_heads"):
-        ModelConfig.from_json({**VOCABULARIES, "n_haeds": 2})
-    with pytest.raises(ConfigError, match="target_vocabulary_size"):
-        ModelConfig.from_json({"source_vocabulary_size": 7})
 
 
 def test_head_widths_are_filled_in():

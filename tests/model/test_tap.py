@@ -5,9 +5,8 @@ from typing import Any, get_args
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from transformer_viz.decoding.greedy import greedy
 from transformer_viz.model.tap import Site, TapName, compose
 from transformer_viz.trace.recorder import Recorder
 
@@ -69,17 +68,28 @@ def test_among_composed_taps_each_sees_what_it_reads(model, ids):
     assert recorder.gathered("cross", "weights") is not None and recorder.gathered("cross", "query") is None
 
 
-def test_cached_decoding_calls_todays_recorder_as_often_as_ever(model, ids):
-    """Twice four intermediates a layer and step, and nothing of what surrounds them, whoever reads it."""
-    for names in (("weights", "mask"), NAMES):
-        tap = Counting(*names)
-        memory = model.encode(ids(1, 1, 6))
-        reading = model.incremental(memory)
-        for token in (1, 5, 7):
-            reading.read(torch.tensor([token]), tap=tap)
-        assert len(tap.order) == 3 * 3 * 2 * 4
-        assert {name for _, _, name in tap.calls} == {"scores", "mask", "weights", "heads"}
-    greedy(model, ids(1, 1, 6), None, max_length=3, tap=Recorder())
+def test_a_step_of_cached_decoding_hands_over_what_a_whole_pass_does(model, ids):
+    """Every intermediate of its one row, with the keys and values of all rows so far."""
+    target = ids(2, 1, 4)
+    memory = model.encode(ids(1, 1, 6))
+    passes: list[dict[tuple[str, int, TapName], list[Tensor]]] = [{}, {}]
+
+    def keep(site: Site, name: TapName, value: Tensor) -> Tensor:
+        passes[-1].setdefault((site.kind, site.layer, name), []).append(value)
+        return value
+
+    reading = model.incremental(memory)
+    for token in target[0]:
+        reading.read(token[None], tap=Counting(*NAMES, change=keep))
+    steps, whole = passes.pop(), passes[-1]
+    model.decode(target, memory, tap=Counting(*NAMES, change=keep))
+    assert steps.keys() == whole.keys()
+    for place, (value,) in whole.items():
+        if place[2] in ("key", "value"):
+            torch.testing.assert_close(steps[place][-1], value, atol=1e-12, rtol=0)
+        elif place[2] not in ("scores", "mask"):  # of keys that are not there yet
+            rows = [nn.functional.pad(row, (0, value.shape[-1] - row.shape[-1])) for row in steps[place]]
+            torch.testing.assert_close(torch.cat(rows, -2), value, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["residual_before", "entered", "query", "key", "value", "added", "residual_after", "state"])

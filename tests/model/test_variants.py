@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from transformer_viz.model import blocks, variants
 from transformer_viz.model.attention import attend
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.transformer import Transformer
 
 DOC = (Path(__file__).resolve().parents[2] / "docs" / "variants.md").read_text(encoding="utf-8")
@@ -64,8 +63,8 @@ def dropped(model: Transformer) -> set[str]:
         return lambda *_: found.add(name) if probability else None
 
     for name, module in model.named_modules():
-        if isinstance(module, Dropout):
-            handles.append(module.register_forward_hook(hook(re.sub(r"\.\d+|\.dropout", "", name), module.probability)))
+        if isinstance(module, nn.Dropout):
+            handles.append(module.register_forward_hook(hook(re.sub(r"\.\d+|\.dropout", "", name), module.p)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "attend", watched)
         model.train()(torch.tensor([[1, 4, 2]]), torch.tensor([[1, 5]]))

@@ -21,6 +21,7 @@ from transformer_viz.analysis.survey.result import (
 )
 from transformer_viz.analysis.verdict import MapVerdict, Mean, Verdicts
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.version import __version__
 
 SHARES = tuple(i / 20 for i in range(21))
 STATISTICS = (
@@ -58,6 +59,7 @@ def survey(
         "agreement": {kind: _agreement(rng, n_layers * n_heads) for kind in kinds},
         "outputs": outputs(rng, n),
         "verdict": verdict(rng, n_layers, n_heads),
+        "version": __version__,
     }
     return Survey(**{**made, **changes})
 

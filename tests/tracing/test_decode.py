@@ -10,7 +10,7 @@ import torch
 
 from transformer_viz import decode
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.model.incremental import IncrementalDecoder
+from transformer_viz.model.cache import CachedReading
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder
 
@@ -185,7 +185,7 @@ def test_t_steps_make_t_one_row_decoder_calls_and_one_encoder_call(tiny, hello, 
     """Guards a run that is recomputed, or decoded twice to be recorded."""
     calls: Counter[str] = Counter()
     rows = []
-    encode, read = tiny.model.encode, IncrementalDecoder.read
+    encode, read = tiny.model.encode, CachedReading.read
 
     def counted_encode(*args, **kwargs):
         calls["encode"] += 1
@@ -196,7 +196,7 @@ def test_t_steps_make_t_one_row_decoder_calls_and_one_encoder_call(tiny, hello, 
         return read(decoder, tokens, *args, **kwargs)
 
     monkeypatch.setattr(tiny.model, "encode", counted_encode)
-    monkeypatch.setattr(IncrementalDecoder, "read", counted_read)
+    monkeypatch.setattr(CachedReading, "read", counted_read)
     trace = decode(tiny, "hello")
     assert calls["encode"] == 1
     assert rows == [(1,)] * len(trace.steps)

@@ -18,7 +18,7 @@ from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.replay import replay
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
+from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import END, END_ID, UNKNOWN
 
@@ -42,7 +42,7 @@ STEPS = [0, 1, 3, 8, 22, 60]
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     """Sixty steps of a tiny model, with snapshots."""
     folder = tmp_path_factory.mktemp("trained") / "small"
-    make_checkpoint(RECIPE, folder, Making(device="cpu", samples=None, keep_seconds=1e9, snapshots=6))
+    make_checkpoint(RECIPE, folder, device="cpu", samples=None, save_seconds=1e9, snapshots=6)
     return load_checkpoint(str(folder), device="cpu")
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from safetensors.torch import save_file
 
 from transformer_viz import load_checkpoint
 from transformer_viz.errors import ConfigError
-from transformer_viz.training.embeddings import load_embeddings, read_matrix
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.embeddings import read_matrix
+from transformer_viz.training.make_checkpoint import make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
 RECIPE = Recipe(
@@ -25,7 +26,7 @@ RECIPE = Recipe(
     learning_rate=0.01,
     frozen_embeddings=True,
 )
-QUIET = Making(device="cpu", samples=None)
+QUIET: dict[str, Any] = {"device": "cpu", "samples": None}
 MATRIX = np.random.default_rng(0).normal(size=(7, 12)).astype(np.float32)
 
 
@@ -39,12 +40,12 @@ def written(path: Path, matrix: np.ndarray) -> Path:
 
 @pytest.mark.parametrize("name", ["e.npy", "e.safetensors"])
 def test_frozen_embeddings_are_those_of_the_file(tmp_path, name):
-    put = load_embeddings(written(tmp_path / name, MATRIX), None)
-    make_checkpoint(RECIPE, tmp_path / "new", QUIET, prepare=put)
+    given: Any = {"source": read_matrix(written(tmp_path / name, MATRIX))}
+    make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
     model = load_checkpoint(str(tmp_path / "new"), device="cpu").model
     assert model.source_embedding is not None
     assert torch.equal(model.source_embedding.weight, torch.from_numpy(MATRIX))
-    make_checkpoint(replace(RECIPE, frozen_embeddings=False), tmp_path / "free", QUIET, prepare=put)
+    make_checkpoint(replace(RECIPE, frozen_embeddings=False), tmp_path / "free", embeddings=given, **QUIET)
     free = load_checkpoint(str(tmp_path / "free"), device="cpu").model
     assert free.source_embedding is not None
     assert not torch.equal(free.source_embedding.weight, torch.from_numpy(MATRIX))
@@ -52,9 +53,9 @@ def test_frozen_embeddings_are_those_of_the_file(tmp_path, name):
 
 @pytest.mark.parametrize("shape", [(12, 7), (7, 11), (8, 12), (7,), (7, 12, 1)])
 def test_a_wrong_shape_is_refused_with_both_shapes_and_leaves_nothing(tmp_path, shape):
-    put = load_embeddings(None, written(tmp_path / "e.npy", np.zeros(shape, dtype=np.float32)))
+    given: Any = {"target": read_matrix(written(tmp_path / "e.npy", np.zeros(shape, dtype=np.float32)))}
     with pytest.raises(ConfigError) as caught:
-        make_checkpoint(RECIPE, tmp_path / "new", QUIET, prepare=put)
+        make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
     assert str(shape) in str(caught.value)
     assert "(7, 12)" in str(caught.value)
     assert not (tmp_path / "new").exists()
@@ -72,14 +73,14 @@ def test_what_is_no_matrix_is_refused(tmp_path):
         ("two.safetensors", "2 tensors"),
     ):
         with pytest.raises(ConfigError, match=said):
-            load_embeddings(tmp_path / name, None)
-    put = load_embeddings(written(tmp_path / "nan.npy", np.full((7, 12), np.nan, dtype=np.float32)), None)
+            read_matrix(tmp_path / name)
+    given: Any = {"source": read_matrix(written(tmp_path / "nan.npy", np.full((7, 12), np.nan, dtype=np.float32)))}
     with pytest.raises(ConfigError, match="not finite"):
-        make_checkpoint(RECIPE, tmp_path / "new", QUIET, prepare=put)
-    put = load_embeddings(written(tmp_path / "good.npy", MATRIX), None)
+        make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
+    given: Any = {"source": read_matrix(written(tmp_path / "good.npy", MATRIX))}
     tied = replace(RECIPE, model={**RECIPE.model, "tied_embeddings": "all"})
     with pytest.raises(ConfigError, match="tied"):
-        make_checkpoint(tied, tmp_path / "new", QUIET, prepare=put)
+        make_checkpoint(tied, tmp_path / "new", embeddings=given, **QUIET)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_a_header_that_lies_takes_no_memory(tmp_path, header):
     text = header.encode() + b"\n"
     (tmp_path / "e.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16))
     with pytest.raises(ConfigError, match=r"no \.npy"):
-        load_embeddings(tmp_path / "e.npy", None)
+        read_matrix(tmp_path / "e.npy")
 
 
 def test_a_matrix_the_other_way_round_in_its_file(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -16,11 +17,11 @@ from tests.training import tiny
 from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.errors import CheckpointError
 from transformer_viz.training import make_checkpoint as making
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.make_checkpoint import make_checkpoint
 
 resource = pytest.importorskip("resource", reason="limits of the system, which Windows has not")
 RECIPE = replace(tiny.RECIPE, steps=3, batch_size=3)
-MAKING = Making(device="cpu", samples=None, keep_seconds=0, snapshots=3, resume=True)
+OPTIONS: dict[str, Any] = {"device": "cpu", "samples": None, "save_seconds": 0, "snapshots": 3, "resume": True}
 
 
 class Disk:
@@ -77,13 +78,13 @@ def contents(folder: Path) -> list[tuple[str, bytes]]:
 
 @pytest.mark.usefixtures("rust_is_heard", "unmeasured")
 def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path):
-    make_checkpoint(RECIPE, tmp_path / "straight", MAKING)
+    make_checkpoint(RECIPE, tmp_path / "straight", **OPTIONS)
     disk, said, seen = Disk(tmp_path / "all"), [], []
     for changes in range(200):
         folder = tmp_path / "all" / str(changes) / "new"
         try:
             with disk.full_after(changes):
-                make_checkpoint(RECIPE, folder, MAKING)
+                make_checkpoint(RECIPE, folder, **OPTIONS)
             break
         except CheckpointError as error:
             said.append(str(error))
@@ -96,7 +97,7 @@ def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path):
             checkpoint = load_checkpoint(str(folder), device="cpu")
             for step in checkpoints.snapshots(folder):
                 checkpoints.load_snapshot(checkpoint, step)
-        make_checkpoint(RECIPE, folder, MAKING)
+        make_checkpoint(RECIPE, folder, **OPTIONS)
         assert contents(folder) == contents(tmp_path / "straight")
     assert len(said) == changes > 50
     assert len(seen) > 10
@@ -122,11 +123,11 @@ def refused(act: Callable[[], object]) -> str:
 def test_a_write_that_the_system_refuses_is_said_and_nothing_is_lost(tmp_path):
     """The model's 15 kB fit, the state's 45 kB do not."""
     folder = tmp_path / "new"
-    said = refused(lambda: make_checkpoint(RECIPE, folder, MAKING))
+    said = refused(lambda: make_checkpoint(RECIPE, folder, **OPTIONS))
     assert f"{folder}/training.safetensors: File too large" in said
     load_checkpoint(str(folder), device="cpu")
     assert not list(tmp_path.rglob(".*"))
     wide = replace(RECIPE, model={**RECIPE.model, "d_ff": 500})
-    refused(lambda: make_checkpoint(wide, tmp_path / "wide", MAKING))
+    refused(lambda: make_checkpoint(wide, tmp_path / "wide", **OPTIONS))
     assert not (tmp_path / "wide").exists()
     assert not list(tmp_path.rglob(".*"))

@@ -18,14 +18,14 @@ from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.jobs import Job
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.make_checkpoint import make_checkpoint
 from transformer_viz.training.visitor import OWNER, Visitor
 
 ANNA, BORIS = Visitor("a" * 43), Visitor("b" * 43)
 THE_OWNER = replace(BORIS, is_owner=True)
 ACTS: dict[str, Callable[[Job, Visitor], None]] = {
-    "pause": lambda job, visitor: job.wish("pause", visitor),
-    "stop": lambda job, visitor: job.wish("stop", visitor),
+    "pause": lambda job, visitor: job.request("pause", visitor),
+    "stop": lambda job, visitor: job.request("stop", visitor),
     "go on": jobs.go_on,
     "discard": trash.discard,
 }
@@ -54,7 +54,6 @@ def test_other_users_of_the_machine_do_not_look_into_the_jobs(launched, tmp_path
     """Nor into those in the trash, and not where the folder was there before."""
     (tmp_path / "trained" / ".jobs").mkdir(0o755, parents=True)
     job = jobs.start(RECIPE, "annas", ANNA)
-    jobs._file(job.place, "end").touch()
     trash.discard(job, ANNA)
     folders = list((tmp_path / "trained").rglob(".jobs"))
     assert len(folders) == 2
@@ -88,28 +87,30 @@ def test_whoever_started_it_and_the_owner_may_do_everything(launched, tmp_path, 
 def test_the_secret_of_a_browser_is_written_nowhere(launched, tmp_path):
     job = jobs.start(RECIPE, "annas", ANNA)
     assert job.mark == hashlib.sha256(b"a" * 43).hexdigest()
-    assert job.mark.encode() in (tmp_path / "trained" / ".jobs" / "annas.json").read_bytes()
+    assert job.mark.encode() in (tmp_path / "trained" / ".jobs" / "annas" / "job.json").read_bytes()
     assert not [path for path, content in files(tmp_path).items() if ANNA.token.encode() in content]
     assert ANNA.token not in repr(ANNA)
 
 
-@pytest.mark.parametrize("mark", [None, 5, [], {}, ""])
+@pytest.mark.parametrize("mark", [None, ""])
 def test_what_nobody_left_a_mark_on_is_the_owners(launched, tmp_path, mark):
-    """Trainings from before there were marks, and files that somebody has changed."""
+    """And a file that somebody has changed is no training."""
     jobs.start(RECIPE, "old", ANNA)
-    path = tmp_path / "trained" / ".jobs" / "old.json"
+    path = tmp_path / "trained" / ".jobs" / "old" / "job.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "mark": 5}))
+    assert jobs.jobs() == []
     path.write_text(json.dumps({**json.loads(path.read_text()), "mark": mark}))
     (job,) = jobs.jobs()
     for visitor in (ANNA, Visitor("")):
         with pytest.raises(OptionError, match="another browser"):
-            job.wish("stop", visitor)
-    job.wish("stop", OWNER)
+            job.request("stop", visitor)
+    job.request("stop", OWNER)
 
 
 def test_a_training_that_runs_is_not_discarded(launched, tmp_path):
     """By nobody, in whichever process it runs: its files would be written again."""
     job = jobs.start(RECIPE, "annas", ANNA)
-    for lock in (jobs._file(job.place, "lock"), jobs._file(job.place, "start"), tmp_path / "trained" / ".annas.lock"):
+    for lock in (job.folder / "lock", tmp_path / "trained" / ".annas.lock"):
         with locks.held(lock), pytest.raises(OptionError, match="is being trained"):
             trash.discard(job, OWNER)
         assert jobs.jobs() == [job]
@@ -131,7 +132,7 @@ def test_where_training_is_closed_nothing_starts(launched, tmp_path, monkeypatch
             act()
     assert files(tmp_path) == before
     assert launched == []
-    job.wish("stop", ANNA)
+    job.request("stop", ANNA)
     trash.discard(job, ANNA)
 
 
@@ -187,9 +188,9 @@ def test_room_is_what_lies_there_and_what_will_be_written(launched, tmp_path, mo
     monkeypatch.setenv(variable, str(used + needed))
     job = jobs.start(RECIPE, "one", ANNA)
     # What it has written already is not counted twice when it goes on.
-    job.folder.mkdir()
-    (job.folder / "model.safetensors").write_bytes(bytes(needed // 2))
-    beside = sum(path.lstat().st_size for path in job.place.parent.iterdir())
+    job.checkpoint.mkdir()
+    (job.checkpoint / "model.safetensors").write_bytes(bytes(needed // 2))
+    beside = sum(path.lstat().st_size for path in job.folder.parent.rglob("*") if path.is_file())
     monkeypatch.setenv(variable, str(used + needed + beside))
     jobs.go_on(job, ANNA)
     monkeypatch.setenv(variable, str(used + needed + beside - 1))
@@ -218,10 +219,10 @@ def test_a_training_never_has_more_bytes_than_it_was_said_to(tmp_path, monkeypat
 
     def save_file(*arguments) -> None:
         write(*arguments)
-        found.append(jobs._bytes_in(tmp_path))
+        found.append(jobs.bytes_in(tmp_path))
 
     monkeypatch.setattr(safetensors.torch, "save_file", save_file)
-    make_checkpoint(recipe, tmp_path / "new", Making(device="cpu", samples=None, snapshots=jobs.SNAPSHOTS, keep_seconds=0))
+    make_checkpoint(recipe, tmp_path / "new", device="cpu", samples=None, snapshots=jobs.SNAPSHOTS, save_seconds=0)
     assert 0.6 * said < max(found) <= said
 
 

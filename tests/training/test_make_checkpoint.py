@@ -9,7 +9,7 @@ import torch
 
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.errors import CheckpointError, ConfigError
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.make_checkpoint import make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
 RECIPE = Recipe(
@@ -29,7 +29,7 @@ RECIPE = Recipe(
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "tiny-abc"
     events = []
-    metrics = make_checkpoint(RECIPE, folder, Making(device="cpu", samples=41, on_event=events.append))
+    metrics = make_checkpoint(RECIPE, folder, device="cpu", samples=41, on_event=events.append)
     return folder, metrics, events
 
 
@@ -79,7 +79,7 @@ def test_history_and_events_are_the_same_numbers(made):
 
 def test_the_same_recipe_makes_the_same_weights(made, tmp_path):
     folder, metrics, _ = made
-    again = make_checkpoint(RECIPE, tmp_path / "again", Making(device="cpu", samples=41))
+    again = make_checkpoint(RECIPE, tmp_path / "again", device="cpu", samples=41)
     assert again == metrics
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
 
@@ -89,7 +89,7 @@ def test_an_existing_folder_is_refused_before_training(made):
     before = (folder / "model.safetensors").stat().st_mtime_ns
     seen = []
     with pytest.raises(CheckpointError, match="exists already"):
-        make_checkpoint(RECIPE, folder, Making(device="cpu", on_event=seen.append))
+        make_checkpoint(RECIPE, folder, device="cpu", on_event=seen.append)
     assert not seen
     assert (folder / "model.safetensors").stat().st_mtime_ns == before
 
@@ -109,7 +109,7 @@ def test_recipes_that_cannot_work_leave_nothing_behind(tmp_path, change, named):
     settings: dict[str, Any] = {**RECIPE.to_json(), "betas": RECIPE.betas, **change}
     recipe = Recipe(**settings)
     with pytest.raises(ConfigError, match=named):
-        make_checkpoint(recipe, tmp_path / "new", Making(device="cpu", samples=41))
+        make_checkpoint(recipe, tmp_path / "new", device="cpu", samples=41)
     assert not list(tmp_path.iterdir())
 
 

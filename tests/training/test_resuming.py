@@ -19,12 +19,12 @@ from transformer_viz import checkpoints, decode, load_checkpoint
 from transformer_viz.errors import CheckpointError, OptionError
 from transformer_viz.model import variants
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.training import in_progress
 from transformer_viz.training.batches import batches
 from transformer_viz.training.in_progress import STATE, snapshot_steps
 from transformer_viz.training.loop import Trainer
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
+from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.training.state import load_state, save_state
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = Reverse("abcd", 7, (2, 5))
@@ -42,7 +42,8 @@ RECIPE = Recipe(
     seed=5,
 )
 CPU = torch.device("cpu")
-QUIET = Making(device="cpu", samples=None, keep_seconds=0)
+QUIET: dict[str, Any] = {"device": "cpu", "samples": None, "save_seconds": 0}
+EVALUATED: dict[str, Any] = {**QUIET, "samples": 200}
 
 
 def weights(folder: Path) -> bytes:
@@ -58,9 +59,9 @@ def test_a_state_that_went_through_a_file_goes_on_bitwise(tmp_path, optimizer):
     for event in first.run(lambda step: step == 4):
         if event.step == 4:
             break
-    save_state(first, [{"step": 4, "loss": 1.5}], tmp_path / "state", {"best": 0.25})
+    in_progress.save(first, [{"step": 4, "loss": 1.5}], tmp_path)
     second = Trainer(make_model(replace(recipe, seed=6), TASK), batches(recipe, TASK), recipe, CPU)
-    assert load_state(second, tmp_path / "state") == ([{"step": 4, "loss": 1.5}], {"best": 0.25})
+    assert in_progress.load(second, tmp_path) == [{"step": 4, "loss": 1.5}]
     assert second.step == 4
     list(second.run(lambda step: False))
     for name, tensor in whole.model.state_dict().items():
@@ -69,17 +70,18 @@ def test_a_state_that_went_through_a_file_goes_on_bitwise(tmp_path, optimizer):
 
 def test_pausing_and_resuming_is_one_training(tmp_path):
     events: list[int] = []
-    straight = make_checkpoint(RECIPE, tmp_path / "straight", replace(QUIET, samples=200))
+    options: dict[str, Any] = {**EVALUATED}
+    straight = make_checkpoint(RECIPE, tmp_path / "straight", **options)
     after = iter([3, 1, 7, 2, 100])
     left = [next(after)]
 
-    def wish():
+    def control() -> Any:
         left[0] -= 1
         return "pause" if left[0] < 0 else "go on"
 
     for _ in range(10):
-        making = replace(QUIET, samples=200, resume=True, wish=wish, on_event=lambda e: events.append(e.step))
-        metrics = make_checkpoint(RECIPE, tmp_path / "cut", making)
+        options |= {"resume": True, "control": control, "on_event": lambda event: events.append(event.step)}
+        metrics = make_checkpoint(RECIPE, tmp_path / "cut", **options)
         load_checkpoint(str(tmp_path / "cut"), device="cpu")
         if metrics is not None:
             break
@@ -93,7 +95,7 @@ def test_pausing_and_resuming_is_one_training(tmp_path):
 
 
 def test_stopping_keeps_and_judges_what_there_is(tmp_path):
-    metrics = make_checkpoint(RECIPE, tmp_path / "new", replace(QUIET, samples=200, wish=lambda: "stop"))
+    metrics = make_checkpoint(RECIPE, tmp_path / "new", **EVALUATED, control=lambda: "stop")
     assert metrics is not None
     assert metrics["stopped_at"] == 1
     assert not (tmp_path / "new" / STATE).exists()
@@ -103,8 +105,7 @@ def test_early_stop_waits_for_its_patience(tmp_path):
     """A learning rate of nearly nothing improves nothing: the first check is the best, and two more are waited for."""
     recipe = replace(RECIPE, learning_rate=1e-12, patience=2)
     events = []
-    making = replace(QUIET, samples=200, on_event=events.append)
-    metrics = make_checkpoint(recipe, tmp_path / "new", making)
+    metrics = make_checkpoint(recipe, tmp_path / "new", **EVALUATED, on_event=events.append)
     assert metrics is not None
     assert len([event for event in events if event.checks]) == 3
     assert metrics["stopped_at"] == events[-1].step == 30
@@ -115,31 +116,31 @@ def test_a_training_goes_on_with_the_model_that_it_was_begun_with(tmp_path, monk
     recipe = replace(RECIPE, variant="post-norm", model={})
     old = {**SMALL, "norm": "post", "dropout": 0.3, "dropout_in": "embeddings"}
     monkeypatch.setattr(variants, "settings", lambda name: old)
-    make_checkpoint(recipe, tmp_path / "straight", QUIET)
+    make_checkpoint(recipe, tmp_path / "straight", **QUIET)
     calls = count()
-    make_checkpoint(recipe, tmp_path / "cut", replace(QUIET, wish=lambda: "pause" if next(calls) > 20 else "go on"))
+    make_checkpoint(recipe, tmp_path / "cut", **QUIET, control=lambda: "pause" if next(calls) > 20 else "go on")
     assert (tmp_path / "cut" / STATE).exists()
     monkeypatch.setattr(variants, "settings", lambda name: {**old, "d_model": 24, "dropout_in": "everywhere"})
-    make_checkpoint(recipe, tmp_path / "cut", replace(QUIET, resume=True))
+    make_checkpoint(recipe, tmp_path / "cut", **QUIET, resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "straight")
     config = load_checkpoint(str(tmp_path / "cut"), device="cpu").model.config
     assert (config.d_model, config.dropout_in) == (12, "embeddings")
 
 
 def test_what_cannot_be_resumed_is_said(tmp_path):
-    make_checkpoint(RECIPE, tmp_path / "done", replace(QUIET, samples=200))
+    make_checkpoint(RECIPE, tmp_path / "done", **EVALUATED)
     before = weights(tmp_path / "done")
     with pytest.raises(OptionError, match="finished"):
-        make_checkpoint(RECIPE, tmp_path / "done", replace(QUIET, resume=True))
+        make_checkpoint(RECIPE, tmp_path / "done", **QUIET, resume=True)
     with pytest.raises(CheckpointError, match="exists already"):
-        make_checkpoint(RECIPE, tmp_path / "done", QUIET)
+        make_checkpoint(RECIPE, tmp_path / "done", **QUIET)
     assert weights(tmp_path / "done") == before
-    make_checkpoint(RECIPE, tmp_path / "half", replace(QUIET, wish=lambda: "pause"))
+    make_checkpoint(RECIPE, tmp_path / "half", **QUIET, control=lambda: "pause")
     with pytest.raises(OptionError, match=r"batch_size, learning_rate differ"):
-        make_checkpoint(replace(RECIPE, batch_size=8, learning_rate=1.0), tmp_path / "half", replace(QUIET, resume=True))
+        make_checkpoint(replace(RECIPE, batch_size=8, learning_rate=1.0), tmp_path / "half", **QUIET, resume=True)
     (tmp_path / "half" / STATE).write_bytes(b"nonsense")
     with pytest.raises(CheckpointError, match="damaged"):
-        make_checkpoint(RECIPE, tmp_path / "half", replace(QUIET, resume=True))
+        make_checkpoint(RECIPE, tmp_path / "half", **QUIET, resume=True)
     load_checkpoint(str(tmp_path / "half"), device="cpu")
 
 
@@ -149,44 +150,36 @@ def test_a_hostile_state_is_refused(tmp_path):
     def trainer() -> Trainer:
         return Trainer(make_model(RECIPE, TASK), batches(RECIPE, TASK), RECIPE, CPU)
 
-    first, path = trainer(), tmp_path / "state"
+    first, path = trainer(), tmp_path / STATE
     next(iter(first.run(lambda step: step == 1)))
-    save_state(first, [{"step": 1, "loss": 1.5}], path, {"best": 0.25})
-    tensors, words = load_file(path), {"step": 1, "history": [], "best": 0.5}
+    in_progress.save(first, [{"step": 1, "loss": 1.5}], tmp_path)
+    tensors, words = load_file(path), {"step": 1, "history": []}
     moment = next(name for name in tensors if name.startswith("optimizer.") and tensors[name].dim())
-    others: list[dict[str, Any]] = [
-        {"step": -1},
-        {"step": 61},
-        {"step": True},
-        {"step": "1"},
-        {"history": 5},
-        {"history": ["ab"]},
-    ]
-    others += [{"history": [{"loss": "x"}]}, {"best": None}, {"best": [1]}]
-    states: list[Any] = [*({**words, **other} for other in others), {"history": []}, []]
     save_file(tensors, path, {"state": json.dumps(words)})
-    assert load_state(trainer(), path) == ([], {"best": 0.5})
-    for state in states:
+    assert in_progress.load(trainer(), tmp_path) == []
+    steps, histories = (-1, 61, True, "1"), (5, ["ab"], [{"loss": "x"}])
+    states: list[Any] = [*({**words, "step": step} for step in steps), *({**words, "history": rows} for rows in histories)]
+    for state in (*states, {"history": []}, []):
         save_file(tensors, path, {"state": json.dumps(state)})
         with pytest.raises(CheckpointError, match="damaged"):
-            load_state(trainer(), path)
+            in_progress.load(trainer(), tmp_path)
     for other in ({moment: tensors[moment][:1]}, {"optimizer.999.exp_avg": torch.ones(3)}, {"optimizer.x.y": torch.ones(3)}):
         save_file({**tensors, **other}, path, {"state": json.dumps(words)})
         with pytest.raises(CheckpointError, match="damaged"):
-            load_state(trainer(), path)
+            in_progress.load(trainer(), tmp_path)
     os.truncate(path, 2**40)
     with pytest.raises(CheckpointError, match="at most"):
-        load_state(trainer(), path)
+        in_progress.load(trainer(), tmp_path)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(CheckpointError, match="a pipe"):
-        load_state(trainer(), path)
+        in_progress.load(trainer(), tmp_path)
 
 
 def test_snapshots_are_log_spaced_half_precision_and_load(tmp_path):
     assert snapshot_steps(RECIPE, 6) == [0, 1, 3, 8, 22, 60]
     assert snapshot_steps(RECIPE, 0) == []
-    make_checkpoint(RECIPE, tmp_path / "new", replace(QUIET, snapshots=6))
+    make_checkpoint(RECIPE, tmp_path / "new", **QUIET, snapshots=6)
     checkpoint = load_checkpoint(str(tmp_path / "new"), device="cpu")
     assert list(checkpoints.snapshots(checkpoint.folder)) == [0, 1, 3, 8, 22, 60]
     first, last = (checkpoints.load_snapshot(checkpoint, step) for step in (0, 60))
@@ -208,7 +201,7 @@ def assert_everything_loads(folder: Path) -> None:
 def test_wherever_a_training_is_killed_its_folder_loads_and_it_resumes(tmp_path, monkeypatch):
     """The disk as a kill leaves it: before each file is put in its place, when half of it is written, or is removed."""
     recipe = replace(RECIPE, steps=20)
-    making = replace(QUIET, keep_seconds=0, snapshots=3, resume=True)
+    options: dict[str, Any] = {**QUIET, "snapshots": 3, "resume": True}
     place, killed, in_place = tmp_path / "whole", tmp_path / "killed", []
 
     def copied_before(act):
@@ -230,7 +223,7 @@ def test_wherever_a_training_is_killed_its_folder_loads_and_it_resumes(tmp_path,
         for name in ("replace", "rename", "unlink"):
             patch.setattr(Path, name, copied_before(getattr(Path, name)))
         place.mkdir()
-        make_checkpoint(recipe, place / "new", making)
+        make_checkpoint(recipe, place / "new", **options)
     # The whole folder comes into its place with a description; every other file does by itself.
     assert {(path,) for path in (place / "new").rglob("*") if path.is_file()} < {*in_place}
     assert len(in_place) > 15
@@ -238,7 +231,7 @@ def test_wherever_a_training_is_killed_its_folder_loads_and_it_resumes(tmp_path,
         folder = killed / str(number) / "new"
         if folder.exists():
             assert_everything_loads(folder)
-        make_checkpoint(recipe, folder, making)
+        make_checkpoint(recipe, folder, **options)
         assert_everything_loads(folder)
         assert weights(folder) == weights(place / "new"), number
         assert not list(folder.parent.rglob(".*"))
@@ -248,7 +241,7 @@ KILLED = """
 import json, sys
 from pathlib import Path
 import torch
-from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.make_checkpoint import make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
 def tell(event):
@@ -256,8 +249,8 @@ def tell(event):
     sys.stdin.readline()
 
 torch.set_num_threads(1)
-making = Making(device="cpu", samples=None, keep_seconds=0, resume=True, snapshots=5, on_event=tell)
-make_checkpoint(Recipe.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]), making)
+options = {"device": "cpu", "samples": None, "save_seconds": 0, "resume": True, "snapshots": 5, "on_event": tell}
+make_checkpoint(Recipe.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]), **options)
 """
 
 
@@ -278,7 +271,7 @@ def test_a_killed_process_is_gone_on_with(tmp_path):
             process.kill()
         assert process.returncode == -signal.SIGKILL
         assert_everything_loads(folder)
-    make_checkpoint(RECIPE, folder, replace(QUIET, resume=True))
-    make_checkpoint(RECIPE, tmp_path / "straight", QUIET)
+    make_checkpoint(RECIPE, folder, **QUIET, resume=True)
+    make_checkpoint(RECIPE, tmp_path / "straight", **QUIET)
     assert weights(folder) == weights(tmp_path / "straight")
     assert not list(tmp_path.glob(".*"))

@@ -9,16 +9,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model.tap import Site
+from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.tracing.framing import padded
-from transformer_viz.training.batch import make_batch
-from transformer_viz.training.batches import batches
-from transformer_viz.training.encoded import EncodedTexts
-from transformer_viz.training.loop import make_optimizer, train
-from transformer_viz.training.losses import EntropyTap, right_ones
+from transformer_viz.training.batches import batches, make_batch
+from transformer_viz.training.loop import Event, Trainer, make_optimizer
+from transformer_viz.training.losses import EntropyTap, correct_counts
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 
@@ -37,7 +35,12 @@ RECIPE = Recipe(
 )
 GROWING = replace(RECIPE, lengths="growing", longest=9)
 FIXED = replace(RECIPE, mix={"uniform": 1.0}, epoch_size=29)
-CPU = torch.device("cpu")
+
+
+def trained(recipe: Recipe, every: int = 50, model: Transformer | None = None) -> tuple[Transformer, list[Event]]:
+    """A model after a recipe's training, and its events."""
+    trainer = Trainer(model or make_model(recipe, TASK), batches(recipe, TASK), recipe, torch.device("cpu"))
+    return trainer.model, list(trainer.run(lambda step: step % every == 0))
 
 
 def rows_of(batch) -> list[tuple[list[int], ...]]:
@@ -96,40 +99,16 @@ def test_an_epoch_shows_every_fixed_string_once():
     assert epochs[0] != epochs[1]
 
 
-@pytest.mark.parametrize(
-    ("task", "options", "mix"),
-    [
-        ("reverse", {"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]}, {"uniform": 0.5, "few": 0.5}),
-        ("dates", {}, {"German": 0.5, "Japanese": 0.5}),
-        ("numbers", {}, {"any": 1.0}),
-        ("pinyin", {}, {"phrases": 1.0}),
-    ],
-)
-def test_texts_encoded_once_give_the_batches_of_the_texts(task, options, mix):
-    """Widths, padding and all; some batches need no padding. The texts are encoded in several parts."""
-    made = tasks.make(task, options)
-    rng = np.random.default_rng(0)
-    texts = [text for source in mix for text in made.sample(source, 3 if task == "reverse" else None, 12, rng)]
-    texts += [text for source in mix for text in made.sample(source, 5 if task == "reverse" else None, 18, rng)]
-    kept = EncodedTexts(made, texts, CPU, at_once=7)
-    chosen = [rng.permutation(len(texts))[:n] for n in (1, 2, 9, 30)] + [np.arange(5), np.arange(28, 30)]
-    for numbers in chosen:
-        found, wanted = kept.rows(numbers), make_batch(made, [texts[i] for i in numbers])
-        for name, part in vars(wanted).items():
-            other = getattr(found, name)
-            assert (part is None and other is None) or (torch.equal(part, other) and part.dtype == other.dtype), name
-
-
 def test_no_texts_is_an_error_that_says_what_to_do():
     with pytest.raises(ConfigError, match="held_out_share"):
-        EncodedTexts(TASK, [], CPU)
+        make_batch(TASK, [])
 
 
 def test_accuracies_leave_padding_out():
     """Guards the accuracy that counts padded positions as correct."""
     target = torch.tensor([[4, 5, 2, 0, 0], [6, 2, 0, 0, 0], [4, 4, 4, 4, 2]])
     guessed = torch.tensor([[4, 5, 2, 7, 7], [6, 5, 0, 0, 0], [0, 4, 4, 4, 2]])
-    assert right_ones(F.one_hot(guessed, 8).float(), target) == (3 + 1 + 4, 1)
+    assert correct_counts(F.one_hot(guessed, 8).float(), target) == (3 + 1 + 4, 1)
 
 
 def test_the_reported_loss_is_the_mean_over_real_tokens():
@@ -145,7 +124,7 @@ def test_the_reported_loss_is_the_mean_over_real_tokens():
         for t, number in enumerate(row)
         if number != 0
     ]
-    (event,) = train(model, batches(recipe, TASK), recipe, CPU)
+    _, (event,) = trained(recipe, model=model)
     assert event.step == 1
     assert event.loss == pytest.approx(np.mean(losses), abs=1e-5)
     assert event.attention_entropy is None
@@ -169,7 +148,7 @@ def test_the_entropy_tap_is_the_formula_and_sees_cross_attention_only():
 
 def test_training_reduces_the_loss_and_reports_at_the_asked_steps():
     recipe = replace(RECIPE, steps=101, mix={"few": 1.0})
-    events = list(train(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU, every=25))
+    _, events = trained(recipe, every=25)
     assert [event.step for event in events] == [25, 50, 75, 100, 101]
     assert events[-1].loss < 0.6 * math.log(8)
     assert events[-1].loss < events[0].loss
@@ -181,9 +160,7 @@ def test_the_same_seed_gives_bitwise_the_same_weights():
     states = []
     for seed in (5, 5, 6):
         recipe = replace(RECIPE, steps=5, seed=seed, model={**SMALL, "dropout": 0.1})
-        model = make_model(recipe, TASK)
-        list(train(model, batches(recipe, TASK), recipe, CPU))
-        states.append(model.state_dict())
+        states.append(trained(recipe)[0].state_dict())
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert not all(torch.equal(states[0][name], states[2][name]) for name in states[0])
 
@@ -193,7 +170,7 @@ def test_the_entropy_penalty_sharpens_cross_attention():
     ends: dict[float, Any] = {}
     for weight in (1e-9, 3.0):
         recipe = replace(RECIPE, steps=40, sharpness=weight, sharpness_from=0.0, sharpness_until=0.01)
-        events = list(train(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU, every=1))
+        _, events = trained(recipe, every=1)
         assert events[0].attention_entropy is None
         ends[weight] = events[-1].attention_entropy
     assert ends[3.0] < 0.5 * ends[1e-9]

@@ -39,7 +39,7 @@ for line in sys.stdin:
         elif what == "discard":
             trash.discard(job, visitor)
         else:
-            job.wish(what, visitor)
+            job.request(what, visitor)
         said = "done"
     except OptionError as error:
         said = str(error)
@@ -83,7 +83,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Serve
         assert [server.said() for server in servers] == ["ready"] * 2
         yield servers
     for job in jobs.jobs():
-        job.wish("stop", OWNER)
+        job.request("stop", OWNER)
 
 
 def test_one_training_of_two_servers_and_its_starter_alone_manages_it_on_both(both: list[Server]) -> None:

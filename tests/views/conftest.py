@@ -23,8 +23,8 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.readers.firefox import folder as firefox
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training import jobs
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.open.opened import Opened
 from transformer_viz.views.server import visitors
@@ -70,10 +70,10 @@ def saved_with_more(saved: Path, make_snapshots: Callable[..., None], tmp_path_f
     shutil.copytree(saved / "reverse", parent / "reverse-small")
     make_snapshots(parent / "reverse-small")
     places = parent / "trainings" / ".jobs"
-    places.mkdir(parents=True)
     rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30} for i in range(1, 9)]
     for name in ("first", "second"):
-        (places / f"{name}.events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        (places / name).mkdir(parents=True)
+        (places / name / "events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return parent
 
 
@@ -154,7 +154,7 @@ def own_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def everything(folder: Path, saved_with_more: Path, only: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """All that pages can show: a second checkpoint, with snapshots, and two jobs."""
     places = saved_with_more / "trainings" / ".jobs"
-    made = [Job(name, places / name, recipe_for("reverse"), 1.0) for name in ("first", "second")]
+    made = [Job(places / name, recipe_for("reverse"), 1.0) for name in ("first", "second")]
     monkeypatch.setattr(jobs, "jobs", lambda: made)
     monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
     return only(saved_with_more)

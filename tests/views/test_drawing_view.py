@@ -12,7 +12,7 @@ from tests.views.widgets import link_of
 from transformer_viz.model import variants
 from transformer_viz.model.architecture import architecture_of
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.train.model_drawing import at_sizes_of
 
 Start = Callable[..., AppTest]

@@ -12,9 +12,9 @@ import pytest
 
 from transformer_viz import serving, tasks
 from transformer_viz.training import jobs
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.training.visitor import Visitor
 from transformer_viz.views.server import visitors
 from transformer_viz.views.train import form
@@ -32,7 +32,7 @@ def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
     def start(recipe, name, visitor, embeddings):
         calls.append((recipe, name))
         given.update(embeddings)
-        return Job(name, tmp_path / ".jobs" / name, recipe, 0.0)
+        return Job(tmp_path / ".jobs" / name, recipe, 0.0)
 
     monkeypatch.setattr(jobs, "start", start)
     monkeypatch.setattr(jobs, "jobs", list)
@@ -147,10 +147,10 @@ def test_a_model_that_is_too_large_for_a_page_is_refused(start, folder):
 @pytest.mark.parametrize("state", ["starting", "running", "paused", "finished", "failed"])
 def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_path, state):
     rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30, "at": float(i)} for i in range(1, 9)]
-    place = tmp_path / ".jobs" / "mine"
-    place.parent.mkdir()
-    (tmp_path / ".jobs" / "mine.events").write_text("\n".join(json.dumps(row) for row in rows))
-    job = Job("mine", place, recipe_for("reverse"), 0.0, Visitor(ANNA).mark)
+    folder = tmp_path / ".jobs" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "events").write_text("\n".join(json.dumps(row) for row in rows))
+    job = Job(folder, recipe_for("reverse"), 0.0, Visitor(ANNA).mark)
     monkeypatch.setattr(jobs, "jobs", lambda: [job])
     browser(ANNA)
     monkeypatch.setattr(Job, "state", property(lambda self: state))
@@ -178,7 +178,7 @@ def annas(folder, monkeypatch, tmp_path) -> Job:
     monkeypatch.setattr(subprocess, "Popen", Mock())
     job = jobs.start(recipe_for("reverse"), "annas", Visitor(ANNA))
     rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20} for i in range(1, 9)]
-    jobs._file(job.place, "events").write_text("\n".join(map(json.dumps, rows)))
+    (job.folder / "events").write_text("\n".join(map(json.dumps, rows)))
     monkeypatch.setattr(Job, "state", property(lambda self: "running"))
     return job
 
@@ -234,7 +234,7 @@ def test_the_owner_sees_whose_it_is_and_may_stop_it(start, browser, annas, monke
     at = start("train")
     assert any("as the owner of this server" in caption.value for caption in at.caption)
     next(button for button in at.button if button.label == "Stop and keep").click().run()
-    assert jobs._file(annas.place, "wish").read_text() == "stop"
+    assert (annas.folder / "request").read_text() == "stop"
 
 
 def test_a_button_that_is_pressed_is_asked_again_whose_it_is(start, browser, annas):
@@ -245,12 +245,12 @@ def test_a_button_that_is_pressed_is_asked_again_whose_it_is(start, browser, ann
     browser(BORIS)
     stop.click().run()
     assert any("annas was started in another browser" in error.value for error in at.error)
-    assert not jobs._file(annas.place, "wish").exists()
+    assert not (annas.folder / "request").exists()
 
 
 def test_a_browser_without_cookies_manages_what_it_started_while_its_page_is_open(start, browser, annas):
     """Nothing of it is in the link, and another one without cookies is another one."""
-    jobs._file(annas.place, "json").unlink()
+    (annas.folder / "job.json").unlink()
     browser(None)
     first, second = start("train"), start("train")
     press(first)

@@ -20,7 +20,9 @@ from transformer_viz.analysis.word_pairs import by_text
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.analysis.words import Words, word_label
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
+from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.trace import Trace
 
 RowOf = Literal["writes", "reads"]
@@ -150,6 +152,25 @@ class AlignmentHeads:
         if found is None:
             raise OptionError(f"there is no head {head} in layer {layer} of cross-attention")
         return found
+
+    def __str__(self) -> str:
+        """What was judged, a table of all heads, and the averages."""
+        truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known"}[self.truth]
+        judged = f"{count_words(self.n_words, self.unit)} of {count_words(self.n_texts, 'text')}"
+        ranked_by = "the row that writes a word" if self.truth else "agreement"
+        header = ("head", "AER writing", "AER reading", "better row", "precision", "recall")
+        header = (*header, f"as {head_label(*self.reference)}", "change of log p a token")
+        rows = []
+        for each in self.heads:
+            shares = map(number_cell, (each.precision, each.recall, each.agreement))
+            row, effect = each.row if self.truth else "-", "-" if each.effect is None else str(each.effect)
+            rows.append((str(each), *map(number_cell, each.errors.values()), row, *shares, effect))
+        lines = [f"{judged}; {count_words(self.n_links, 'link')}: {truth}; ranked by {ranked_by}", text_table(header, rows)]
+        for average in self.averages:
+            best, together = self.best(average.row), " + ".join(head_label(*head) for head in average.heads)
+            errors = f"{best} alone {best.errors[average.row]:.3f}; {together} {average.error:.3f}"
+            lines.append(f"in the row that {ROW_WORDS[average.row]}: {errors}, alignment_heads={average.alignment_heads}")
+        return "\n".join(lines if self.averages else [*lines, f"alignment_heads={self.alignment_heads}"])
 
 
 def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages: Collection[str] = ()) -> Attended:

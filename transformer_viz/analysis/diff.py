@@ -5,7 +5,6 @@ which only a named mistake makes, equals a NaN. Swapping the runs turns the sign
 layers, heads and cells are compared that `comparison` says both have. Numpy alone.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from transformer_viz.analysis.align import common, distances, first_apart, large
 from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
 from transformer_viz.errors import OptionError, listed, shortened
+from transformer_viz.schema import finite_number
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Candidate, Trace
@@ -45,8 +45,7 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         OptionError: something else than two Traces, or an impossible keyword.
     """
     check_traces(before=before, after=after)
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < math.inf:
-        raise OptionError(f"tolerance={tolerance!r} is not possible; it is a number from 0")
+    finite_number("tolerance", tolerance, 0, 1e300)
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     if unknown := sorted(ignored - set(WHATS)):
         raise OptionError(f"ignore={str(unknown[0])[:40]!r} is not possible; choose from {listed(WHATS)}")

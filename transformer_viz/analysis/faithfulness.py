@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.analysis.verdict import Mean, mean_over_texts
+from transformer_viz.text_table import number_cell, text_table
 
 KS = (1, 2, 3, 5)
 """How many keys."""
@@ -30,6 +31,12 @@ class MeanCurve:
     name: str
     comprehensiveness: tuple[Mean, ...]
     sufficiency: tuple[Mean, ...]
+
+    def __str__(self) -> str:
+        """Both curves, a line each."""
+        curves = ("comprehensiveness", "sufficiency")
+        rows = [(name, *(number_cell(mean.value) for mean in getattr(self, name))) for name in curves]
+        return text_table((self.name, *(f"k = {k}" for k in KS)), rows)
 
 
 def first_keys(row: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:

@@ -9,7 +9,9 @@ import numpy as np
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.verdict import Mean, mean_over_texts
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind
+from transformer_viz.text_table import text_table
 
 HeadSet = frozenset[HeadPlace]
 
@@ -67,6 +69,15 @@ class KnockOut:
     def at(self, kind: Kind, layer: int, head: int) -> HeadEffect:
         """One head; counts from 0."""
         return next(each for each in self.heads if each.place == HeadPlace(kind, layer, head))
+
+    def __str__(self) -> str:
+        """What was done, and a table of all heads."""
+        answers = "the answer" if self.n_known else "what was written"
+        answers = "the true answer" if self.n_known == self.n_texts else answers
+        rows = [("all heads", str(self.exact_before), "")]
+        rows += [(str(each.place), str(each.exact), str(each.log_p)) for each in self.heads]
+        title = f"{count_words(self.n_texts, 'text')}, {answers}; in the place of a head: {self.how}"
+        return f"{title}\n{text_table(('', 'still written', 'change of log p a token'), rows)}"
 
 
 def effects(found: Mapping[HeadSet, Outcome], seed: int) -> tuple[HeadEffect, ...]:

@@ -8,16 +8,18 @@ of n keys.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from transformer_viz.analysis.intervals import bootstrap
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
-from transformer_viz.errors import OptionError
-from transformer_viz.numbers_in_words import count_words, percent_words
+from transformer_viz.errors import OptionError, SurveyError, quoted
+from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
+from transformer_viz.schema import LARGEST, Count, Range
 from transformer_viz.terms import Kind, head_label, layer_label
+from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -77,13 +79,22 @@ class Mean:
         interval: in which 95 % of the means of resampled texts are; None of a single text.
     """
 
-    value: float
+    value: Annotated[float, Range(has_nan=True)]
     interval: tuple[float, float] | None = None
+
+    def is_from(self, least: float) -> bool:
+        """Whether the mean and its interval, which is in order, are from `least` to 1, rounding aside; NaN is."""
+        low, high = self.interval or (self.value, self.value)
+        return not (low > high or min(low, self.value) < least - 1e-6 or max(high, self.value) > 1 + 1e-6)
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """The interval where it says something: resampling texts that are all alike gives no width, however few they are."""
         return None if self.interval is None or self.interval[0] == self.interval[1] else self.interval
+
+    def __str__(self) -> str:
+        """`0.983 (0.981 to 0.985)`, for a table."""
+        return number_cell(self.value) + (f" ({interval_words(self.ends, number_cell)})" if self.ends else "")
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,10 @@ class MapVerdict:
     name: str
     top: Mean
     rho: Mean
+
+    def __post_init__(self) -> None:
+        if not self.top.is_from(0) or not self.rho.is_from(-1):
+            raise SurveyError(f"{quoted(self.name)} has a share of {self.top} or a correlation of {self.rho}, which cannot be")
 
 
 @dataclass(frozen=True)
@@ -113,13 +128,20 @@ class Verdicts:
 
     kind: Kind
     mode: str | None
-    n_texts: int
-    n_judged: int
-    n_left_out: int
-    n_without_choice: int
+    n_texts: Annotated[int, Range(1, LARGEST)]
+    n_judged: Count
+    n_left_out: Count
+    n_without_choice: Count
     chance: Mean
-    maps: tuple[MapVerdict, ...]
-    missing: Mapping[str, str]
+    maps: Annotated[tuple[MapVerdict, ...], Range(0, 2**16)]
+    missing: Annotated[Mapping[str, str], Range(0, 100)]
+
+    def __post_init__(self) -> None:
+        if self.n_without_choice > self.n_left_out or not self.chance.is_from(0):
+            words = f"{self.n_without_choice} of {self.n_left_out} steps that were left out have no choice"
+            raise SurveyError(f"{words}, or chance is {self.chance}")
+        if len({one.name for one in self.maps}) < len(self.maps):
+            raise SurveyError("two maps have one name")
 
     def at(self, name: str) -> MapVerdict:
         """One map by its name, such as `L2 H3`, `L2 mean` or `rollout`."""
@@ -127,6 +149,19 @@ class Verdicts:
         if found is None:
             raise OptionError(f"there is no map {name!r} in this verdict")
         return found
+
+    def __str__(self) -> str:
+        """What was judged, and a table of all maps."""
+        rows = [("by chance", str(self.chance), ""), *((each.name, str(each.top), str(each.rho)) for each in self.maps)]
+        return "\n".join(
+            (
+                f"cause by {self.mode}, {self.kind}: {count_words(self.n_judged, 'step')} of "
+                f"{count_words(self.n_texts, 'text')}; {left_out_words(self)}",
+                f"{MAP_WORDS}. Rank correlation is Spearman's; {FLOOR_WORDS}.",
+                text_table(("map", "points at the cause", "rank correlation"), rows),
+                *(f"{method}: {why}" for method, why in self.missing.items()),
+            )
+        )
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a map, and one for a random key: its name, how often it points at the cause, its rank correlation; with the

@@ -1,8 +1,9 @@
 """The command line: `python -m transformer_viz COMMAND`. One file a command; a new one is one new file.
 
-A command is a module here with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`. Exit codes:
-0 good, 1 a negative verdict, 2 the user's mistake or a machine that refuses, 3 our fault, 128 + N ended by signal N. torch is
-imported inside `run` only, so that help and mistakes answer at once.
+A command is a module here with a function `run`. Its parameters are the options (`_options.py`), its docstring is the help, of
+which the first sentence stands in the list of all commands, and what it returns is the exit code, or None for 0: 0 good, 1 a
+negative verdict, 2 the user's mistake or a machine that refuses, 3 our fault, 128 + N ended by signal N. torch is imported
+inside `run` only, so that help and mistakes answer at once.
 """
 
 import argparse
@@ -10,12 +11,14 @@ import errno
 import os
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from inspect import getdoc
 from pkgutil import iter_modules
-from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from transformer_viz.commands._options import add_options, arguments_of
 from transformer_viz.commands._shared import visible
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.version import __version__
@@ -33,14 +36,14 @@ def names() -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit code; a mistake is one line on standard error."""
     try:
-        parsed = _parser().parse_args(arguments)
-        code = int(parsed.run(parsed))
+        run, parsed = parse(sys.argv[1:] if arguments is None else arguments)
+        code = run(**parsed) or 0
     except SystemExit as stop:  # argparse: help, version, or a mistake that it has told
         code = stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
-        return _reader_has_gone()
+        code = 0  # whoever read us, `head` perhaps, has seen enough
     except Exception as error:
         code = _failed(error)
     return _flushed(code)
@@ -80,24 +83,14 @@ def _flushed(code: int) -> int:
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        return _reader_has_gone()
     except OSError as error:
-        _close_output()
+        # Python must not complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 0
         # A command that failed has said so; one that found a difference has not, now that nobody can read it.
         return code if code >= MISTAKE else _failed(error)
     return code
-
-
-def _reader_has_gone() -> int:
-    """Whoever read us, `head` perhaps, has seen enough; that is no error."""
-    _close_output()
-    return 0
-
-
-def _close_output() -> None:
-    """Python must not complain once more at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -108,21 +101,26 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(MISTAKE)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], dict[str, Any]]:
+    """The command that is meant, and its arguments.
+
+    Raises:
+        SystemExit: there is a mistake in them, which was told, or help was asked for.
+    """
     # Abbreviated options would break as soon as a longer name joins them.
     parser = _Parser(prog="transformer_viz", description="See an encoder-decoder Transformer think.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"transformer_viz {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for name in names():
-        module = _module(name)
-        command = commands.add_parser(name, help=module.HELP, description=module.__doc__, allow_abbrev=False)
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
-    return parser
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"{__name__}.{name.replace('-', '_')}")
+        run = import_module(f"{__name__}.{name.replace('-', '_')}").run
+        text = getdoc(run) or ""
+        help = text.partition("\n\n")[0].partition(". ")[0].removesuffix(".")
+        command = commands.add_parser(name, help=help[:1].lower() + help[1:], description=text, allow_abbrev=False)
+        command.set_defaults(run=run)
+        if name in arguments:
+            add_options(command, run)
+    parsed = parser.parse_args(arguments)
+    return parsed.run, arguments_of(parsed.run, parsed)
 
 
 def _say(message: str) -> None:

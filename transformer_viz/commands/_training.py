@@ -1,36 +1,51 @@
-"""Carrying out `train` in a terminal: progress, stopping in good order, TensorBoard, the Train screen's wishes."""
+"""Carrying out `train` in a terminal: progress, stopping in good order, TensorBoard, the Train page's requests."""
 
-import argparse
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from transformer_viz.commands import _shared
-from transformer_viz.commands.evaluate import print_table
+from transformer_viz.commands._shared import visible
+from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
 from transformer_viz.training import estimate, jobs
-from transformer_viz.training.embeddings import load_embeddings
+from transformer_viz.training.embeddings import SIDES, read_matrix
 from transformer_viz.training.loop import Event
-from transformer_viz.training.make_checkpoint import ControlSignal, Making, make_checkpoint
-from transformer_viz.training.processes import processes
+from transformer_viz.training.make_checkpoint import ControlSignal, make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> int:
-    """Trains, and prints the evaluation. 128 + N where signal N stopped it before, as Ctrl-C does; 130 where the page did."""
-    is_first = processes().is_first
+def carry_out(
+    recipe: Recipe,
+    folder: Path,
+    options: Mapping[str, Any],
+    embeddings: tuple[Path | None, Path | None],
+    tensorboard: Path | None,
+    job_folder: Path | None,
+) -> int:
+    """Trains, and prints the evaluation.
+
+    Args:
+        recipe: what is trained.
+        folder: where the checkpoint goes.
+        options: keywords of `make_checkpoint`.
+        embeddings: files with pretrained matrices, of the source and the target.
+        tensorboard: a folder for TensorBoard's events.
+        job_folder: of the page Train.
+
+    Returns:
+        128 + N where signal N stopped it before its end, as Ctrl-C does; 130 where the page did.
+    """
     estimate.check_memory(estimate.estimate(recipe))
-    if is_first:
-        _tell(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}")
-    job = jobs.Reporter(arguments.job) if arguments.job else None
-    with _stoppable() as heard, _progress(recipe, is_first) as show, _tensorboard(arguments.tensorboard, is_first) as log:
+    _tell(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}")
+    job = jobs.Reporter(job_folder) if job_folder else None
+    with _stoppable() as signals, _progress(recipe) as show, _tensorboard(tensorboard) as log:
 
         def on_event(event: Event) -> None:
             show(event)
@@ -38,58 +53,47 @@ def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> in
             if job:
                 job.report(event)
 
-        def wish() -> ControlSignal:
-            return "pause" if heard else job.wish() if job else "go on"
+        def control() -> ControlSignal:
+            return "pause" if signals else job.control() if job else "go on"
 
-        making = Making(
-            device=arguments.device,
-            replace=arguments.force,
-            resume=arguments.resume,
-            samples=arguments.samples,
-            snapshots=arguments.snapshots,
-            on_event=on_event,
-            wish=wish,
-        )
-        with job.alive() if job else nullcontext():
-            embeddings = load_embeddings(arguments.source_embedding, arguments.target_embedding)
-            metrics = make_checkpoint(recipe, folder, making, prepare=embeddings)
+        with job.running() if job else nullcontext():
+            matrices = {side: read_matrix(file) for side, file in zip(SIDES, embeddings, strict=True) if file}
+            metrics = make_checkpoint(recipe, folder, embeddings=matrices, on_event=on_event, control=control, **options)
     if metrics is None:
-        if is_first:
-            _tell(f"stopped; {folder} holds what there is. Go on with --resume.")
-        return 128 + (heard or [signal.SIGINT])[0]
-    if is_first:
-        print_table(metrics)
-        print(_shared.visible(f"written: {folder}"))
+        _tell(f"stopped; {folder} holds what there is. Go on with --resume.")
+        return 128 + (signals or [signal.SIGINT])[0]
+    print_evaluation(metrics)
+    print(visible(f"written: {folder}"))
     return 0
 
 
 @contextmanager
 def _stoppable() -> Generator[list[int]]:
-    """Which signals were heard. The first Ctrl-C (or polite kill, or closed terminal) lets the step end and keeps what there
+    """The signals that came. The first Ctrl-C (or polite kill, or closed terminal) lets the step end and keeps what there
     is; the second one ends at once."""
-    heard: list[int] = []
+    signals: list[int] = []
 
-    def hear(number: int, _: Any) -> None:
-        if heard:
+    def handle(number: int, _: Any) -> None:
+        if signals:
             raise SystemExit(128 + number)
-        heard.append(number)
+        signals.append(number)
 
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     for number in before:
-        signal.signal(number, hear)
+        signal.signal(number, handle)
     try:
-        yield heard
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 @contextmanager
-def _progress(recipe: Recipe, is_first: bool) -> Generator[Callable[[Event], None]]:
+def _progress(recipe: Recipe) -> Generator[Callable[[Event], None]]:
     """A bar for whoever watches. Nobody watching any more, or no room for the log, is no reason to end a training."""
     try:
-        bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr, disable=not is_first)
+        bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr)
     except OSError:
         bar = tqdm(disable=True)
     held_out: dict[str, str] = {}
@@ -112,12 +116,12 @@ def _progress(recipe: Recipe, is_first: bool) -> Generator[Callable[[Event], Non
 
 def _tell(words: str) -> None:
     with suppress(OSError):
-        print(_shared.visible(words), file=sys.stderr)
+        print(visible(words), file=sys.stderr)
 
 
 @contextmanager
-def _tensorboard(folder: Path | None, is_first: bool) -> Generator[Callable[[Event], None]]:
-    if folder is None or not is_first:
+def _tensorboard(folder: Path | None) -> Generator[Callable[[Event], None]]:
+    if folder is None:
         yield lambda event: None
         return
     try:

@@ -1,50 +1,43 @@
-"""Decode a text, ask how much each token counts for what is written, and save the run with the answers as a file."""
+"""The command `attribute`."""
 
-import argparse
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Annotated
 
 from transformer_viz import attribution
-from transformer_viz.commands import _shared
+from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
+from transformer_viz.commands._options import Option
+from transformer_viz.commands._shared import CauseKind, Mode, ModelOptions, Text, TraceFile
+from transformer_viz.schema import Choice
 
-HELP = "decode a text and save the trace with what counts for each token"
-_METHODS = Path(attribution.__path__[0], "methods")
-"""One file each. Their package imports torch."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """TEXT, the model, the strategy, the measures, the file."""
-    _shared.add_text(parser)
-    _shared.add_model(parser)
-    parser.add_argument(
-        "--method",
-        action="append",
-        required=True,
-        choices=[module.name for module in iter_modules([str(_METHODS)])],
-        metavar="NAME",
-        help="occlusion, gradient, rollout or another measure of docs/attribution.md; may be repeated",
-    )
-    _shared.add_mode(parser, "occlusion: ")
-    _shared.add_cause_kind(parser)
-    _shared.add_decoding(parser)
-    _shared.add_trace_file(parser)
+# One file each. Their package imports torch.
+_METHODS = tuple(module.name for module in iter_modules([str(Path(attribution.__path__[0], "methods"))]))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """0 when the file is written."""
-    _shared.check_trace_file(arguments)
-    text = _shared.text_to_decode(arguments)
+def run(
+    text: Text,
+    model: ModelOptions,
+    method: Annotated[
+        list[Annotated[str, Choice(_METHODS)]],
+        "occlusion, gradient, rollout or another method of docs/attribution.md; may be repeated",
+        Option("--method"),
+    ],
+    decoding: DecodingOptions,
+    recording: RecordingOptions,
+    file: TraceFile,
+    mode: Mode = "word",
+    kind: CauseKind = None,
+) -> None:
+    """Decode a text, and save the trace with how much each token counts for what is written."""
+    file.check()
+    text = decoding.read(text, model)
 
     from transformer_viz.attribution.attribute import attribute
     from transformer_viz.attribution.methods import METHODS
-    from transformer_viz.tracing.decode import decode
 
-    model = _shared.loaded_to_decode(arguments)
-    trace = decode(model, text, **_shared.decoding(arguments, model))
-    for method in arguments.method:
-        has_modes = method not in METHODS or METHODS[method].modes
-        trace = trace.with_attribution(
-            attribute(model, trace, method, mode=arguments.mode if has_modes else "word", kind=arguments.kind)
-        )
-    _shared.save_trace(trace, arguments)
-    return 0
+    loaded = decoding.load(model)
+    trace = decoding.decode(loaded, text, recording)
+    for name in method:
+        has_modes = name not in METHODS or METHODS[name].modes
+        trace = trace.with_attribution(attribute(loaded, trace, name, mode=mode if has_modes else "word", kind=kind))
+    file.save(trace)

@@ -1,47 +1,29 @@
-"""The leak certificate: does anything that must not be seen change anything?"""
+"""The command `check-masks`."""
 
-import argparse
+from typing import Annotated
 
-from transformer_viz.commands import _shared
-
-HELP = "prove that no mask leaks; exit 0 sound, 1 not"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The model, and what to break on purpose."""
-    _shared.add_model(parser)
-    parser.add_argument(
-        "--text", action="append", metavar="TEXT", help="a text to check with, up to 8 of 16 tokens; by default drawn at random"
-    )
-    _shared.add_changes(parser, "edits to check with, for example cross:3-5,decoder:off")
-    parser.add_argument(
-        "--replacements",
-        type=_shared.whole(1, 100),
-        default=3,
-        metavar="N",
-        help="random replacements of each position (3)",
-    )
-    _shared.add_seed(parser, "another seed, other pairs")
-    _shared.add_json(parser)
+from transformer_viz.commands._shared import SEED, Edits, Json, Mistake, ModelOptions, print_json, print_lines
+from transformer_viz.schema import Range
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """0 sound, 1 leaking or faulty."""
-    _shared.look_up(arguments, arguments.text or ())
+def run(
+    model: ModelOptions,
+    text: Annotated[list[str] | None, "a text to check with, up to 8 of 16 tokens; by default drawn at random"] = None,
+    edits: Edits = "",
+    mistake: Mistake = None,
+    replacements: Annotated[int, "random replacements of each position", Range(1, 100)] = 3,
+    seed: Annotated[int, "another seed, other pairs", SEED] = 0,
+    json: Json = False,
+) -> int:
+    """Prove that no mask leaks: that nothing changes with what must not be seen. Exit code 0: sound, 1: not."""
+    model.check(text or ())
 
     from transformer_viz.mask_checks.check_masks import check_masks
 
-    model = _shared.loaded(arguments)
-    report = check_masks(
-        model,
-        texts=arguments.text,
-        mistake=arguments.mistake,
-        edits=[arguments.edits],
-        replacements=arguments.replacements,
-        seed=arguments.seed,
-    )
-    if arguments.json:
-        _shared.print_json({"checkpoint": model.name, "mistake": arguments.mistake, **report.to_json()})
+    loaded = model.load()
+    report = check_masks(loaded, texts=text, mistake=mistake, edits=[edits], replacements=replacements, seed=seed)
+    if json:
+        print_json({"checkpoint": loaded.name, "mistake": mistake, **report.to_json()})
     else:
-        print(report)
+        print_lines(str(report))
     return 0 if report.sound else 1

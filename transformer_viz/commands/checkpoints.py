@@ -1,82 +1,60 @@
-"""List the checkpoints, the damaged ones with the reason."""
+"""The command `checkpoints`."""
 
-import argparse
 from typing import Any
 
-from transformer_viz.commands import _shared
+from transformer_viz.commands._shared import Json, print_json, print_lines
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.text_table import number_cell, text_table
 
-HELP = "list the checkpoints"
-_COLUMNS = "{:20} {:10} {:20} {:>7} {:>10} {:>8} {:>7} {:>9}"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Only the form of the list."""
-    _shared.add_json(parser)
+_COLUMNS = ("name", "task", "variant", "layers", "parameters", "size", "exact", "best head")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """0, also when some are damaged."""
+def run(json: Json = False) -> None:
+    """List the checkpoints, the damaged ones with the reason."""
     from transformer_viz.checkpoints import entries, trained_folder
 
     rows, trained = [_row(entry) for entry in entries()], str(trained_folder())
-    if arguments.json:
-        _shared.print_json({"checkpoints": rows, "trained_folder": trained})
+    if json:
+        print_json({"checkpoints": rows, "trained_folder": trained})
+        return
+    if usable := [row for row in rows if not row["error"]]:
+        cells = (
+            (
+                row["name"],
+                row["task"],
+                row["variant"],
+                f"{row['encoder_layers']}+{row['decoder_layers']}x{row['heads']}",
+                f"{row['parameters']:,}",
+                bytes_words(row["bytes"]),
+                *(number_cell(row[name], 4) for name in ("exact_match", "best_head_mass")),
+            )
+            for row in usable
+        )
+        print_lines(text_table(_COLUMNS, cells, "<<<>"))
+    for row in rows:
+        if row["error"]:
+            print_lines(f"{row['name']} cannot be used: {row['error']}")
+    if not rows:
+        print("no checkpoints; make one with: python -m transformer_viz train --recipe reverse")
     else:
-        _print_table(rows)
-        print(_shared.visible(f"what you train goes to {trained}"))
-    return 0
+        print_lines(f"what you train goes to {trained}")
 
 
 def _row(entry: Any) -> dict[str, Any]:
     """`entry` is a `checkpoints.Entry`; naming the class would import torch."""
+    row = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
     if entry.error:
-        return {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
-    from transformer_viz.model.config import ModelConfig
-
-    model, metrics = ModelConfig.from_json(entry.summary["model"]), entry.summary["metrics"]
+        return row
+    about = entry.description
     return {
-        "name": entry.name,
-        "folder": str(entry.folder),
-        "task": entry.summary["task"]["name"],
-        "variant": entry.summary["variant"],
-        "encoder_layers": model.n_encoder_layers,
-        "decoder_layers": model.n_decoder_layers,
-        "heads": model.n_heads,
+        **row,
+        "task": about.task.name,
+        "variant": about.variant,
+        "encoder_layers": about.model.n_encoder_layers,
+        "decoder_layers": about.model.n_decoder_layers,
+        "heads": about.model.n_heads,
         "parameters": entry.n_parameters,
         "bytes": entry.n_bytes,
-        "exact_match": _number(metrics.get("exact_match")),
-        "best_head_mass": _number(metrics.get("best_head_mass")),
-        "error": None,
+        "exact_match": about.metrics.get("exact_match"),
+        "best_head_mass": about.metrics.get("best_head_mass"),
     }
-
-
-def _number(value: Any) -> float | None:
-    """Metrics are whatever stands in a file that anyone may have written."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9
-    return float(value) if is_number else None
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        print("no checkpoints; make one with: python -m transformer_viz train --recipe reverse")
-        return
-    print(_COLUMNS.format("name", "task", "variant", "layers", "parameters", "size", "exact", "best head"))
-    for row in rows:
-        if row["error"]:
-            print(_shared.visible(f"{row['name']:20} cannot be used: {row['error']}"))
-        else:
-            print(_shared.visible(_line(row)))
-
-
-def _line(row: dict[str, Any]) -> str:
-    return _COLUMNS.format(
-        row["name"],
-        row["task"],
-        row["variant"],
-        f"{row['encoder_layers']}+{row['decoder_layers']}x{row['heads']}",
-        f"{row['parameters']:,}",
-        bytes_words(row["bytes"]),
-        _shared.cell(row["exact_match"], 4),
-        _shared.cell(row["best_head_mass"], 4),
-    )

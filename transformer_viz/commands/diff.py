@@ -1,44 +1,31 @@
-"""Compare two trace files: what differs between the runs, and where."""
+"""The command `diff`."""
 
-import argparse
 from pathlib import Path
+from typing import Annotated, Any
 
-from transformer_viz.commands import _shared
-
-HELP = "compare two traces; exit 0 equal, 1 different"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two files, how much numbers may differ, and what is not compared."""
-    parser.add_argument("before", metavar="A.npz", type=Path, help="the first run")
-    parser.add_argument("after", metavar="B.npz", type=Path, help="the second run; sizes are B − A")
-    parser.add_argument(
-        "--tolerance",
-        type=_shared.decimal(0, or_equal=True),
-        default=0.0,
-        metavar="X",
-        help="numbers may differ by this much (0: equal to the last bit)",
-    )
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="PART",
-        help="a part that is not compared, model for instance; may be repeated",
-    )
-    _shared.add_limits(parser)
-    _shared.add_json(parser)
+from transformer_viz.commands._shared import Json, NoLimits, load_trace, print_json, print_lines
+from transformer_viz.schema import Range
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """0 equal, 1 different; times, devices and versions are notes."""
+def run(
+    before: Annotated[Path, "the first run"],
+    after: Annotated[Path, "the second run; sizes are B − A"],
+    tolerance: Annotated[float, "numbers may differ by this much; 0: equal to the last bit", Range(0)] = 0.0,
+    ignore: Annotated[list[str] | None, "a part that is not compared, model for instance; may be repeated"] = None,
+    no_limits: NoLimits = False,
+    json: Json = False,
+) -> int:
+    """Compare two trace files: what differs between the runs, and where. Exit code 0: equal, 1: different.
+
+    Times, devices and versions are notes.
+    """
     from transformer_viz.analysis.diff import diff
 
-    before, after = (_shared.load_trace(path, no_limits=arguments.no_limits) for path in (arguments.before, arguments.after))
-    found = diff(before, after, tolerance=arguments.tolerance, ignore=arguments.ignore)
-    if arguments.json:
-        _shared.print_json({"before": str(arguments.before), "after": str(arguments.after), **found.to_json()})
+    traces = (load_trace(path, no_limits=no_limits) for path in (before, after))
+    parts: Any = ignore or ()  # diff refuses what is no part
+    found = diff(*traces, tolerance=tolerance, ignore=parts)
+    if json:
+        print_json({"before": str(before), "after": str(after), **found.to_json()})
     else:
-        for line in str(found).splitlines():
-            print(_shared.visible(line))
+        print_lines(str(found))
     return 0 if found.equal else 1

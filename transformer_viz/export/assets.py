@@ -1,7 +1,9 @@
-"""The page's own files: HTML, CSS and JavaScript, also for the app, which shows the same step player."""
+"""The pages' own files: templates, CSS and JavaScript; some also for the app, which shows the same step player."""
 
 from functools import cache
 from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _FOLDER = Path(__file__).parent / "page"
 
@@ -13,5 +15,15 @@ def asset(name: str) -> str:
 
 
 def script(*names: str) -> str:
-    """Several scripts, one after the other."""
-    return "\n".join(asset(name) for name in names)
+    """Several files, one after the other."""
+    return "\n".join(map(asset, names))
+
+
+@cache
+def templates() -> Environment:
+    """The templates of `page/`; what is put into them is text, not markup."""
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return environment

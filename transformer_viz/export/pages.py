@@ -3,18 +3,15 @@
 import base64
 import gzip
 import hashlib
-import html as markup
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from os import fspath
-from types import MappingProxyType
 from typing import Any
 
 from transformer_viz.analysis.aligner import aligner_of
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.export.assets import asset, script
+from transformer_viz.export.assets import asset, script, templates
 from transformer_viz.export.content import PageTheme, aligned, content, view
 from transformer_viz.export.drawings import check_colours
 from transformer_viz.export.options import PlotlyJs
@@ -74,7 +71,7 @@ def html(
     data["aligner"] = aligned(trace, found)
     scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if found else ()), "page.js")
     styles = ("player.css", *(("lines.css",) if found else ()), "page.css")
-    return filled(asset("page.html"), data, scripts, styles, plotlyjs)
+    return page("page.html", data, scripts, styles, plotlyjs)
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:
@@ -90,7 +87,7 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
     """
     drawn = json.loads(figure.to_json())
     data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
-    return filled(asset("figure.html"), data, ("figure.js",), ("figure.css",), plotlyjs)
+    return page("figure.html", data, ("figure.js",), ("figure.css",), plotlyjs)
 
 
 def plotly_file() -> bytes:
@@ -98,70 +95,47 @@ def plotly_file() -> bytes:
     return files.plotly_js().encode()
 
 
-def as_json(data: Any) -> str:
-    """JSON that may stand in a script element: without `<`, it can end neither the element nor begin a comment."""
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def filled(
-    page: str,
-    data: dict[str, Any],
-    scripts: tuple[str, ...],
-    styles: tuple[str, ...],
-    plotlyjs: PlotlyJs,
-    more: Mapping[str, str] = MappingProxyType({}),
+def page(
+    template: str,
+    data: Any = None,
+    scripts: tuple[str, ...] = (),
+    styles: tuple[str, ...] = (),
+    plotlyjs: PlotlyJs | None = None,
+    **parts: Any,
 ) -> str:
-    """A page with its data, its program and its policy, which lets nothing else run.
+    """A page with its data, its program and its policy, which lets nothing else be loaded, sent or run.
 
     Args:
-        page: with `{{NAME}}` where the parts go, and `{{head}}` for what is alike in all pages.
+        template: a file of `page/`.
         data: what the program reads.
         scripts: files of `page/`, one after the other.
         styles: likewise.
-        plotlyjs: as in `html`.
-        more: parts of this page alone, by name; markup.
+        plotlyjs: as in `html`; None for a page without figures.
+        parts: what the template needs more; text is not markup.
     """
-    code = "(() => {\n" + script(*scripts) + "\n})();"
-    tag, sources = _plotly(plotlyjs)
-    parts = {
-        "title": "Transformer Viz",
-        "csp": _policy([*sources, _hash(code)]),
-        "style": script(*styles),
-        "player": asset("player.html"),
-        "plotly": tag,
-        "data": as_json(data),
-        "script": code,
-        **more,
-    }
-    whole = page.replace("{{head}}", asset("head.html").rstrip())
-    # In one pass: a part that holds {{data}} in a token stays as it is.
-    return re.sub(r"\{\{([a-z]+)\}\}", lambda match: parts[match[1]], whole)
+    code = "(() => {\n" + script(*scripts) + "\n})();" if scripts else ""
+    elements, sources = ([], []) if plotlyjs is None else _plotly(plotlyjs)
+    policy = ["default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'"]
+    if scripts:
+        policy += [f"script-src {' '.join([*sources, _hash(code)])}", "img-src data: blob:"]
+    default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy)}
+    own = {"style": script(*styles), "plotly": elements, "script": code, "data": data}
+    return templates().get_template(template).render({**default, **own, **parts})
 
 
-def _policy(script_sources: list[str]) -> str:
-    """Nothing may be loaded and nothing sent; of scripts only these very ones run."""
-    return (
-        f"default-src 'none'; script-src {' '.join(script_sources)}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _plotly(plotlyjs: PlotlyJs) -> tuple[str, list[str]]:
-    """The element that brings plotly.js, and what the page's policy must allow for it."""
+def _plotly(plotlyjs: PlotlyJs) -> tuple[list[tuple[dict[str, str], str]], list[str]]:
+    """The script elements that bring plotly.js, attributes and code, and what the page's policy must allow for them."""
     if plotlyjs is True:
         plotly = files.plotly_js()
-        return f"<script>{plotly}</script>", [_hash(plotly)]
+        return [({}, plotly)], [_hash(plotly)]
     if plotlyjs == "packed":
-        unpack = asset("unpack.js")
-        return (
-            f'<script type="text/plain" id="plotly-packed">{_packed_plotly()}</script>\n<script>{unpack}</script>',
-            [_hash(files.plotly_js()), _hash(unpack)],
-        )
+        unpack, packed = asset("unpack.js"), {"type": "text/plain", "id": "plotly-packed"}
+        return [(packed, _packed_plotly()), ({}, unpack)], [_hash(files.plotly_js()), _hash(unpack)]
     if plotlyjs == "cdn":
         address, digest = files.plotly_cdn()
-        return f'<script src="{address}" integrity="{digest}" crossorigin="anonymous"></script>', [address]
+        return [({"src": address, "integrity": digest, "crossorigin": "anonymous"}, "")], [address]
     where = BESIDE if plotlyjs is False else fspath(plotlyjs)
-    return f'<script src="{markup.escape(where)}"></script>', [_source(where)]
+    return [({"src": where}, "")], [_source(where)]
 
 
 def _source(where: str) -> str:

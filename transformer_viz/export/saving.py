@@ -14,7 +14,7 @@ from transformer_viz.export.tables import TABLE_FORMATS, table
 from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.keywords import with_keywords
 from transformer_viz.trace.trace import Trace
-from transformer_viz.writing import write_bytes
+from transformer_viz.writing import check_target, write_bytes
 
 FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
 
@@ -37,7 +37,7 @@ def save(
         ExportError: the file is there already, or cannot be made or written.
     """
     path = Path(path)
-    check(path, force=force)
+    check_target(path, force=force)
     write(path, made(trace, format_of(path), what, **options))
     return path
 
@@ -71,20 +71,6 @@ def format_of(path: Path) -> str:
     if ending not in FORMATS:
         raise OptionError(f"{path.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
     return ending
-
-
-def check(path: Path, *, force: bool) -> None:
-    """Finds out before anything is made whether the file may be written.
-
-    Raises:
-        ExportError: it may not; the message says why.
-    """
-    if path.is_dir():
-        raise ExportError(f"{path} is a folder. Choose another name.")
-    if path.exists() and not force:
-        raise ExportError(f"{path} exists already. Choose another name, or replace it with --force (force=True).")
-    if not path.parent.is_dir():
-        raise ExportError(f"There is no folder {path.parent}. Make it first.")
 
 
 def write(path: Path, data: bytes) -> None:

@@ -15,6 +15,7 @@ from transformer_viz.mask_checks.answers import Answers, Logits
 from transformer_viz.mask_checks.changes import Rows, is_no_distribution
 from transformer_viz.mask_checks.diagnosis import named
 from transformer_viz.mask_checks.worst import Worst
+from transformer_viz.schema import whole_number
 
 _PADS = (1, 2, 7)
 _LEAST_PAIRS = 200
@@ -50,8 +51,7 @@ def check_callable(
         OptionError: an impossible keyword, or `f` fails or does not return logits of the right shape.
     """
     real = _real_ids(vocabulary_size, pad_id, avoid)
-    if isinstance(max_length, bool) or not isinstance(max_length, int) or not 2 <= max_length <= _LONGEST:
-        raise OptionError(f"max_length={max_length!r} is not possible; it is a whole number from 2 to {_LONGEST}")
+    whole_number("max_length", max_length, 2, _LONGEST)
     answers = Answers(f)
     with torch.no_grad():
         while True:
@@ -341,10 +341,9 @@ def _ranges(row: Tensor) -> str:
 
 
 def _real_ids(vocabulary_size: int | None, pad_id: int | None, avoid: Iterable[int]) -> Tensor:
-    if isinstance(vocabulary_size, bool) or not isinstance(vocabulary_size, int) or not 2 <= vocabulary_size <= 10_000_000:
-        raise OptionError(f"vocabulary_size={vocabulary_size!r} is not possible; a callable needs one, from 2 to 10000000")
-    if pad_id is not None and (isinstance(pad_id, bool) or not isinstance(pad_id, int) or not 0 <= pad_id < vocabulary_size):
-        raise OptionError(f"pad_id={pad_id!r} is not possible; it is None, or an id from 0 to {vocabulary_size - 1}")
+    vocabulary_size = whole_number("vocabulary_size", vocabulary_size, 2, 10_000_000)
+    if pad_id is not None:
+        whole_number("pad_id", pad_id, 0, vocabulary_size - 1)
     never = {*avoid, *([] if pad_id is None else [pad_id])}
     real = torch.tensor([i for i in range(min(vocabulary_size, 50_000)) if i not in never])
     if len(real) < 2:

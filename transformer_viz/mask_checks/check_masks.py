@@ -25,6 +25,7 @@ from transformer_viz.mask_checks.sentences import Batch, Sentences
 from transformer_viz.mask_checks.worst import Worst
 from transformer_viz.model import devices, mistakes
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.edit_tap import kind_sizes
 from transformer_viz.tracing.watching import OnProgress
@@ -69,8 +70,7 @@ def check_masks(
         InputError: a text that cannot be read.
         DeviceError: the device ran out of memory.
     """
-    if isinstance(replacements, bool) or not isinstance(replacements, int) or not 1 <= replacements <= _MOST_REPLACEMENTS:
-        raise OptionError(f"replacements={replacements!r} is not possible; it is a whole number from 1 to {_MOST_REPLACEMENTS}")
+    whole_number("replacements", replacements, 1, _MOST_REPLACEMENTS)
     if not isinstance(model, LoadedModel):
         if mistake is not None or tuple(edits) or texts is not None:
             raise OptionError(

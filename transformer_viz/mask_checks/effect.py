@@ -19,10 +19,10 @@ from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices, mistakes
+from transformer_viz.schema import whole_number
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.edit_tap import changing_tap, kind_sizes, looks_ahead
 from transformer_viz.tracing.framing import framed_sources, padded_batch
-from transformer_viz.tracing.options import whole
 from transformer_viz.vocabulary import END
 
 MOST_SAMPLES = 5_000
@@ -122,7 +122,7 @@ class FreshStrings(Strings):
         Raises:
             OptionError: an impossible number of strings, or a model that has no task.
         """
-        samples, task = whole("samples", samples, 1, MOST_SAMPLES, default=SAMPLES), model.task
+        samples, task = SAMPLES if samples is None else whole_number("samples", samples, 1, MOST_SAMPLES), model.task
         if task is None:
             raise OptionError(f"{model.name} has no task that strings could be drawn from; give texts of your own")
         rng = np.random.default_rng([seed, _STREAM])

@@ -6,12 +6,10 @@ Pure functions; the parameters live in `blocks.py`. Axes are always
 
 import math
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_viz.model import masks
-from transformer_viz.model.dropout import dropout as drop
 from transformer_viz.model.tap import Site, Tap, looking
 
 
@@ -33,9 +31,9 @@ def attend(
         key: (batch, head, key, d_k).
         value: (batch, head, key, d_v).
         masked: bool, broadcastable to (batch, head, query, key), True = masked; None = nothing.
-        causal: also mask every key that comes after the query; the first query is the first key.
+        causal: also mask every key that comes after the query; the last query is the last key.
         site: which attention this is, for the tap.
-        tap: sees and may change every intermediate. None takes torch's fused kernel, where that is faster.
+        tap: sees and may change every intermediate. None takes torch's fused kernel, where there is more than one query.
         dropout: probability with which a weight is dropped, after the tap has seen the weights.
 
     Returns:
@@ -43,16 +41,20 @@ def attend(
     """
     look = looking(tap, *site)
     query, key, value = look("query", query), look("key", key), look("value", value)
-    # On a CPU there is no fused kernel with dropout, and torch's other one is slower than ours.
-    is_fused = tap is None and not (dropout and query.device.type == "cpu")
-    if is_fused and causal and masked is None:
+    n_queries, n_keys = query.shape[-2], key.shape[-2]
+    # One row has the same operations with and without a tap, so that what is recorded of a step is what decoding computes.
+    is_fused = tap is None and n_queries > 1
+    if is_fused and causal and masked is None and n_queries == n_keys:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
-    if causal:
-        future = masks.future(query.shape[-2], key.shape[-2], device=query.device)[None, None]
+    if causal and n_queries > 1:
+        future = masks.future(n_queries, n_keys, n_keys - n_queries, query.device)[None, None]
         masked = future if masked is None else masked | future
     if is_fused:
         return _fused(query, key, value, masked, dropout)
-    return _explicit(query, key, value, masked, site, tap, dropout)
+    scores = (query @ key.transpose(-2, -1)).div_(math.sqrt(query.shape[-1]))
+    weights = _weights(scores, masked, site, tap)
+    heads = (F.dropout(weights, dropout) if dropout else weights) @ value
+    return heads if tap is None else tap(site, "heads", heads)
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, dropout: float) -> Tensor:
@@ -62,41 +64,6 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, dro
         # The CPU kernel gives zeros for an empty row; others are not bound to.
         output = output.masked_fill(masked.all(-1, keepdim=True), 0.0)
     return output
-
-
-def _explicit(
-    query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, site: Site, tap: Tap | None, dropout: float
-) -> Tensor:
-    scores = (query @ key.transpose(-2, -1)).div_(math.sqrt(query.shape[-1]))
-    heads = drop(_weights(scores, masked, site, tap), dropout) @ value
-    return heads if tap is None else tap(site, "heads", heads)
-
-
-def attend_last(
-    query: Tensor, keys: Tensor, values: Tensor, masked: Tensor | None, n_heads: int, *, site: Site, tap: Tap | None = None
-) -> Tensor:
-    """`attend` for one query row of each sentence, which sees every key that is not masked.
-
-    An entry is one head of one sentence. The same operations with and without a tap: for one row they are as fast as
-    the fused kernel on a CPU, and what is recorded is to the last bit what decoding without a record computes.
-
-    Args:
-        query: (entry, 1, d_k).
-        keys: (entry, d_k, key).
-        values: (entry, key, d_v).
-        masked: bool (batch, 1, 1, key), True = masked; None = nothing.
-        n_heads: entries of one sentence.
-        site: which attention this is, for the tap.
-        tap: sees and may change every intermediate, in the shapes of `attend`.
-
-    Returns:
-        (batch, head, 1, d_v).
-    """
-    n_entries, _, n_keys = keys.shape
-    scores = torch.bmm(query, keys).div_(math.sqrt(query.shape[-1])).view(-1, n_heads, 1, n_keys)
-    weights = _weights(scores, masked, site, tap)
-    heads = torch.bmm(weights.reshape(n_entries, 1, n_keys), values).view(-1, n_heads, 1, values.shape[-1])
-    return heads if tap is None else tap(site, "heads", heads)
 
 
 def _weights(scores: Tensor, masked: Tensor | None, site: Site, tap: Tap | None) -> Tensor:

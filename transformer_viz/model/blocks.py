@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable
 from typing import assert_never
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
+from transformer_viz.model.cache import Cache
 from transformer_viz.model.config import DropoutSite, ModelConfig
-from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.surroundings import Norm, Surroundings
 from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
 from transformer_viz.terms import Kind
@@ -56,16 +57,18 @@ class MultiHeadAttention(nn.Module):
         *,
         causal: bool = False,
         tap: Tap | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
-        """(batch, query, d_model) -> the same; keys and values are made of `memory` (batch, key, d_model), or of `x` itself."""
-        site = Site(self.kind, self.layer)
+        """(batch, query, d_model) -> the same; keys and values are made of `memory` (batch, key, d_model), or of `x` itself.
+
+        With a cache `x` are the rows of new tokens, and the keys are those of all tokens.
+        """
+        site = Site(self.kind, self.layer, cache.length if cache else 0)
         look = looking(tap, *site)
         x = look("entered", x)
-        key, value = self.keys_and_values(x if memory is None else memory)
         heads = attend(
             self._split(self.query(x)),
-            key,
-            value,
+            *self._cached_keys_and_values(x, memory, cache),
             masked,
             causal=causal,
             site=site,
@@ -73,6 +76,23 @@ class MultiHeadAttention(nn.Module):
             dropout=self.dropout if self.training else 0.0,
         )
         return look("added", self.out(heads.transpose(1, 2).flatten(2)))
+
+    def _cached_keys_and_values(self, x: Tensor, memory: Tensor | None, cache: Cache | None) -> tuple[Tensor, ...]:
+        if cache is None:
+            return self.keys_and_values(x if memory is None else memory)
+        place = self.kind, self.layer
+        before = cache.tensors.get(place)
+        if memory is not None and before:
+            return before
+        key, value = self.keys_and_values(x if memory is None else memory)
+        if memory is not None:
+            # A key is a column: so lies the matrix that each step multiplies with its query.
+            cache.tensors[place] = key.mT.contiguous().mT, value.contiguous()
+        else:
+            cache.tensors[place] = (
+                (torch.cat([before[0], key], 2), torch.cat([before[1], value], 2)) if before else (key, value)
+            )
+        return cache.tensors[place]
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)
@@ -86,7 +106,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = F.relu if config.activation == "relu" else F.gelu
-        self.dropout = Dropout(config.dropout_at("elsewhere"))
+        self.dropout = nn.Dropout(config.dropout_at("elsewhere"))
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) -> (…, d_model)."""
@@ -100,7 +120,7 @@ class ResidualConnection(nn.Module):
         super().__init__()
         self.placement = config.norm
         self.norm = None if config.shared_norm else layer_norm(config)
-        self.dropout = Dropout(config.dropout_at(place))
+        self.dropout = nn.Dropout(config.dropout_at(place))
 
     def forward(
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None, look: Look = unseen
@@ -184,16 +204,18 @@ class DecoderLayer(nn.Module):
         target_masked: Tensor | None = None,
         source_masked: Tensor | None = None,
         tap: Tap | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); masks (batch, 1, 1, key) or None."""
 
         def attention(y: Tensor) -> Tensor:
-            return self.attention(y, None, target_masked, causal=True, tap=tap)
+            return self.attention(y, None, target_masked, causal=True, tap=tap, cache=cache)
 
         def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, source_masked, tap=tap)
+            return self.cross_attention(y, memory, source_masked, tap=tap, cache=cache)
 
-        look = looking(tap, "decoder", self.layer)
+        first = cache.length if cache else 0
+        look = looking(tap, "decoder", self.layer, first)
         x = self.around_attention(x, attention, self.norm, look)
-        x = self.around_cross_attention(x, cross_attention, self.norm, looking(tap, "cross", self.layer))
+        x = self.around_cross_attention(x, cross_attention, self.norm, looking(tap, "cross", self.layer, first))
         return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))

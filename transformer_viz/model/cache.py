@@ -1,50 +1,68 @@
-"""Keys and values of the tokens that a decoder has already read.
+"""Reading a target token by token: a decoder's forward pass for the new row alone, and what it computed of those before.
 
-Causal attention never changes an earlier token's key or value, so a step of
-decoding computes one new query row and looks the rest up here.
+Causal attention never changes an earlier token's key or value.
 """
+
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from torch import Tensor
 
-_LEAST_ROOM = 16
+from transformer_viz.model.tap import Tap
 
 
-class KeyValueCache:
-    """Keys and values of one self-attention, in buffers that double when full.
+@dataclass
+class Cache:
+    """What a decoder computed of the tokens that it has read.
 
-    Every head of every sentence is an entry of its own, as batched matrix products take them.
+    Attributes:
+        length: how many tokens those are.
+        tensors: of each sublayer (its kind and layer), with a row for each sentence: keys and values, (batch, head, key,
+            d_head); of a recurrence the memory.
     """
 
-    def __init__(self) -> None:
-        self._keys: Tensor | None = None
-        self._values: Tensor | None = None
-        self.length = 0
-
-    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds a token's key (entry, d_k) and value (entry, d_v).
-
-        Returns:
-            All keys so far, (entry, d_k, key), and all values, (entry, key, d_v).
-        """
-        if self._keys is None or self._values is None or self.length == self._keys.shape[2]:
-            room = max(_LEAST_ROOM, 2 * self.length)
-            # A key is a column, so that scores are one product of matrices that lie as they are needed.
-            self._keys = _grown(self._keys, (*key.shape, room), 2, self.length, key)
-            self._values = _grown(self._values, (value.shape[0], room, value.shape[1]), 1, self.length, value)
-        self._keys.select(2, self.length).copy_(key)
-        self._values.select(1, self.length).copy_(value)
-        self.length += 1
-        return self._keys.narrow(2, 0, self.length), self._values.narrow(1, 0, self.length)
-
-    def reorder(self, entries: Tensor) -> None:
-        """Makes entry i the former entry `entries[i]`; entries may repeat, as in beam search."""
-        if self._keys is not None and self._values is not None:
-            self._keys = self._keys.index_select(0, entries)
-            self._values = self._values.index_select(0, entries)
+    length: int = 0
+    tensors: dict[tuple[str, int], tuple[Tensor, ...]] = field(default_factory=dict)
 
 
-def _grown(buffer: Tensor | None, shape: tuple[int, ...], axis: int, used: int, like: Tensor) -> Tensor:
-    larger = like.new_empty(shape)
-    if buffer is not None:
-        larger.narrow(axis, 0, used).copy_(buffer)
-    return larger
+class CachedModel(Protocol):
+    """A decoder whose pass may begin after tokens that it has read."""
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        source_padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        *,
+        tap: Tap | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Logits (batch, query, vocabulary) of new tokens (batch, query), which are added to the cache."""
+        ...
+
+
+class CachedReading:
+    """A batch of sentences that is being written; see `decoding.reader.Reading`.
+
+    Args:
+        model: in eval mode.
+        memory: (batch, source, d_model) from its encoder.
+        source_padding: bool (batch, source), or None when nothing is padded.
+    """
+
+    def __init__(self, model: CachedModel, memory: Tensor, source_padding: Tensor | None) -> None:
+        self._model, self._memory, self._source_padding = model, memory, source_padding
+        self._cache = Cache()
+
+    def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
+        """Logits (batch, vocabulary) of the token after each new one, int (batch,). The tap sees the new row alone."""
+        return self._model.decode(tokens[:, None], self._memory, self._source_padding, tap=tap, cache=self._cache)[:, 0]
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row i of the batch becomes the former row `rows[i]`; rows may repeat or be left out, as a beam search goes on."""
+        self._memory = self._memory.index_select(0, rows)
+        if self._source_padding is not None:
+            self._source_padding = self._source_padding.index_select(0, rows)
+        for place, tensors in self._cache.tensors.items():
+            self._cache.tensors[place] = tuple(tensor.index_select(0, rows) for tensor in tensors)

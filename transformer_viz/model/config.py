@@ -3,10 +3,11 @@
 The defaults are the modern `pre-norm` model; `variants/` names the published ones.
 """
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeGuard, get_args, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
-from transformer_viz.errors import ConfigError, listed, quoted
+from transformer_viz.errors import ConfigError, listed
+from transformer_viz.schema import Range, check_fields, read_value
 
 NormPlacement = Literal["pre", "post", "residual-post"]
 PositionEncoding = Literal["sinusoid", "learned", "none"]
@@ -18,6 +19,9 @@ DropoutSite = Literal["embeddings", "encoder-attention", "elsewhere"]
 TiedEmbeddings = Literal["none", "output", "all"]
 
 MAX_POSITIONS = 4096
+_VocabularySize = Annotated[int, Range(4, 1_000_000)]
+_Width = Annotated[int, Range(1, 8192)]
+_Layers = Annotated[int, Range(1, 64)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,26 +32,29 @@ class ModelConfig:
         ConfigError: a size or switch is out of range; the message names the allowed values.
     """
 
-    source_vocabulary_size: int
-    target_vocabulary_size: int
-    d_model: int = 128
+    source_vocabulary_size: _VocabularySize
+    target_vocabulary_size: _VocabularySize
+    d_model: _Width = 128
     """Width of the residual stream."""
-    n_heads: int = 4
+    n_heads: Annotated[int, Range(1, 128)] = 4
     """Heads per attention; must divide `d_model` unless `d_k` is given."""
-    d_k: int | None = None
+    d_k: _Width | None = None
     """Width of one head's queries and keys; None = d_model / n_heads."""
-    d_v: int | None = None
+    d_v: _Width | None = None
     """Width of one head's values; None = the same as `d_k`."""
-    n_encoder_layers: int = 2
-    n_decoder_layers: int = 2
-    d_ff: int = 512
+    n_encoder_layers: _Layers = 2
+    """Layers of the encoder."""
+    n_decoder_layers: _Layers = 2
+    """Layers of the decoder."""
+    d_ff: Annotated[int, Range(1, 65536)] = 512
     """Width of the feed-forward layer."""
-    dropout: float = 0.0
+    dropout: Annotated[float, Range(0, 1, below=True)] = 0.0
     """Probability with which a number is dropped in training."""
     dropout_in: DropoutPlace = "everywhere"
     """everywhere: embeddings, attention weights, feed-forward layer, what every sublayer adds; embeddings: only there, with
     their positions; encoder-attention: only on what the encoder's self-attention adds."""
     activation: Activation = "relu"
+    """Of the feed-forward layer."""
     norm: NormPlacement = "pre"
     """pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))."""
     final_norm: bool = True
@@ -61,6 +68,7 @@ class ModelConfig:
     attention_bias: bool = True
     """Bias in the query, key, value and output projections of attention."""
     feed_forward_bias: bool = True
+    """Biases in the feed-forward layer."""
     output_bias: bool = True
     """Bias in the projection onto the vocabulary."""
     embedding_scale: EmbeddingScale = "none"
@@ -68,16 +76,17 @@ class ModelConfig:
     tied_embeddings: TiedEmbeddings = "none"
     """output: the output projection is the target embedding; all: the source embedding too (Vaswani et al. 2017, 3.4)."""
     position: PositionEncoding = "sinusoid"
-    sinusoid_base: float = 10000.0
-    max_positions: int = 512
+    """How positions are encoded."""
+    sinusoid_base: Annotated[float, Range(1, 10**9, above=True)] = 10000.0
+    """Base of the sinusoid's wavelengths."""
+    max_positions: Annotated[int, Range(2, MAX_POSITIONS)] = 512
     """The longest sequence, special tokens included."""
     initialization: Initialization = "torch"
     """torch: each layer's own; xavier: uniform Xavier on every matrix; xavier-stacks: as `torch.nn.Transformer` draws its
     stacks, uniform Xavier with queries, keys and values as one matrix, and attention biases of 0."""
 
     def __post_init__(self) -> None:
-        for name, hint in get_type_hints(type(self)).items():
-            _check(name, hint, getattr(self, name))
+        check_fields(self, ConfigError)
         if self.d_k is None and self.d_model % self.n_heads:
             raise ConfigError(
                 f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
@@ -111,50 +120,12 @@ class ModelConfig:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "ModelConfig":
-        """The inverse of `to_json`; unknown and missing names are listed in the error."""
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(data) - known):
-            raise ConfigError(f"unknown model settings: {listed(map(quoted, unknown))}; known are {listed(sorted(known))}")
-        if missing := sorted({"source_vocabulary_size", "target_vocabulary_size"} - set(data)):
-            raise ConfigError(f"missing model settings: {listed(missing)}")
-        return cls(**data)
+        """The inverse of `to_json`.
 
-
-_RANGES = {
-    "source_vocabulary_size": (4, 1_000_000),
-    "target_vocabulary_size": (4, 1_000_000),
-    "d_model": (1, 8192),
-    "n_heads": (1, 128),
-    "d_k": (1, 8192),
-    "d_v": (1, 8192),
-    "n_encoder_layers": (1, 64),
-    "n_decoder_layers": (1, 64),
-    "d_ff": (1, 65536),
-    "max_positions": (2, MAX_POSITIONS),
-}
-
-
-def _check(name: str, hint: Any, value: object) -> None:
-    """Raises a ConfigError unless a field's value is of its type and within its range."""
-    if hint in (int, int | None):
-        least, most = _RANGES[name]
-        is_number = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        allowed = is_number or (value is None and hint is not int)
-        what = f"not possible; it is a whole number from {least} to {most}" + ("" if hint is int else ", or null (None)")
-    elif hint is bool:
-        allowed, what = isinstance(value, bool), "not possible; it is true or false"
-    elif name == "dropout":
-        allowed, what = _is_number(value) and 0 <= value < 1, "not possible; it is at least 0 and less than 1"
-    elif name == "sinusoid_base":
-        allowed, what = _is_number(value) and 1 < value <= 1e9, "not possible; it is more than 1, for example 10000"
-    else:
-        allowed, what = value in get_args(hint), f"not known; choose one of {listed(get_args(hint))}"
-    if not allowed:
-        raise ConfigError(f"{name}={quoted(value)} is {what}")
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        Raises:
+            ConfigError: unknown or missing settings, or impossible ones.
+        """
+        return read_value(cls, data, error=ConfigError)
 
 
 def _divisors(number: int) -> list[int]:

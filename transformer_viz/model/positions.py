@@ -43,6 +43,6 @@ class Positions(nn.Module):
         else:
             self.table = None
 
-    def forward(self, embedded: Tensor) -> Tensor:
-        """(batch, length, d_model) -> the same."""
-        return embedded if self.table is None else embedded + self.table[: embedded.shape[1]]
+    def forward(self, embedded: Tensor, first: int = 0) -> Tensor:
+        """(batch, length, d_model) -> the same; the first token stands at position `first`."""
+        return embedded if self.table is None else embedded + self.table[first : first + embedded.shape[1]]

@@ -28,7 +28,7 @@ The names, in the order in which one layer hands them over:
 | `state`           | batch, position, d_model          | the residual stream after a layer of a stack (kind `encoder` |
 |                   |                                   | or `decoder`); layer −1 is what the first layer reads        |
 
-Cached decoding has scores, mask, weights and heads alone; whatever else is wanted is seen in a pass over all rows. A tap is
+A step of cached decoding hands over its one row (`Site.first_query`), and the keys and values of all rows so far. A tap is
 called for what it says that it reads (`reads`). What it returns for the `state` of the last decoder layer may have more
 sentences: they go through the final norm and the output like the others.
 """

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from transformer_viz.model import initialization
 from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm, surroundings
+from transformer_viz.model.cache import Cache, CachedReading
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.dropout import Dropout
-from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
@@ -39,7 +38,7 @@ class Transformer(nn.Module):
         self.target_embedding = _embedding(config.target_vocabulary_size, config.d_model)
         self.positions = Positions(config)
         self.source_norm, self.target_norm = (layer_norm(config) if config.embedding_norm else nn.Identity() for _ in range(2))
-        self.embedding_dropout = Dropout(config.dropout_at("embeddings"))
+        self.embedding_dropout = nn.Dropout(config.dropout_at("embeddings"))
         self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
         self.encoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
@@ -71,6 +70,7 @@ class Transformer(nn.Module):
         target_padding: Tensor | None = None,
         *,
         tap: Tap | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         """Logits of the token after each target token; all rows at once.
 
@@ -80,16 +80,19 @@ class Transformer(nn.Module):
             source_padding: bool (batch, source).
             target_padding: bool (batch, target).
             tap: sees every intermediate of every attention.
+            cache: of the tokens before these; these are added to it. There is no `target_padding` then.
 
         Returns:
             (batch, query, target vocabulary).
         """
-        scaled = self.config.embedding_scale == "both"
-        x = self._embed(self.target_embedding, self.target_norm, target, scaled)
-        x = looking(tap, "decoder", -1)("state", x)
+        scaled, first = self.config.embedding_scale == "both", cache.length if cache else 0
+        x = self._embed(self.target_embedding, self.target_norm, target, scaled, first)
+        x = looking(tap, "decoder", -1, first)("state", x)
         masks = {"target_masked": _for_keys(target_padding), "source_masked": _for_keys(source_padding)}
         for layer in self.decoder:
-            x = layer(x, memory, **masks, tap=tap)
+            x = layer(x, memory, **masks, tap=tap, cache=cache)
+        if cache:
+            cache.length += target.shape[1]
         return F.linear(self.decoder_norm(x), *self._output_parameters())
 
     def forward(
@@ -105,18 +108,9 @@ class Transformer(nn.Module):
         memory = self.encode(source, source_padding, tap=tap)
         return self.decode(target, memory, source_padding, target_padding, tap=tap)
 
-    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> IncrementalDecoder:
-        """A decoder that reads the target a few tokens at a time; arguments as `decode`."""
-        return IncrementalDecoder(
-            self.config,
-            [layer for layer in self.decoder if isinstance(layer, DecoderLayer)],
-            self.target_embedding.weight,
-            self.positions.table,
-            (self.target_norm, self.decoder_norm),
-            self._output_parameters(),
-            memory,
-            source_padding,
-        )
+    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedReading:
+        """Reads the target token by token; arguments as `decode`."""
+        return CachedReading(self, memory, source_padding)
 
     def surroundings(self, kind: Kind, layer: int) -> Surroundings:
         """What stands around one layer's attention; references to the parameters."""
@@ -133,11 +127,11 @@ class Transformer(nn.Module):
         tied = not isinstance(self.output, nn.Linear)
         return self.target_embedding.weight if tied else self.output.weight, self.output.bias
 
-    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool) -> Tensor:
+    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
         x = embedding(ids)
         if scaled:
             x = x * math.sqrt(self.config.d_model)
-        return self.embedding_dropout(norm(self.positions(x)))
+        return self.embedding_dropout(norm(self.positions(x, first)))
 
     def _initialize(self) -> None:
         if not initialization.is_needed():

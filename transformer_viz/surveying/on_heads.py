@@ -11,8 +11,8 @@ from transformer_viz.analysis.measure import Judged
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.analysis.positions import NONE, Positions, last_of
 from transformer_viz.analysis.rows import has_weight
-from transformer_viz.analysis.survey.checks import MOST_COMPARED
 from transformer_viz.analysis.survey.partial import N_BINS, KindPartial
+from transformer_viz.analysis.survey.result import MOST_COMPARED
 from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS
 from transformer_viz.analysis.word_starts import is_special as _is_special
 from transformer_viz.loaded_model import LoadedModel

@@ -1,9 +1,10 @@
 """What decides a survey's numbers besides the model and the lines."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from transformer_viz.errors import OptionError, listed, quoted
+from transformer_viz.schema import Range, check_fields
 from transformer_viz.terms import MODES
 
 MOST_KEPT, MOST_VERDICT_TEXTS, LARGEST_SEED, LONGEST = 50, 100_000, 2**63 - 2, 100_000
@@ -25,28 +26,18 @@ class SurveyOptions:
         OptionError: a number out of its range, or a mode that is not known.
     """
 
-    k: int = 5
+    k: Annotated[int, Range(1, MOST_KEPT)] = 5
     by: str | None = None
-    max_length: int | None = None
-    seed: int = 0
-    verdict_texts: int = 300
+    max_length: Annotated[int, Range(1, LONGEST)] | None = None
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
+    verdict_texts: Annotated[int, Range(0, MOST_VERDICT_TEXTS)] = 300
     mode: str = "word"
 
     def __post_init__(self) -> None:
-        check_whole("k", self.k, 1, MOST_KEPT)
-        check_whole("seed", self.seed, 0, LARGEST_SEED)
-        check_whole("verdict_texts", self.verdict_texts, 0, MOST_VERDICT_TEXTS)
-        if self.max_length is not None:
-            check_whole("max_length", self.max_length, 1, LONGEST)
+        check_fields(self, OptionError)
         if self.mode not in MODES:
             raise OptionError(f"mode={quoted(self.mode)} is not known; choose one of {listed(MODES)}")
 
     def of_blocks(self) -> dict[str, Any]:
         """Those that decide what a block leaves: all but how many texts are kept when blocks are merged."""
         return {name: value for name, value in asdict(self).items() if name != "k"}
-
-
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raises an OptionError unless it is a whole number within limits."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OptionError(f"{name}={quoted(value)} is not possible; it is a whole number from {least} to {most}")

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from transformer_viz import reading
-from transformer_viz.errors import OptionError, quoted
+from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.readers import load_model
+from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.surveying import on_ray, processes
-from transformer_viz.surveying.options import check_whole
 from transformer_viz.surveying.work import Engine, here
 
 MOST = 1024
@@ -44,9 +44,8 @@ class Workers:
 
     def __post_init__(self) -> None:
         if self.count is not None:
-            check_whole("workers", self.count, 1, MOST)
-        if isinstance(self.gpus, bool) or not isinstance(self.gpus, int | float) or not 0 <= self.gpus <= MOST_GPUS:
-            raise OptionError(f"gpus_per_worker={quoted(self.gpus)} is not possible; it is a number from 0 to {MOST_GPUS}")
+            whole_number("workers", self.count, 1, MOST)
+        finite_number("gpus_per_worker", self.gpus, 0, MOST_GPUS)
         if self.gpus and self.ray is None:
             raise OptionError("gpus_per_worker is for actors of Ray; give ray too, or choose a device")
         if not isinstance(self.model, str) and (self.ray is not None or (self.count or 1) > 1):

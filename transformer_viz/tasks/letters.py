@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, listed, quoted
+from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.tasks.strings import SAMPLERS
 from transformer_viz.tasks.task import Example, Split, Task
 from transformer_viz.terms import sign_words
@@ -43,8 +44,7 @@ class Letters(Task):
     ) -> None:
         if not isinstance(alphabet, str) or not alphabet or len(set(alphabet)) != len(alphabet):
             raise ConfigError(f"alphabet={quoted(alphabet)} is not possible; give at least one symbol, each of them once")
-        if not isinstance(max_length, int) or not 1 <= max_length <= _LONGEST:
-            raise ConfigError(f"max_length={quoted(max_length)} is not possible; it is a whole number from 1 to {_LONGEST}")
+        whole_number("max_length", max_length, 1, _LONGEST, ConfigError)
         least, most = trained_lengths if len(trained_lengths) == 2 else (0, 0)
         if not 1 <= least <= most <= max_length:
             raise ConfigError(
@@ -128,5 +128,4 @@ def check_length(length: int, most: int, unit: str = "characters") -> None:
 
 def check_share(share: object) -> None:
     """Raises a ConfigError for an impossible share of held-out texts."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.5:
-        raise ConfigError(f"held_out_share={quoted(share)} is not possible; it is a number from 0 to 0.5")
+    finite_number("held_out_share", share, 0, 0.5, ConfigError)

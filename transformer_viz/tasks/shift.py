@@ -7,7 +7,8 @@ Worked example, shifted by 2: `hello` is framed as `<start> h e l l o <end>`, th
 from collections.abc import Sequence
 from typing import Any
 
-from transformer_viz.errors import ConfigError, quoted
+from transformer_viz.errors import ConfigError
+from transformer_viz.schema import whole_number
 from transformer_viz.tasks.letters import LOWER_CASE, Letters
 from transformer_viz.tasks.task import Example
 
@@ -32,9 +33,7 @@ class Shift(Letters):
         by: int = 2,
     ) -> None:
         super().__init__(alphabet, max_length, trained_lengths, held_out_share)
-        if isinstance(by, bool) or not isinstance(by, int) or not 1 <= by <= max_length:
-            raise ConfigError(f"by={quoted(by)} is not possible; it is a whole number from 1 to {max_length}")
-        self.by = by
+        self.by = whole_number("by", by, 1, max_length, ConfigError)
 
     def options(self) -> dict[str, Any]:
         return {**super().options(), "by": self.by}

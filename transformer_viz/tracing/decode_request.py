@@ -12,26 +12,24 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.tracing.edit_tap import kind_sizes, looks_ahead
 from transformer_viz.tracing.framing import LONGEST, Rows, Target, framed_sources, framed_targets
-from transformer_viz.tracing.options import whole
 from transformer_viz.tracing.recording_options import RecordingKeywords, RecordingOptions, keep
 from transformer_viz.tracing.strategies import Strategy, StrategyOptions, strategy_of
 from transformer_viz.tracing.trace_builder import Sentence
 from transformer_viz.tracing.trace_size import Plan, checked_limit
 from transformer_viz.tracing.watching import OnToken, Watch
+from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
 TEACHER_FORCING = "teacher forcing"
 
 
-class DecodeKeywords(StrategyOptions, RecordingKeywords, total=False):
+class DecodeKeywords(WritingKeywords, StrategyOptions, RecordingKeywords, total=False):
     """The keywords of `decode` but for `target`, whose type depends on the text's."""
 
-    strategy: str
-    max_length: int | None
-    candidates: int
     pad_to: int | None
     pad_target_to: int | None
     edits: Iterable[Edit | str]
@@ -122,7 +120,7 @@ class DecodeRequest:
         texts, targets = _lists(text, target)
         sizes, pad_to, pad_target_to = checkpoint.model.sizes, asked.get("pad_to"), asked.get("pad_target_to")
         with_scores = "scores" in _recorded(asked["record"])
-        n_candidates = whole("candidates", asked["candidates"], 1, 100_000)
+        n_candidates = whole_number("candidates", asked["candidates"], 1, MOST_CANDIDATES)
         sources = framed_sources(checkpoint, texts, pad_to)
         has_prompt = checkpoint.model.kind.has_prompt
         n_given = sources.width - 1 if has_prompt else 0
@@ -240,7 +238,9 @@ def most_written(checkpoint: LoadedModel, given: int | None, n_given: int) -> in
     most = min(LONGEST, checkpoint.model.sizes.longest_target) - n_given
     total = checkpoint.default_total_length
     by_total = most if total is None else max(1, total - n_given - 1)
-    return whole("max_length", given, 1, most, default=min(most, by_total, checkpoint.default_max_length))
+    if given is None:
+        return min(most, by_total, checkpoint.default_max_length)
+    return whole_number("max_length", given, 1, most)
 
 
 def _watch(checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> Watch | None:

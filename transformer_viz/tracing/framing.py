@@ -8,8 +8,8 @@ from torch import Tensor
 
 from transformer_viz.errors import InputError, ModelError, OptionError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import ModelKind
-from transformer_viz.tracing.options import whole
 from transformer_viz.vocabulary import END, PAD_ID, START
 
 LONGEST = 512
@@ -56,7 +56,7 @@ def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | 
             f"The tokenizer of {checkpoint.name} makes ids that its model, with {known:,} embeddings, does not have. "
             "They do not belong together: copy both from one place."
         )
-    return Rows(rows, longest if pad_to is None else whole("pad_to", pad_to, longest, most), reader.pad_id)
+    return Rows(rows, longest if pad_to is None else whole_number("pad_to", pad_to, longest, most), reader.pad_id)
 
 
 def longest_source(checkpoint: LoadedModel) -> int:
@@ -79,7 +79,7 @@ def framed_targets(
     longest = max(map(len, rows))
     if longest > most:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")
-    return Rows(rows, longest if pad_to is None else whole("pad_target_to", pad_to, longest, most), reader.pad_id)
+    return Rows(rows, longest if pad_to is None else whole_number("pad_target_to", pad_to, longest, most), reader.pad_id)
 
 
 def ids_of_target(checkpoint: LoadedModel, target: Target) -> list[int]:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import CheckpointError, listed
+from transformer_viz.schema import whole_number
 from transformer_viz.trace.snapshots import Target, TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest
 from transformer_viz.tracing.framing import LONGEST
-from transformer_viz.tracing.options import whole
 from transformer_viz.tracing.trace_size import check, checked_limit, predicted
 from transformer_viz.vocabulary import END, UNKNOWN
 
@@ -52,7 +52,7 @@ def replay(
         OptionError: an impossible keyword.
         TraceTooLarge: not even two moments are allowed.
     """
-    wanted = whole("moments", moments, 2, MOST_MOMENTS)
+    wanted = whole_number("moments", moments, 2, MOST_MOMENTS)
     steps = list(checkpoints.snapshots(checkpoint.folder))
     if not steps:
         raise CheckpointError(

@@ -2,33 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import STOPS, STRATEGIES
-from transformer_viz.tracing.options import decimal, whole
-
-WIDEST_BEAM = 512
-_LARGEST_SEED = 2**63 - 1
+from transformer_viz.schema import check_keywords
+from transformer_viz.terms import STRATEGIES
+from transformer_viz.tracing.writing_keywords import OF_STRATEGY, BeamKeywords, SamplingKeywords, WritingKeywords
 
 
-class StrategyOptions(TypedDict, total=False):
+class StrategyOptions(BeamKeywords, SamplingKeywords, total=False):
     """Keywords of `decode`; None, and no tokens, are as if a keyword was not given."""
 
     prefix: Sequence[str | int]
     ban: Sequence[str | int]
-    beam_size: int | None
-    length_penalty: float | None
-    n_best: int | None
-    stop: str | None
-    refill: bool | None
-    temperature: float | None
-    top_k: int | None
-    top_p: float | None
-    seed: int | None
 
 
 @dataclass(frozen=True)
@@ -55,11 +44,9 @@ def strategy_of(checkpoint: LoadedModel, name: str, max_length: int, **options: 
     given: dict[str, Any] = {key: value for key, value in options.items() if _is_given(key, value)}
     if name == "greedy" and not given:
         return Strategy(name)
+    check_keywords(WritingKeywords, given)
     reader, tokenizer = checkpoint.model, checkpoint.tokenizer
-    own = {"greedy": set(), "beam": {"beam_size", "length_penalty", "n_best", "stop", "refill"}}.get(
-        name, {"temperature", "top_k", "top_p", "seed"}
-    )
-    if others := sorted(set(given) - own - {"prefix", "ban"}):
+    if others := sorted(set(given) - OF_STRATEGY[name] - {"prefix", "ban"}):
         raise OptionError(f"{others[0]} means nothing to strategy {name!r}; leave it out or choose another strategy")
     prefix, ban = (tuple(tokenizer.named(f"{what}: token", given.get(what, ()))) for what in ("prefix", "ban"))
     if ends := [token for token in prefix if token in reader.end_ids]:
@@ -72,40 +59,16 @@ def strategy_of(checkpoint: LoadedModel, name: str, max_length: int, **options: 
         raise OptionError(f"prefix has {len(prefix)} tokens; at most max_length={max_length} are written")
     if len(set(ban)) >= reader.sizes.vocabulary:
         raise OptionError("ban forbids every token; leave at least one")
-    return Strategy(
-        name,
-        prefix,
-        ban,
-        _beam(given) if name == "beam" else None,
-        _sampling(given) if name == "sample" else None,
-        given,
-    )
+    beam, sampling = None, None
+    if name == "beam":
+        size = given.get("beam_size", 5)
+        n_best, stop = given.get("n_best", size), given.get("stop", "bound")
+        beam = Beam(size, float(given.get("length_penalty", 0.6)), n_best, stop, given.get("refill", False))
+    elif name == "sample":
+        temperature, top_p = float(given.get("temperature", 1)), float(given.get("top_p", 1))
+        sampling = Sampling(temperature=temperature, top_k=given.get("top_k"), top_p=top_p, seed=given.get("seed", 0))
+    return Strategy(name, prefix, ban, beam, sampling, given)
 
 
 def _is_given(name: str, value: Any) -> bool:
     return value is not None and (name not in ("prefix", "ban") or len(value) > 0)
-
-
-def _beam(options: Mapping[str, Any]) -> Beam:
-    size = whole("beam_size", options.get("beam_size", 5), 1, WIDEST_BEAM)
-    penalty = decimal("length_penalty", options.get("length_penalty", 0.6), -10, 10)
-    n_best = whole("n_best", options.get("n_best"), 1, WIDEST_BEAM, default=size)
-    stop = next((stop for stop in STOPS if stop == options.get("stop", "bound")), None)
-    if stop is None:
-        raise OptionError(f"stop={options.get('stop')!r} is not known; choose one of {listed(STOPS)}")
-    if not isinstance(refill := options.get("refill", False), bool):
-        raise OptionError(f"refill={refill!r} is not possible; it is True or False")
-    return Beam(size, penalty, n_best, stop, refill)
-
-
-def _sampling(options: Mapping[str, Any]) -> Sampling:
-    top_k = options.get("top_k")
-    top_p = decimal("top_p", options.get("top_p", 1.0), 0, 1)
-    if top_p == 0:
-        raise OptionError("top_p=0 is not possible; it is above 0 and at most 1")
-    return Sampling(
-        temperature=decimal("temperature", options.get("temperature", 1.0), 0, 1000),
-        top_k=None if top_k is None else whole("top_k", top_k, 1, 1_000_000),
-        top_p=top_p,
-        seed=whole("seed", options.get("seed", 0), 0, _LARGEST_SEED),
-    )

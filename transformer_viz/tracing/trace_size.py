@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from transformer_viz.errors import OptionError, TraceTooLarge
+from transformer_viz.errors import TraceTooLarge
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.schema import LARGEST, whole_number
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.recording_options import RecordingOptions
@@ -189,11 +190,7 @@ def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence
 
 def checked_limit(value: int | None) -> int:
     """`max_trace_bytes`, or an OptionError."""
-    if value is None:
-        return MAX_TRACE_BYTES
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"max_trace_bytes={value!r} is not possible; it is a whole number of bytes, at least 1")
-    return value
+    return MAX_TRACE_BYTES if value is None else whole_number("max_trace_bytes", value, 1, LARGEST)
 
 
 def held_bytes(trace: Trace) -> int:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import torch
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import OptionError
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.schema import whole_number
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.framing import LONGEST
@@ -34,8 +34,7 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         OptionError: an impossible seed.
         InputError: the task cannot read the run's source again.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise OptionError(f"seed={seed!r} is not possible; it is a whole number from 0 to {LARGEST_SEED}")
+    whole_number("seed", seed, 0, LARGEST_SEED)
     fresh = replace(checkpoint, model=_fresh(checkpoint, seed), recipe={}, metrics={})
     output, n_steps = list(trace.output_tokens), len(trace.steps)
     while END in output[:-1] and output[-1] == PAD:

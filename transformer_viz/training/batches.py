@@ -1,42 +1,93 @@
-"""Which texts a training sees, batch by batch, each a pure function of recipe and step.
+"""Batches of token ids for teacher forcing; which texts a training sees is a pure function of recipe and step.
 
 No generator state is carried from one batch to the next, so a run that was cut off goes on exactly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from transformer_viz.errors import ConfigError
 from transformer_viz.tasks import Task
-from transformer_viz.training.batch import Batch, make_batch
-from transformer_viz.training.encoded import EncodedTexts
+from transformer_viz.tracing.framing import padded
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.vocabulary import END, PAD_ID, START
 
-_CPU = torch.device("cpu")
+
+@dataclass(frozen=True)
+class Batch:
+    """Ids and padding, (batch, length); padding is None where every row has the same length."""
+
+    source: Tensor
+    target_in: Tensor
+    target_out: Tensor
+    source_padding: Tensor | None
+    target_padding: Tensor | None
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on a device."""
+        ids = (part.to(device) for part in (self.source, self.target_in, self.target_out))
+        padding = (None if part is None else part.to(device) for part in (self.source_padding, self.target_padding))
+        return Batch(*ids, *padding)
 
 
-def batches(recipe: Recipe, task: Task, device: torch.device = _CPU) -> Callable[[int], Batch]:
-    """A function from the step to its batch.
+def make_batch(task: Task, texts: Sequence[str]) -> Batch:
+    """Source and answer of each text, framed; the decoder reads `<start> answer` and writes `answer <end>`.
 
-    Args:
-        recipe: what is drawn.
-        task: frames, answers and encodes the texts.
-        device: where batches of fixed texts are made; those of new texts are made by Python, on the CPU.
+    Raises:
+        ConfigError: there is no text.
     """
-    if recipe.epoch_size is not None:
-        return _fixed(recipe, task, recipe.epoch_size, device)
-    return lambda step: make_batch(task, _texts(recipe, task, step, np.random.default_rng([recipe.seed, 1, step])))
+    if not texts:
+        raise ConfigError(
+            f"task {task.name!r} has no text of this length to train on: all are held out. "
+            "Take a larger alphabet, longer strings, or held_out_share 0."
+        )
+    symbols = [task.symbols(text) for text in texts]
+    source = padded([task.source_vocabulary.encode(task.frame(s)) for s in symbols])
+    answers = [task.answer(s) or [] for s in symbols]
+    target_in = padded([task.target_vocabulary.encode([START, *a]) for a in answers])
+    target_out = padded([task.target_vocabulary.encode([*a, END]) for a in answers])
+    return Batch(source, target_in, target_out, _padding(source, symbols), _padding(target_in, answers))
 
 
-def _texts(recipe: Recipe, task: Task, step: int, rng: np.random.Generator) -> list[str]:
+def _padding(ids: Tensor, rows: Sequence[Sequence[str]]) -> Tensor | None:
+    """Where a batch is padded; None where every row has the same length, which needs no mask."""
+    return None if len({len(row) for row in rows}) == 1 else ids == PAD_ID
+
+
+def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
+    """A function from the step to its batch, on the CPU."""
+    if recipe.epoch_size is None:
+        return lambda step: make_batch(task, _new_texts(recipe, task, step))
+    texts = _fixed_texts(recipe, task, recipe.epoch_size)
+    per_epoch = -(-len(texts) // recipe.batch_size)
+
+    @lru_cache(maxsize=1)
+    def order(epoch: int) -> np.ndarray:
+        return np.random.default_rng([recipe.seed, 3, epoch]).permutation(len(texts))
+
+    def fixed_batch(step: int) -> Batch:
+        epoch, place = divmod(step, max(1, per_epoch))
+        return make_batch(task, [texts[i] for i in order(epoch)[place * recipe.batch_size : (place + 1) * recipe.batch_size]])
+
+    return fixed_batch
+
+
+def _new_texts(recipe: Recipe, task: Task, step: int) -> list[str]:
+    """Texts drawn for one step."""
+    rng = np.random.default_rng([recipe.seed, 1, step])
     if recipe.lengths == "natural":
         counts = rng.multinomial(recipe.batch_size, list(recipe.mix.values()))
         wanted = zip(recipe.mix, counts.tolist(), strict=True)
         return [text for source, count in wanted for text in task.sample(source, None, count, rng, "train")]
     if recipe.lengths == "growing":
-        lengths = np.full(recipe.batch_size, _growing_length(recipe, step, rng))
+        # Mostly long strings, which are harder; a share of all lengths alike, or single letters would hardly occur.
+        power = 1.0 if rng.random() < recipe.even_lengths else 0.5
+        lengths = np.full(recipe.batch_size, max(1, int(np.ceil(recipe.top_length_at(step) * rng.random() ** power))))
     else:
         lengths = rng.choice(task.evaluated_lengths, size=recipe.batch_size)
     which = rng.choice(list(recipe.mix), p=list(recipe.mix.values()), size=recipe.batch_size)
@@ -48,34 +99,18 @@ def _texts(recipe: Recipe, task: Task, step: int, rng: np.random.Generator) -> l
     return texts
 
 
-def _growing_length(recipe: Recipe, step: int, rng: np.random.Generator) -> int:
-    """Mostly long strings, which are harder; a share of all lengths alike, or single letters would hardly occur."""
-    power = 1.0 if rng.random() < recipe.even_lengths else 0.5
-    return max(1, int(np.ceil(recipe.top_length_at(step) * rng.random() ** power)))
-
-
-def _fixed(recipe: Recipe, task: Task, size: int, device: torch.device) -> Callable[[int], Batch]:
-    """Epochs over the same strings, in a new order each time."""
+def _fixed_texts(recipe: Recipe, task: Task, size: int) -> list[str]:
+    """The texts of every epoch: each comes once in it, in a new order each time."""
     rng = np.random.default_rng([recipe.seed, 2])
-    texts = [text for source, share in recipe.mix.items() for text in _fixed_texts(task, source, round(share * size), rng)]
-    encoded = EncodedTexts(task, texts, device)
-    per_epoch = -(-len(texts) // recipe.batch_size)
-
-    @lru_cache(maxsize=1)
-    def order(epoch: int) -> np.ndarray:
-        return np.random.default_rng([recipe.seed, 3, epoch]).permutation(len(texts))
-
-    def batch(step: int) -> Batch:
-        epoch, place = divmod(step, per_epoch)
-        return encoded.rows(order(epoch)[place * recipe.batch_size : (place + 1) * recipe.batch_size])
-
-    return batch
-
-
-def _fixed_texts(task: Task, source: str, size: int, rng: np.random.Generator) -> list[str]:
-    if (everything := task.texts("train")) is not None:
-        return [everything[i] for i in rng.permutation(len(everything))[:size]]
-    if task.natural_lengths:
-        return task.sample(source, None, size, rng, "train")
-    lengths = rng.choice(task.evaluated_lengths, size=size)
-    return [text for n in lengths for text in task.sample(source, int(n), 1, rng, "train")]
+    everything = task.texts("train")
+    texts: list[str] = []
+    for source, share in recipe.mix.items():
+        count = round(share * size)
+        if everything is not None:
+            texts += [everything[i] for i in rng.permutation(len(everything))[:count]]
+        elif task.natural_lengths:
+            texts += task.sample(source, None, count, rng, "train")
+        else:
+            lengths = rng.choice(task.evaluated_lengths, size=count)
+            texts += [text for n in lengths for text in task.sample(source, int(n), 1, rng, "train")]
+    return texts

@@ -1,171 +1,149 @@
 """A checkpoint folder while its model is being trained: whenever the process is killed, the folder loads and training goes on.
 
 The folder is made in one move with the untrained model. From then on every file is replaced in one move each:
-`training.safetensors` is the whole state from which training goes on, `model.safetensors` what everybody else reads.
-At the end the metrics come into `config.json`, and the state goes.
+`training.safetensors` is the whole state from which training goes on (weights, the optimizer's moments, the step and the
+history), `model.safetensors` what everybody else reads. At the end the metrics come into `config.json`, and the state goes.
+safetensors and JSON only, so nothing in a folder can run.
 """
 
 import glob
 import json
-import os
 import shutil
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from transformer_viz import checkpoints, locks, reading
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
+from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.training.state import Row, load_state, save_state
 from transformer_viz.writing import PARTIAL, write_tensors, write_text
 
 STATE = "training.safetensors"
+_LARGEST_HEADER = 64 * 2**20
+"""Bytes of the names and the text in a state; the whole history is among them."""
+
+Row = dict[str, float | None]
+"""A row of the history."""
 
 
-class InProgressCheckpoint:
-    """The folder of one training.
-
-    Args:
-        checkpoint: the untrained one; its folder is where everything goes.
-        recipe: what it is trained by.
-    """
-
-    def __init__(self, checkpoint: Checkpoint, recipe: Recipe) -> None:
-        self.checkpoint = checkpoint
-        self.recipe = recipe
-        self.folder = checkpoint.folder
-
-    def begin(self, *, replace: bool) -> None:
-        """Makes the folder, with the untrained weights."""
-        clean(self.folder)
-        made = self.checkpoint
-        with _disk(self.folder):
-            checkpoints.save_checkpoint(
-                self.folder,
-                made.model,
-                made.task,
-                variant=made.variant,
-                recipe=self.recipe.to_json(),
-                metrics={},
-                replace=replace,
-            )
-
-    def resume(self, trainer: Trainer) -> tuple[list[Row], dict[str, Any]]:
-        """Brings the trainer to where the folder is; the history so far, and what was saved with it."""
-        clean(self.folder)
-        state = self.folder / STATE
-        return load_state(trainer, state) if os.path.lexists(state) else ([], {})
-
-    def keep(self, trainer: Trainer, history: list[Row], more: Mapping[str, Any]) -> None:
-        """Saves where training is."""
-        with _disk(self.folder):
-            save_state(trainer, history, self.folder / STATE, more)
-            self._write_model(history)
-
-    def keep_snapshot(self, step: int) -> None:
-        """The weights after `step` steps, in half precision."""
-        weights = {name: tensor.half() for name, tensor in self.checkpoint.model.state_dict().items()}
-        if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
-            return  # a weight beyond 65504: a snapshot that could not be loaded
-        with _disk(self.folder):
-            (self.folder / "snapshots").mkdir(exist_ok=True)
-            write_tensors(weights, self.folder / "snapshots" / f"step-{step:06d}.safetensors")
-
-    def finish(self, history: list[Row], metrics: Mapping[str, Any]) -> None:
-        """An ordinary checkpoint: the metrics are in, the state is gone."""
-        made = self.checkpoint
-        text = checkpoints.description(made.model, made.task, made.variant, self.recipe.to_json(), metrics)
-        with _disk(self.folder):
-            self._write_model(history)
-            write_text(text, self.folder / "config.json")
-            (self.folder / STATE).unlink(missing_ok=True)
-
-    def discard(self) -> None:
-        """Removes the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _write_model(self, history: list[Row]) -> None:
-        write_tensors(self.checkpoint.model.state_dict(), self.folder / "model.safetensors")
-        write_text(checkpoints.csv(list(history)), self.folder / "history.csv")
-
-
-def check_place(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -> bool:
-    """Whether there is a training to go on with; everything impossible is found before anything starts.
+def check_folder(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -> Mapping[str, Any] | None:
+    """The settings of the model with which the training in a folder was begun, where there is one to resume; else None.
 
     Raises:
-        CheckpointError: the folder is there and may not be touched, or is of another recipe.
+        CheckpointError, OptionError: the folder is there and may not be touched, or is of another recipe.
     """
     if not resume or not (folder / "config.json").exists():
-        if not replace:
-            checkpoints.refuse_existing(folder, replace)
-        return False
-    if not (folder / STATE).exists() and _metrics(folder):
+        checkpoints.refuse_existing(folder, replace)
+        return None
+    about = checkpoints.read_description(folder)
+    if not (folder / STATE).exists() and about.metrics:
         raise OptionError(f"{folder} is finished; there is nothing to resume. Train it anew with --force.")
-    before = _recipe(folder)
-    now = recipe.to_json()
-    if different := sorted(name for name in now if json.dumps(now[name]) != json.dumps(before.get(name))):
+    if different := sorted(name for name, value in recipe.to_json().items() if about.recipe.get(name) != value):
         raise OptionError(
             f"{folder} was begun with other settings: {listed(different)} differ. "
             "Resume with the same ones, or start again with --force."
         )
-    return True
-
-
-def begun_model(folder: Path) -> Mapping[str, Any]:
-    """The settings of the model with which the training in a folder was begun."""
-    return _object(folder, "model")
+    return about.model.to_json()
 
 
 @contextmanager
-def alone(folder: Path) -> Generator[None]:
+def locked(folder: Path) -> Generator[None]:
     """Nobody else trains into the folder meanwhile. The lock is a file beside it, since the folder itself may be replaced.
 
     Raises:
         OptionError: somebody does already.
-        CheckpointError: nothing can be written there.
     """
     lock = lock_of(folder)
-    with ExitStack() as stack:
-        try:
-            with _disk(folder):
-                lock.parent.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locks.held(lock))
-        except locks.Held:
-            raise OptionError(
-                f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."
-            ) from None
-        stack.callback(lock.unlink, missing_ok=True)
-        yield
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with locks.held(lock):
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+    except locks.Held:
+        raise OptionError(
+            f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."
+        ) from None
 
 
 def lock_of(folder: Path) -> Path:
-    """The file that is locked while a folder is trained into, the same one by whatever way the folder is named."""
+    """The file that is locked while a folder is trained into, the same one by whatever path the folder is named."""
     place = folder.resolve()
     return place.with_name(f".{place.name}.lock")
 
 
-@contextmanager
-def _disk(folder: Path) -> Generator[None]:
-    """Says what a full disk, or one that takes nothing, means for the training."""
-    try:
-        yield
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What was trained until the "
-            "last save is kept. Make room, then go on with --resume."
-        ) from error
-
-
-def clean(folder: Path) -> None:
+def remove_partial_files(folder: Path) -> None:
     """Removes what a killed process left half-written beside and in the folder."""
     for place, beginning in ((folder.parent, f".{glob.escape(folder.name)}"), (folder, ""), (folder / "snapshots", "")):
         for path in place.glob(f"{beginning}.*{PARTIAL}"):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def save(trainer: Trainer, history: list[Row], folder: Path) -> None:
+    """Writes the state, then the model and the history; a kill leaves each file old or new."""
+    tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
+    for number, moments in trainer.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+    state = json.dumps({"step": trainer.step, "history": history})
+    write_tensors(tensors, folder / STATE, {"state": state})
+    save_model(trainer.model, history, folder)
+
+
+def save_model(model: Transformer, history: list[Row], folder: Path) -> None:
+    """What others read of a training: the weights, and its history as CSV."""
+    write_tensors(model.state_dict(), folder / "model.safetensors")
+    write_text(checkpoints.csv(list(history)), folder / "history.csv")
+
+
+def load(trainer: Trainer, folder: Path) -> list[Row]:
+    """Brings a trainer to the step at which the folder was saved; returns the history.
+
+    Raises:
+        CheckpointError: the state is damaged, or of another training.
+    """
+    path, weights = folder / STATE, trainer.model.state_dict()
+    # The weights, two moments of each in double precision, and the text.
+    largest = _LARGEST_HEADER + 8 * sum(weight.nbytes for weight in weights.values())
+    try:
+        with reading.tensors(path, largest, _LARGEST_HEADER) as file:
+            state = json.loads((file.metadata() or {})["state"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        step, history = state["step"], [dict(row) for row in state["history"]]
+        if type(step) is not int or not 0 <= step <= trainer.recipe.steps:
+            raise ValueError("no step of this training")
+        if not all(value is None or type(value) in (int, float) for row in history for value in row.values()):
+            raise ValueError("no history")
+        trainer.model.load_state_dict({name: tensors.pop(f"model.{name}") for name in weights})
+        parameters = [parameter for group in trainer.optimizer.param_groups for parameter in group["params"]]
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            _, number, moment = name.split(".", 2)
+            if tensor.dim() and tensor.shape != parameters[int(number)].shape:
+                raise ValueError(f"{name} is not of its weight's shape")
+            moments.setdefault(int(number), {})[moment] = tensor
+        trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": moments})
+    except (OSError, FileError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:
+        why = error if isinstance(error, FileError) else type(error).__name__
+        raise CheckpointError(f"{path} is damaged or belongs to another training ({why}). Start again with --force.") from error
+    trainer.step = step
+    return history
+
+
+def save_snapshot(model: Transformer, step: int, folder: Path) -> None:
+    """The weights after `step` steps, in half precision."""
+    weights = {name: tensor.half() for name, tensor in model.state_dict().items()}
+    if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
+        return  # a weight beyond 65504: a snapshot that could not be loaded
+    (folder / "snapshots").mkdir(exist_ok=True)
+    write_tensors(weights, folder / "snapshots" / f"step-{step:06d}.safetensors")
 
 
 def snapshot_steps(recipe: Recipe, count: int) -> list[int]:
@@ -174,21 +152,3 @@ def snapshot_steps(recipe: Recipe, count: int) -> list[int]:
         return []
     spaced = np.geomspace(max(1, recipe.steps // 100), recipe.steps, count - 1).round().astype(int).tolist()
     return sorted({0, *spaced, recipe.steps})
-
-
-def _metrics(folder: Path) -> Mapping[str, Any]:
-    return _object(folder, "metrics")
-
-
-def _recipe(folder: Path) -> Mapping[str, Any]:
-    return _object(folder, "recipe")
-
-
-def _object(folder: Path, name: str) -> Mapping[str, Any]:
-    """A part of `config.json`; empty where it is not there, or something else."""
-    try:
-        data = reading.json_of(folder / "config.json", checkpoints.LARGEST_CONFIG)
-    except (FileError, OSError) as error:
-        raise CheckpointError(f"{folder}/config.json cannot be read: {error}. Start again with --force.") from error
-    found = data.get(name) if isinstance(data, dict) else None
-    return found if isinstance(found, dict) else {}

@@ -1,19 +1,29 @@
 """Trainings in processes of their own, started from a page: they survive its reload, can be paused and stopped, are limited.
 
-A job is a few files in `trained/.jobs/`: `NAME.json` (what was asked for), `NAME.events` (a line of JSON for each event),
-`NAME.wish` (what the page wishes), `NAME.log` (what the process said), `NAME.start` and `NAME.lock`, which the process holds
-while it lives and while it trains, `NAME.end` (how it ended), and `NAME.source.npy` and `NAME.target.npy` (embeddings that
-were given). Nothing is kept in the server's memory, so a new server finds its old jobs.
+A job is a folder `trained/.jobs/NAME`, beside which its checkpoint grows in `trained/NAME`:
+
+| file                         | what is in it                                                                            |
+|------------------------------|------------------------------------------------------------------------------------------|
+| `job.json`                   | the recipe, when it was started, and whose it is                                         |
+| `source.npy`, `target.npy`   | pretrained embeddings, where they were given                                             |
+| `state`                      | one word, `State`; what it says of a process that works holds while `lock` is held       |
+| `lock`                       | locked from before the process begins until it ends, however it does                     |
+| `request`                    | `pause` or `stop`, from a page                                                           |
+| `events`                     | a line of JSON for each event                                                            |
+| `log`                        | what the process printed                                                                 |
+
+Nothing is kept in the server's memory, so a new server finds its old jobs.
 
 A job belongs to the browser that started it. Everybody may watch; who may do what is decided here, whatever a page shows.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +35,9 @@ from torch import Tensor
 
 from transformer_viz import locks, places, reading, serving
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
-from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.schema import read_value, to_plain
 from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.in_progress import STATE
@@ -37,11 +48,13 @@ from transformer_viz.training.visitor import Visitor
 from transformer_viz.writing import write_text
 
 State = Literal["starting", "running", "paused", "finished", "failed"]
-JobWish = Literal["pause", "stop"]
+Request = Literal["pause", "stop"]
 
 MOST_RUNNING = 1
 MOST_JOBS = 30
 """Folders that a page's visitors can fill; their bytes are `serving.Limits.trained_bytes`."""
+MOST_PARAMETERS = 60_000_000
+"""Of a model that is trained from a page that anybody can open."""
 MOST_SECONDS = 30 * 60
 SNAPSHOTS = 24
 SAMPLES = 2_000
@@ -50,15 +63,25 @@ _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
 _LARGEST = 64 * 2**20
 """Bytes of a job's events, or of its log."""
-_KINDS = ("json", "events", "wish", "log", "start", "lock", "end", *(f"{side}.npy" for side in SIDES))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobDescription:
+    """What `job.json` holds."""
+
+    recipe: Recipe
+    started: float
+    """Seconds since 1970."""
+    mark: str | None = None
+    """That of the browser that started it (`Visitor.mark`); None = only the owner of the server may manage it."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A training that a page started; `place` is the common beginning of its files' names."""
+    """A training that a page started."""
 
-    name: str
-    place: Path
+    folder: Path
+    """Of the job's own files."""
     recipe: Recipe
     started: float
     """Seconds since 1970."""
@@ -66,43 +89,56 @@ class Job:
     """That of the browser that started it (`Visitor.mark`); None = only the owner of the server may manage it."""
 
     @property
-    def folder(self) -> Path:
-        """Where the checkpoint grows."""
-        return self.place.parent.parent / self.name
+    def name(self) -> str:
+        """Of the job and of its checkpoint."""
+        return self.folder.name
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder in which the checkpoint grows."""
+        return self.folder.parent.parent / self.name
 
     @property
     def state(self) -> State:
         """What the files say now."""
-        if locks.is_held(_file(self.place, "lock")):
-            return "running"
-        if _file(self.place, "end").exists():
-            is_whole = (self.folder / "config.json").exists() and not (self.folder / STATE).exists()
-            return "finished" if is_whole else self._ended()
-        return "starting" if locks.is_held(_file(self.place, "start")) else "failed"
+        # First the lock: the process writes its last word before it lets go.
+        is_held = locks.is_held(self.folder / "lock")
+        word = _read(self.folder / "state")
+        is_true = is_held if word in AT_WORK else word != "finished" or (self.checkpoint / "config.json").exists()
+        return next((state for state in get_args(State) if state == word and is_true), "failed")
 
     def events(self) -> list[dict[str, Any]]:
         """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
         rows: list[dict[str, Any]] = []
-        for row in _lines(_file(self.place, "events")):
-            while rows and rows[-1]["step"] >= row["step"]:
-                rows.pop()
-            rows.append(row)
+        for line in _read(self.folder / "events").splitlines():
+            with suppress(ValueError, RecursionError):  # the last line may be half-written
+                row = json.loads(line)
+                if isinstance(row, dict) and isinstance(row.get("step"), int):
+                    while rows and rows[-1]["step"] >= row["step"]:
+                        rows.pop()
+                    rows.append(row)
         return rows[-_MOST_EVENTS:]
 
-    def words(self) -> str:
-        """The end of what the process said."""
-        return _read(_file(self.place, "log"))[-_LONGEST_LOG:].strip()
+    def log(self) -> str:
+        """The end of what the process printed."""
+        return _read(self.folder / "log")[-_LONGEST_LOG:].strip()
 
-    def wish(self, wish: JobWish, visitor: Visitor) -> None:
-        """Tells the process; it hears it after the step it is at.
+    def request(self, request: Request, visitor: Visitor) -> None:
+        """Tells the process, which looks after every step.
 
         Raises:
             OptionError: the training is somebody else's.
         """
-        self.check(visitor)
-        write_text(wish, _file(self.place, "wish"))
+        self.check_visitor(visitor)
+        write_text(request, self.folder / "request")
 
-    def check(self, visitor: Visitor) -> None:
+    @property
+    def requested(self) -> Request | None:
+        """What the process was told and has not done yet."""
+        word = _read(self.folder / "request") if self.state in AT_WORK else ""
+        return next((request for request in get_args(Request) if request == word), None)
+
+    def check_visitor(self, visitor: Visitor) -> None:
         """Raises an OptionError where the training is somebody else's."""
         if not visitor.may_manage(self.mark):
             raise OptionError(
@@ -112,17 +148,7 @@ class Job:
 
     def embeddings(self) -> dict[Side, Path]:
         """The files of the pretrained matrices that it begins with."""
-        files = {side: _file(self.place, f"{side}.npy") for side in SIDES}
-        return {side: file for side, file in files.items() if file.exists()}
-
-    @property
-    def wished(self) -> JobWish | None:
-        """What it was told and has not done yet."""
-        said = _read(_file(self.place, "wish"))
-        return next((wish for wish in get_args(JobWish) if wish == said), None) if self.state in AT_WORK else None
-
-    def _ended(self) -> State:
-        return "paused" if _read(_file(self.place, "end")).strip() == "paused" else "failed"
+        return {side: file for side in SIDES if (file := self.folder / f"{side}.npy").exists()}
 
 
 def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side, Tensor] = MappingProxyType({})) -> Job:
@@ -142,22 +168,30 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
     if not is_name(name):
         raise OptionError(f"{name!r} is no name for a checkpoint: letters, figures, dot, dash and underscore, 1 to 100 of them")
     needed = estimate.estimate(recipe)
-    estimate.check_parameters(needed)
+    if needed.parameters > MOST_PARAMETERS:
+        raise ConfigError(
+            f"this model has {needed.parameters:,} parameters; from the page at most {MOST_PARAMETERS:,} can be trained. "
+            "Take smaller widths or fewer layers, or train it from the command line"
+        )
     estimate.check_memory(needed)
     with one_at_a_time() as folder:
         known = jobs()
         if (trained_folder() / name).exists() or any(job.name == name for job in known):
             raise OptionError(f"There is a checkpoint {name} already. Choose another name.")
-        kept = len(known) + len(list(trash_folder().glob("*")))
-        if kept >= MOST_JOBS:
-            raise OptionError(f"{kept} trainings are kept here, with the trash, and no more can be. Remove one for good first.")
+        count = len(known) + len(list(trash_folder().glob("*")))
+        if count >= MOST_JOBS:
+            raise OptionError(
+                f"{count} trainings are kept here, with the trash, and no more can be. Remove one for good first."
+            )
         _check_free(known)
         _check_room(estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values()))
-        job = Job(name, folder / name, recipe, time.time(), visitor.mark)
+        job = Job(folder / name, recipe, time.time(), visitor.mark)
+        shutil.rmtree(job.folder, ignore_errors=True)  # of a damaged job, which is not among them
+        job.folder.mkdir()
         for side, matrix in embeddings.items():
-            np.save(_file(job.place, f"{side}.npy"), matrix.numpy())
-        data = {"recipe": recipe.to_json(), "started": job.started, "mark": job.mark}
-        write_text(json.dumps(data), _file(job.place, "json"))
+            np.save(job.folder / f"{side}.npy", matrix.numpy())
+        about = JobDescription(recipe=recipe, started=job.started, mark=job.mark)
+        write_text(json.dumps(to_plain(about)), job.folder / "job.json")
         _launch(job)
     return job
 
@@ -169,11 +203,11 @@ def go_on(job: Job, visitor: Visitor) -> None:
         OptionError: training is closed here, this one is somebody else's, another is running, or there is no room for it.
     """
     check_open()
-    job.check(visitor)
+    job.check_visitor(visitor)
     needed = estimate.folder_bytes(estimate.estimate(job.recipe), job.recipe, SNAPSHOTS)
     with one_at_a_time():
         _check_free(jobs())
-        _check_room(needed - _bytes_in(job.folder))
+        _check_room(needed - bytes_in(job.checkpoint))
         _launch(job)
 
 
@@ -196,75 +230,41 @@ def one_at_a_time() -> Generator[Path]:
         yield folder
 
 
+def jobs(folder: Path | None = None) -> list[Job]:
+    """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
+    known = []
+    for path in ((folder or trained_folder()) / ".jobs").glob("*/job.json"):
+        with suppress(OSError, TransformerVizError):
+            about = read_value(JobDescription, reading.json_of(path, LARGEST_CONFIG))
+            if is_name(path.parent.name):
+                known.append(Job(path.parent, about.recipe, about.started, about.mark))
+    return sorted(known, key=lambda job: -job.started)
+
+
+def trash_folder() -> Path:
+    """Where discarded trainings are (`trash.py`); beside the others, so that to move one is to rename it."""
+    return trained_folder() / ".trash"
+
+
+def bytes_in(folder: Path) -> int:
+    """Of all files in a folder and in those inside it; links are not followed."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).lstat().st_size
+    return total
+
+
 def _check_room(more: int) -> None:
     """Raises an OptionError where so many more bytes would be too many."""
-    most, used = serving.limits().trained_bytes, _bytes_in(trained_folder())
+    most, used = serving.limits().trained_bytes, bytes_in(trained_folder())
     if used + more > most:
         raise OptionError(
             f"Trainings may take {bytes_words(most)} here; there are {bytes_words(used)}, and this one would write up to "
             f"{bytes_words(more)} more. Remove one for good, or take a smaller model. Whoever runs the server sets the limit "
             "with --max-trained-bytes."
         )
-
-
-def _bytes_in(folder: Path) -> int:
-    """Of all files in a folder and in those inside it; links are not followed."""
-    found = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                found += (Path(place) / name).lstat().st_size
-    return found
-
-
-def jobs(folder: Path | None = None) -> list[Job]:
-    """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
-    found = []
-    for path in ((folder or trained_folder()) / ".jobs").glob("*.json"):
-        name = path.name.removesuffix(".json")
-        with suppress(OSError, ValueError, TypeError, LookupError, OverflowError, TransformerVizError):
-            data = reading.json_of(path, LARGEST_CONFIG)
-            recipe, started, mark = Recipe.from_json(data["recipe"]), float(data["started"]), data.get("mark")
-            if is_name(name):
-                found.append(Job(name, path.with_name(name), recipe, started, mark if isinstance(mark, str) else None))
-    return sorted(found, key=lambda job: -job.started)
-
-
-class Reporter:
-    """The other end: what the training's process writes and hears.
-
-    Args:
-        place: `Job.place`.
-    """
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.ends_at = time.monotonic() + MOST_SECONDS
-
-    @contextmanager
-    def alive(self) -> Generator[None]:
-        """Holds the lock, and leaves a word at the end."""
-        _file(self.place, "end").unlink(missing_ok=True)
-        # A page that looks whether it is held holds it for a moment itself.
-        with locks.held(_file(self.place, "lock"), wait=True):
-            try:
-                yield
-            except BaseException:
-                write_text("failed", _file(self.place, "end"))
-                raise
-            write_text("paused" if self.wish() == "pause" else "done", _file(self.place, "end"))
-
-    def report(self, event: Event) -> None:
-        """One line."""
-        with _file(self.place, "events").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**event.row(), "at": round(time.time(), 2)}) + "\n")
-
-    def wish(self) -> ControlSignal:
-        """What the page wishes; to stop, once the time is over."""
-        said = _read(_file(self.place, "wish"))
-        if said == "pause":
-            return "pause"
-        return "stop" if said == "stop" or time.monotonic() > self.ends_at else "go on"
 
 
 def _check_free(known: list[Job]) -> None:
@@ -274,21 +274,22 @@ def _check_free(known: list[Job]) -> None:
 
 
 def _launch(job: Job) -> None:
-    # Of the lock too: the process that wrote "paused" may be leaving still, with the old file's lock in its hand.
-    for kind in ("wish", "end", "start"):
-        _file(job.place, kind).unlink(missing_ok=True)
-    recipe_file = _file(job.place, "json")
-    # Half of the cores at most: the page must stay quick.
-    threads = str(max(1, (os.cpu_count() or 2) // 2))
-    command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(recipe_file), "-o", str(job.folder)]
-    command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(SAMPLES), "--job", str(job.place)]
+    # The lock too: the process that wrote "paused" may be ending still, with the old file's lock in its hand.
+    for name in ("request", "lock"):
+        (job.folder / name).unlink(missing_ok=True)
+    command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(job.folder / "job.json")]
+    command += ["-o", str(job.checkpoint), "--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(SAMPLES)]
+    command += ["--job", str(job.folder)]
     for side, matrix in job.embeddings().items():
         command += [f"--{side}-embedding", str(matrix)]
-    # The child inherits the lock: it is held from before its first moment until it ends, however it does.
-    with _file(job.place, "log").open("wb") as log, locks.held(_file(job.place, "start")) as held:
+    # Half of the cores at most: the page must stay quick.
+    threads = str(max(1, (os.cpu_count() or 2) // 2))
+    # The child inherits the lock: it is held from before its first moment until it ends.
+    with (job.folder / "log").open("wb") as log, locks.held(job.folder / "lock") as lock:
+        write_text("starting", job.folder / "state")
         subprocess.Popen(
             command,
-            pass_fds=[held.fileno()],
+            pass_fds=[lock.fileno()],
             cwd=places.ROOT,
             env={**os.environ, "OMP_NUM_THREADS": threads},
             stdin=subprocess.DEVNULL,
@@ -298,28 +299,40 @@ def _launch(job: Job) -> None:
         )
 
 
-def trash_folder() -> Path:
-    """Where discarded trainings are (`trash.py`); beside the others, so that to move one is to rename it."""
-    return trained_folder() / ".trash"
+class Reporter:
+    """The training process's side of a job: it writes its state and events, and reads what a page requests.
 
+    Args:
+        folder: `Job.folder`.
+    """
 
-def files(job: Job) -> list[Path]:
-    """The job's files that are there, without its checkpoint; the one that makes it a job is the last."""
-    return [file for kind in reversed(_KINDS) if (file := _file(job.place, kind)).exists()]
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ends_at = time.monotonic() + MOST_SECONDS
 
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Writes the state: `running`, and at the end how it ended."""
+        write_text("running", self.folder / "state")
+        try:
+            yield
+        except BaseException:
+            write_text("failed", self.folder / "state")
+            raise
+        is_paused = (self.folder.parent.parent / self.folder.name / STATE).exists()
+        write_text("paused" if is_paused else "finished", self.folder / "state")
 
-def _file(place: Path, kind: str) -> Path:
-    # Not with_suffix: a name may have a dot.
-    return place.with_name(f"{place.name}.{kind}")
+    def report(self, event: Event) -> None:
+        """Appends a line to the events."""
+        with (self.folder / "events").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**event.row(), "at": round(time.time(), 2)}) + "\n")
 
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a file that is still being written."""
-    for line in _read(path).splitlines():
-        with suppress(ValueError, RecursionError):
-            row = json.loads(line)
-            if isinstance(row, dict) and isinstance(row.get("step"), int):
-                yield row
+    def control(self) -> ControlSignal:
+        """What the page requests; to stop, once the time is over."""
+        word = _read(self.folder / "request")
+        if word == "pause":
+            return "pause"
+        return "stop" if word == "stop" or time.monotonic() > self.ends_at else "go on"
 
 
 def _read(path: Path) -> str:

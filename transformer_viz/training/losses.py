@@ -31,17 +31,11 @@ def loss_sum(logits: Tensor, target: Tensor, recipe: Recipe) -> Tensor:
     return divergence.masked_fill(~counted, 0.0).sum()
 
 
-def right_ones(logits: Tensor, target: Tensor) -> tuple[float, float]:
-    """How many tokens, and how many whole texts, are right; padded positions count for nothing."""
-    counted = target != PAD_ID
-    right = (logits.argmax(-1) == target) & counted
-    whole = (right | ~counted).all(-1)
-    return float(right.sum()), float(whole.sum())
-
-
-def _mean(rows: Tensor, counted: Tensor) -> Tensor:
-    """Of the counted ones; to pick them would make a GPU say how many there are."""
-    return rows.masked_fill(~counted, 0.0).sum() / counted.sum()
+def correct_counts(logits: Tensor, target: Tensor) -> tuple[int, int]:
+    """The numbers of tokens and of whole texts that are right; padded positions count for nothing."""
+    is_token = target != PAD_ID
+    is_right = logits.argmax(-1) == target
+    return int((is_right & is_token).sum()), int((is_right | ~is_token).all(-1).sum())
 
 
 class EntropyTap:
@@ -57,7 +51,8 @@ class EntropyTap:
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if site.kind == "cross" and name == "weights":
             rows = torch.special.entr(value.clamp_min(1e-9)).sum(-1).mean(1)
-            self.entropies.append(rows.mean() if self.target_padding is None else _mean(rows, ~self.target_padding))
+            padding = torch.zeros_like(rows, dtype=torch.bool) if self.target_padding is None else self.target_padding
+            self.entropies.append(rows.masked_fill(padding, 0.0).sum() / (~padding).sum())
         return value
 
     def mean(self) -> Tensor:

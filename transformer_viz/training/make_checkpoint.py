@@ -1,87 +1,76 @@
-"""From a recipe to a checkpoint folder: draw, train, measure, save; stop early, and go on after a stop."""
+"""From a recipe to a checkpoint folder: train, measure, save; stop early, and resume after a stop."""
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
-from transformer_viz import tasks
+from transformer_viz import checkpoints, tasks
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import ConfigError
+from transformer_viz.errors import CheckpointError, ConfigError
 from transformer_viz.evaluation.evaluate import evaluate
 from transformer_viz.evaluation.probe import Probe
 from transformer_viz.model import devices
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
+from transformer_viz.training import in_progress
 from transformer_viz.training.batches import batches
-from transformer_viz.training.in_progress import InProgressCheckpoint, alone, begun_model, check_place, snapshot_steps
+from transformer_viz.training.embeddings import Side, check_fit
+from transformer_viz.training.in_progress import STATE, Row
 from transformer_viz.training.loop import Event, Trainer
-from transformer_viz.training.parallel import Workers, workers
-from transformer_viz.training.prefetch import BatchAt, Prefetch, num_workers
-from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe, model_config
-from transformer_viz.training.state import Row
+from transformer_viz.writing import write_text
 
-_EVERY = 50
+_REPORT_EVERY = 50
 """Steps between two events."""
 _CHECKS = 30
-"""How often the held-out texts are looked at, at most; not more often than every `_LEAST` steps."""
-_LEAST = 10
-_KEEP_SECONDS = 20.0
+"""How often the held-out texts are looked at, at most; not more often than every `_LEAST_BETWEEN_CHECKS` steps."""
+_LEAST_BETWEEN_CHECKS = 10
 _LESS_MEMORY = "End what else takes memory there and go on with --resume, or train anew with a smaller batch or smaller sizes."
 
 ControlSignal = Literal["go on", "pause", "stop"]
-_SIGNALS: tuple[ControlSignal, ...] = get_args(ControlSignal)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Making:
-    """How a recipe is carried out; nothing here changes the numbers that come out.
-
-    Attributes:
-        device: `auto`, `cpu`, `cuda` or `mps`.
-        replace: a folder that is there is replaced.
-        resume: a training that was cut off goes on.
-        samples: texts of the evaluation at the end; None = no evaluation.
-        snapshots: how many sets of weights along the training are kept, log-spaced.
-        keep_seconds: time between two saves; 0 = after every event.
-        on_event: called with every event, in the first process only.
-        wish: asked after every step: `pause` keeps the state and ends, `stop` evaluates what there is and ends.
-    """
-
-    device: str = "auto"
-    replace: bool = False
-    resume: bool = False
-    samples: int | None = 10_000
-    snapshots: int = 0
-    keep_seconds: float = _KEEP_SECONDS
-    on_event: Callable[[Event], None] = lambda event: None
-    wish: Callable[[], ControlSignal] = lambda: "go on"
 
 
 def make_checkpoint(
     recipe: Recipe,
     folder: Path,
-    making: Making = Making(),
     *,
-    prepare: Callable[[Transformer], None] = lambda model: None,
+    device: str = "auto",
+    replace: bool = False,
+    resume: bool = False,
+    samples: int | None = 10_000,
+    snapshots: int = 0,
+    save_seconds: float = 20.0,
+    embeddings: Mapping[Side, Tensor] = MappingProxyType({}),
+    on_event: Callable[[Event], None] = lambda event: None,
+    control: Callable[[], ControlSignal] = lambda: "go on",
 ) -> dict[str, Any] | None:
-    """Trains what `recipe` says, judges it on texts that it never saw, and writes the folder.
+    """Trains what `recipe` says, evaluates it on texts that it never saw, and writes the folder.
+
+    Of the keywords only `embeddings` changes the weights that come out.
 
     Args:
-        recipe: what to make. With several processes (torchrun) its `batch_size` is that of all of them together.
+        recipe: what to make.
         folder: where; it can be loaded from the first moment on.
-        making: how.
-        prepare: may change the untrained model, for example its embeddings.
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        replace: a folder that is there is replaced.
+        resume: a training that was cut off goes on.
+        samples: texts of the evaluation at the end; None = no evaluation.
+        snapshots: how many sets of weights along the training are kept, log-spaced.
+        save_seconds: time between two saves; 0 = after every event.
+        embeddings: pretrained matrices (token, d_model) that the model begins with.
+        on_event: called with every event.
+        control: called after every step: `pause` saves the state and ends, `stop` evaluates what there is and ends.
 
     Returns:
-        The evaluation, as it stands in the folder's `config.json`; empty in other processes than the first; None where
-        training was paused.
+        The evaluation, as it stands in the folder's `config.json`; None where training was paused.
 
     Raises:
         CheckpointError: the folder exists, and may be neither replaced nor resumed; or the disk is full.
@@ -89,112 +78,75 @@ def make_checkpoint(
         DeviceError: there is not enough memory; what was saved is kept.
         OptionError: another process trains into the folder.
     """
-    where = devices.resolve(making.device)
-    task = tasks.make(recipe.task, recipe.task_options)
-    if making.samples is not None:
-        task.check_samples(making.samples)
-    mine = processes()
-    with alone(folder) if mine.is_first else nullcontext():
-        goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
-        with workers(where, mine) as group, devices.memory_errors(where, _LESS_MEMORY):
-            model = make_model(recipe, task, begun_model(folder) if goes_on else None)
-            prepare(model)
-            checkpoint = Checkpoint(folder.name, folder, model.to(where), task, recipe.variant, recipe.to_json(), {}, where)
-            trainer = Trainer(checkpoint.model, _batches(recipe, task, where, group), recipe, where, group)
-            return _Maker(checkpoint, trainer, recipe, making, group).make(goes_on)
+    where, task = devices.resolve(device), tasks.make(recipe.task, recipe.task_options)
+    if samples is not None:
+        task.check_samples(samples)
+    n_checks = max(1, min(_CHECKS, recipe.steps // _LEAST_BETWEEN_CHECKS))
+    checked = {round(recipe.steps * i / n_checks) for i in range(1, n_checks + 1)}
+    snapshot_steps = set(in_progress.snapshot_steps(recipe, snapshots))
 
+    def is_reported(step: int) -> bool:
+        return step % _REPORT_EVERY == 0 or step in checked or step in snapshot_steps or control() != "go on"
 
-class _Maker:
-    """One training with its folder, its history and its checks."""
-
-    def __init__(self, checkpoint: Checkpoint, trainer: Trainer, recipe: Recipe, making: Making, group: Workers) -> None:
-        self.checkpoint, self.trainer, self.recipe, self.making, self.group = checkpoint, trainer, recipe, making, group
-        self.folder = InProgressCheckpoint(checkpoint, recipe)
-        self.history: list[Row] = []
-        self.best, self.checks_since_best = -1.0, 0
-        self.kept_at = time.monotonic()
-        self.snapshots = set(snapshot_steps(recipe, making.snapshots))
-        n_checks = max(1, min(_CHECKS, recipe.steps // _LEAST))
-        self.checked = {round(recipe.steps * i / n_checks) for i in range(1, n_checks + 1)}
-
-    def make(self, goes_on: bool) -> dict[str, Any] | None:
-        if goes_on:
-            self.history, more = self.folder.resume(self.trainer)
-            self.best, self.checks_since_best = float(more.get("best", -1.0)), int(more.get("checks_since_best", 0))
-        elif self.group.is_first:
-            self.folder.begin(replace=self.making.replace)
-        if self.group.is_first and self.trainer.step == 0 and 0 in self.snapshots:
-            self.folder.keep_snapshot(0)
-        probe = Probe(self.checkpoint) if self.group.is_first else None
-        try:
-            wish = self._train(probe)
-        except ConfigError:
-            if not goes_on and self.group.is_first:
-                self.folder.discard()
-            raise
-        if wish == "pause":
-            return None
-        if not self.group.is_first:
-            return {}
-        self.checkpoint.model.eval().requires_grad_(False)
-        samples = self.making.samples
-        metrics = {} if samples is None else evaluate(self.checkpoint, samples)
-        if self.trainer.step < self.recipe.steps:
-            metrics["stopped_at"] = self.trainer.step
-        self.folder.finish(self.history, metrics)
-        return metrics
-
-    def _train(self, probe: Probe | None) -> ControlSignal:
-        for event in self.trainer.run(self._reports):
-            wish = self._after(event, probe)
-            if wish != "go on":
-                return wish
-        return "go on"
-
-    def _reports(self, step: int) -> bool:
-        is_due = step % _EVERY == 0 or step in self.checked or step in self.snapshots
-        # All processes must report at the same steps, so a wish is heard between them only by one that is alone.
-        return is_due or (self.group.count == 1 and self.making.wish() != "go on")
-
-    def _after(self, event: Event, probe: Probe | None) -> ControlSignal:
-        """Measures, keeps and tells; what to do next."""
-        wish: ControlSignal = "go on"
-        if probe is not None:
-            if not math.isfinite(event.loss):
-                raise ConfigError(
-                    f"the loss is {event.loss} after step {event.step}: training fell apart, and nothing was written. "
-                    "Take a smaller --learning-rate."
+    try:
+        with in_progress.locked(folder), devices.memory_errors(where, _LESS_MEMORY):
+            begun = in_progress.check_folder(folder, recipe, resume=resume, replace=replace)
+            model = make_model(recipe, task, begun)
+            check_fit(embeddings, model.config)
+            for side, matrix in embeddings.items():
+                model.get_submodule(f"{side}_embedding").load_state_dict({"weight": matrix})
+            trainer = Trainer(model, batches(recipe, task), recipe, where)
+            in_progress.remove_partial_files(folder)
+            history: list[Row] = []
+            if begun is None:
+                checkpoints.save_checkpoint(
+                    folder, model, task, variant=recipe.variant, recipe=recipe.to_json(), metrics={}, replace=replace
                 )
-            if event.step in self.checked:
-                event = replace(event, checks=probe())
-            self.history.append(event.row())
-            if event.step in self.snapshots:
-                self.folder.keep_snapshot(event.step)
-            wish = "stop" if self._is_exhausted(event) else self.making.wish()
-            if wish == "pause" or time.monotonic() - self.kept_at >= self.making.keep_seconds:
-                self.folder.keep(self.trainer, self.history, self._more())
-                self.kept_at = time.monotonic()
-            self.making.on_event(event)
-        return _SIGNALS[self.group.agree(_SIGNALS.index(wish), self.trainer.device)]
-
-    def _is_exhausted(self, event: Event) -> bool:
-        """Whether the held-out texts have not come out better for too long."""
-        if "held_out" not in event.checks:
-            return False
-        is_better = event.checks["held_out"] > self.best
-        self.best = max(self.best, event.checks["held_out"])
-        self.checks_since_best = 0 if is_better else self.checks_since_best + 1
-        return self.recipe.patience is not None and self.checks_since_best >= self.recipe.patience
-
-    def _more(self) -> dict[str, float]:
-        return {"best": self.best, "checks_since_best": self.checks_since_best}
-
-
-def _batches(recipe: Recipe, task: Task, where: torch.device, group: Workers) -> BatchAt:
-    batch_at = batches(recipe, task, where)
-    # Fixed texts need no makers: their batches are made on the device.
-    workers_ahead = num_workers(where, group.count) if recipe.epoch_size is None else 0
-    return Prefetch(batch_at, recipe.steps, workers_ahead) if workers_ahead else batch_at
+            elif (folder / STATE).exists():
+                history = in_progress.load(trainer, folder)
+            if trainer.step == 0 and 0 in snapshot_steps:
+                in_progress.save_snapshot(model, 0, folder)
+            checkpoint = Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
+            probe, saved_at = Probe(checkpoint), time.monotonic()
+            try:
+                for event in trainer.run(is_reported):
+                    if not math.isfinite(event.loss):
+                        raise ConfigError(
+                            f"the loss is {event.loss} after step {event.step}: training fell apart, and nothing was written. "
+                            "Take a smaller --learning-rate."
+                        )
+                    if event.step in checked:
+                        event = replaced(event, checks=probe())
+                    history.append(event.row())
+                    if event.step in snapshot_steps:
+                        in_progress.save_snapshot(model, event.step, folder)
+                    signal = "stop" if event.step in checked and is_exhausted(history, recipe.patience) else control()
+                    if signal == "pause" or time.monotonic() - saved_at >= save_seconds:
+                        in_progress.save(trainer, history, folder)
+                        saved_at = time.monotonic()
+                    on_event(event)
+                    if signal == "pause":
+                        return None
+                    if signal == "stop":
+                        break
+            except ConfigError:
+                if begun is None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+            model.eval().requires_grad_(False)
+            metrics = {} if samples is None else evaluate(checkpoint, samples)
+            if trainer.step < recipe.steps:
+                metrics["stopped_at"] = trainer.step
+            in_progress.save_model(model, history, folder)
+            description = checkpoints.description(model, task, recipe.variant, recipe.to_json(), metrics)
+            write_text(description, folder / "config.json")
+            (folder / STATE).unlink(missing_ok=True)
+            return metrics
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What was trained until the "
+            "last save is kept. Make room, then go on with --resume."
+        ) from error
 
 
 def make_model(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = None) -> Transformer:
@@ -202,3 +154,9 @@ def make_model(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = Non
     config = model_config(recipe, task, begun)
     torch.manual_seed(recipe.seed)
     return Transformer(config)
+
+
+def is_exhausted(history: list[Row], patience: int | None) -> bool:
+    """Whether the share of held-out texts that come out right was last improved `patience` checks ago; None = never."""
+    shares = [share for row in history if (share := row.get("held_out")) is not None]
+    return patience is not None and bool(shares) and len(shares) - 1 - shares.index(max(shares)) >= patience

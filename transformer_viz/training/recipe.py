@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from functools import cache
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from transformer_viz.errors import ConfigError, listed, quoted
+from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
-from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
+from transformer_viz.schema import Range, check_fields, read_value, to_plain
 
 if TYPE_CHECKING:
     from transformer_viz.tasks import Task
@@ -19,6 +18,11 @@ Loss = Literal["cross-entropy", "kl"]
 OptimizerName = Literal["adam", "adamw", "sgd"]
 Schedule = Literal["constant", "cosine", "one-cycle", "inverse-sqrt"]
 Precision = Literal["float32", "bfloat16"]
+_Name = Annotated[str, Range(0, 100)]
+_Positive = Annotated[int, Range(1, 10**9)]
+_NotNegative = Annotated[float, Range(0)]
+_BelowOne = Annotated[float, Range(0, 1, below=True)]
+_Share = Annotated[float, Range(0, 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,60 +33,62 @@ class Recipe:
         ConfigError: a setting is out of range; the message says what is possible.
     """
 
-    task: str
-    variant: str
+    task: _Name
+    variant: _Name
     task_options: dict[str, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
     """Settings of the model that differ from the variant's."""
-    mix: dict[str, float]
+    mix: dict[str, _Share]
     """Shares of the task's sources of texts; they add up to 1."""
-    steps: int
-    batch_size: int
+    steps: _Positive
+    """Batches to train on."""
+    batch_size: _Positive
+    """Texts in a batch."""
     lengths: Lengths = "trained"
     """growing: one length a batch, ⌈top·u^0.5⌉, `top` growing from 8 to `longest`; trained: the task's lengths, mixed;
     natural: texts as the task has them."""
-    longest: int = 32
-    even_lengths: float = 0.15
+    longest: Annotated[int, Range(1, MAX_POSITIONS)] = 32
+    even_lengths: _Share = 0.15
     """Share of the batches of a growing recipe whose length is drawn evenly."""
-    growing_until: float = 0.3
+    growing_until: _Share = 0.3
     """Share of the steps after which the lengths have grown."""
-    epoch_size: int | None = None
+    epoch_size: _Positive | None = None
     """Train on this many fixed texts again and again; None draws new ones for every batch."""
     loss: Loss = "cross-entropy"
     """cross-entropy, or the Kullback-Leibler divergence from smoothed targets; padding is left out of both."""
-    label_smoothing: float = 0.0
+    label_smoothing: _BelowOne = 0.0
     """Probability that the target gives to other tokens (Vaswani et al. 2017, section 5.4)."""
     optimizer: OptimizerName = "adamw"
-    learning_rate: float
+    learning_rate: Annotated[float, Range(0, above=True)]
     """The highest one of the schedule."""
-    betas: tuple[float, float] = (0.9, 0.98)
-    momentum: float = 0.0
+    betas: tuple[_BelowOne, _BelowOne] = (0.9, 0.98)
+    momentum: _BelowOne = 0.0
     """Of sgd."""
-    epsilon: float = 1e-9
-    weight_decay: float = 0.0
-    clip: float | None = None
+    epsilon: _BelowOne = 1e-9
+    """Of adam and adamw."""
+    weight_decay: Annotated[float, Range(0, 100, below=True)] = 0.0
+    """On matrices."""
+    clip: _NotNegative | None = None
     """Largest norm of the gradient; None = no clipping."""
     schedule: Schedule = "constant"
     """constant; cosine to 0; one-cycle (Smith and Topin 2017); inverse-sqrt (Vaswani et al. 2017, section 5.3)."""
-    warm_up: float = 0.0
+    warm_up: _BelowOne = 0.0
     """Share of the steps over which the learning rate rises."""
-    sharpness: float = 0.0
+    sharpness: Annotated[float, Range(0, 10**6)] = 0.0
     """Final weight of the cross-attention's entropy (nats) in the loss. It prefers sharp rows, wherever they point."""
-    sharpness_from: float = 0.5
-    sharpness_until: float = 0.8
+    sharpness_from: _NotNegative = 0.5
+    sharpness_until: _NotNegative = 0.8
     precision: Precision = "float32"
     """bfloat16: matrix products in half precision (autocast); weights and optimizer stay float32."""
-    compiled: bool = False
-    """The model's passes compiled first (`torch.compile`), which pays on a GPU; not those of steps with a sharpness weight."""
-    patience: int | None = None
+    patience: _Positive | None = None
     """Stop when the exact match on held-out texts has not improved for so many checks; None = never."""
     frozen_embeddings: bool = False
     """Leave the embeddings as they were given (see `make_checkpoint`)."""
-    seed: int = 0
+    seed: Annotated[int, Range(0, 2**63 - 1)] = 0
+    """Decides the first weights and the texts."""
 
     def __post_init__(self) -> None:
-        for name, hint in _hints().items():
-            _check(name, hint, getattr(self, name))
+        check_fields(self, ConfigError)
         if not math.isclose(sum(self.mix.values()), 1.0, abs_tol=1e-8):  # numpy wants it as exactly
             raise ConfigError(f"the shares of the mix add up to {sum(self.mix.values()):.9g}; they must add up to 1")
         if self.sharpness_from >= self.sharpness_until:
@@ -134,7 +140,7 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """All fields as plain data."""
-        return asdict(self)
+        return to_plain(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Recipe":
@@ -143,16 +149,7 @@ class Recipe:
         Raises:
             ConfigError: unknown or missing settings, or impossible ones.
         """
-        known = {field.name: field for field in fields(cls)}
-        if unknown := sorted(set(data) - set(known)):
-            raise ConfigError(f"unknown settings of a recipe: {listed(map(quoted, unknown))}; known are {listed(known)}")
-        needed = {name for name, field in known.items() if field.default is MISSING and field.default_factory is MISSING}
-        if missing := sorted(needed - set(data)):
-            raise ConfigError(f"missing settings of a recipe: {listed(missing)}")
-        settings = dict(data)
-        if isinstance(data.get("betas"), list):  # JSON has no tuples
-            settings["betas"] = tuple(data["betas"])
-        return cls(**settings)
+        return read_value(cls, data, error=ConfigError)
 
 
 def model_config(recipe: Recipe, task: "Task", begun: Mapping[str, Any] | None = None) -> ModelConfig:
@@ -189,65 +186,3 @@ def model_config(recipe: Recipe, task: "Task", begun: Mapping[str, Any] | None =
 
 def _along_cosine(start: float, end: float, share: float) -> float:
     return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
-
-
-_WHOLE = {
-    "steps": (1, 10**9),
-    "batch_size": (1, 10**9),
-    "longest": (1, 4096),
-    "epoch_size": (1, 10**9),
-    "patience": (1, 10**9),
-    "seed": (0, 2**63 - 1),
-}
-_BELOW = {
-    "label_smoothing": 1,
-    "betas": 1,
-    "momentum": 1,
-    "epsilon": 1,
-    "warm_up": 1,
-    "weight_decay": 100,
-    "sharpness": 1e6,
-    "growing_until": 1.000001,
-    "even_lengths": 1.000001,
-    "mix": 1.000001,
-}
-_LONGEST_NAME = 100
-
-
-@cache
-def _hints() -> dict[str, Any]:
-    return get_type_hints(Recipe)
-
-
-def _check(name: str, hint: Any, value: object) -> None:
-    """Raises a ConfigError unless a field's value is of its type and within its range."""
-    may_be_null = get_origin(hint) is UnionType
-    if may_be_null and value is None:
-        return
-    kind, below = get_args(hint)[0] if may_be_null else hint, _BELOW.get(name, math.inf)
-    if kind is str:
-        allowed, what = isinstance(value, str) and len(value) <= _LONGEST_NAME, "a name"
-    elif kind is bool:
-        allowed, what = isinstance(value, bool), "true or false"
-    elif kind is int:
-        least, most = _WHOLE[name]
-        allowed, what = _is_number(value, most + 1, int) and value >= least, f"a whole number from {least} to {most}"
-    elif kind is float:
-        allowed, what = _is_number(value, below), f"a number at least 0 and less than {below:g}"
-    elif get_origin(kind) is Literal:
-        allowed, what = value in get_args(kind), f"one of {listed(get_args(kind))}"
-    elif get_origin(kind) is tuple:
-        allowed = isinstance(value, tuple) and len(value) == 2 and all(_is_number(part, below) for part in value)
-        what = f"two numbers, each at least 0 and less than {below:g}"
-    elif get_args(kind)[1] is float:
-        allowed = isinstance(value, dict) and all(isinstance(n, str) and _is_number(v, below) for n, v in value.items())
-        what = "shares by the names of the task's sources, each from 0 to 1"
-    else:
-        allowed, what = isinstance(value, dict) and all(isinstance(n, str) for n in value), "settings by their names"
-    if not allowed:
-        raise ConfigError(f"{name}={quoted(value)} is not possible; it is {what}" + (", or null" if may_be_null else ""))
-
-
-def _is_number(value: object, below: float, kind: Any = int | float) -> TypeGuard[float]:
-    # Compared, not converted: a whole number may be too large to be a float.
-    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value < min(below, 1e300)

@@ -1,7 +1,10 @@
-"""The recipes of the shipped checkpoints, and the published settings, by name."""
+"""The recipes of the shipped checkpoints, the published settings, and the recipe of a task and a variant made of them."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from transformer_viz.errors import OptionError
+from transformer_viz.model import variants
 from transformer_viz.training.recipe import Recipe
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -150,3 +153,67 @@ PUBLISHED: dict[tuple[str, str | None], dict[str, Any]] = {
 }
 PUBLISHED |= {(task, None): {**_TOY, "optimizer": "adam", "learning_rate": 5e-4, "steps": 60} for task in _TOYS}
 """The published setting of a task with its source's variant: what `train TASK --variant NAME` starts from."""
+
+_DEFAULTS: dict[str, Any] = {
+    "steps": 2000,
+    "batch_size": 128,
+    "learning_rate": 2e-3,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "schedule": "cosine",
+    "warm_up": 0.08,
+}
+
+
+def recipe_for(
+    task_name: str,
+    variant: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    model: Mapping[str, Any] | None = None,
+    task_options: Mapping[str, Any] | None = None,
+    epochs: int | None = None,
+) -> Recipe:
+    """The recipe of a task and a variant: the published setting where there is one, else a good default.
+
+    Args:
+        task_name: what to learn.
+        variant: a published variant; pre-norm by default.
+        settings: of the recipe; the published setting's or the default's where they are left out.
+        model: of the model; the variant's where they are left out.
+        task_options: keywords of the task.
+        epochs: instead of `steps`, where `epoch_size` is given.
+
+    Raises:
+        ConfigError, OptionError: something is not known or not possible.
+    """
+    from transformer_viz import tasks  # numpy: the command's help does without
+
+    variant = variant or "pre-norm"
+    variant_model = variants.settings(variant)
+    published: dict[str, Any] = dict(PUBLISHED.get((task_name, variant)) or PUBLISHED.get((task_name, None)) or {})
+    published_model, published_options = published.pop("model", {}), published.pop("task_options", {})
+    options = dict(published_options if task_options is None else task_options)
+    task = tasks.make(task_name, options)
+    sources = (*task.sources, *task.training_sources)
+    # A published setting is complete: what it does not say is not done.
+    chosen: dict[str, Any] = published or _DEFAULTS
+    chosen = {"mix": {source: 1 / len(sources) for source in sources}, **chosen, **(settings or {})}
+    if epochs is not None:
+        if not chosen.get("epoch_size"):
+            raise OptionError("--epochs needs --epoch-size, the number of texts in an epoch; or give --steps")
+        chosen["steps"] = epochs * -(-chosen["epoch_size"] // chosen["batch_size"])
+    sizes = dict(model or {})
+    if "d_ff" not in variant_model:
+        sizes.setdefault("d_ff", 2 * sizes.get("d_model", 128))
+    # A width of one head that the variant fixes would hide what the given width and heads mean.
+    if "d_k" in variant_model and ("d_model" in sizes or "n_heads" in sizes):
+        sizes = {"d_k": None, "d_v": None, **sizes}
+    return Recipe(
+        task=task_name,
+        variant=variant,
+        task_options=options,
+        model={**published_model, **sizes},
+        lengths="natural" if task.natural_lengths else "trained",
+        **chosen,
+    )

@@ -1,13 +1,12 @@
 """Discarded trainings: kept for a day, from where they can be put back.
 
-The trash is the folder `trained/.trash`, in which each has a folder of its own, called by the nanosecond in which it came, with
-the job's files and the checkpoint as they lie in `trained`. It counts among what trainings may take, in number and bytes:
-nobody fills a disk by discarding.
+The trash is the folder `trained/.trash`, in which each has a folder named by the nanosecond in which it came, with the job and
+its checkpoint as they lie in `trained`. It counts among what trainings may take, in number and bytes: nobody fills a disk by
+discarding.
 """
 
 import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,18 +24,18 @@ SECONDS = 24 * 60 * 60
 class Discarded:
     """A training in the trash."""
 
+    folder: Path
     job: Job
-    since: float
-    """Seconds since 1970."""
+
+    @property
+    def since(self) -> float:
+        """Seconds since 1970."""
+        return int(self.folder.name[:30]) / 1e9
 
     @property
     def seconds_left(self) -> float:
         """Until it is removed for good."""
         return self.since + SECONDS - time.time()
-
-    @property
-    def _folder(self) -> Path:
-        return self.job.place.parent.parent
 
     def put_back(self, visitor: Visitor) -> None:
         """Makes it a training like the others again.
@@ -44,12 +43,12 @@ class Discarded:
         Raises:
             OptionError: it is somebody else's, or its name has been taken since.
         """
-        self.job.check(visitor)
+        self.job.check_visitor(visitor)
         with jobs.one_at_a_time():
             if (jobs.trained_folder() / self.job.name).exists() or any(job.name == self.job.name for job in jobs.jobs()):
                 raise OptionError(f"There is another checkpoint {self.job.name} now. Discard that one, then put this one back.")
             _move(self.job, jobs.trained_folder())
-            self._remove()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def remove(self, visitor: Visitor) -> None:
         """Removes it for good.
@@ -57,12 +56,9 @@ class Discarded:
         Raises:
             OptionError: it is somebody else's.
         """
-        self.job.check(visitor)
+        self.job.check_visitor(visitor)
         with jobs.one_at_a_time():
-            self._remove()
-
-    def _remove(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def discard(job: Job, visitor: Visitor) -> None:
@@ -71,35 +67,27 @@ def discard(job: Job, visitor: Visitor) -> None:
     Raises:
         OptionError: it is somebody else's, or still running.
     """
-    job.check(visitor)
+    job.check_visitor(visitor)
     with jobs.one_at_a_time():
-        if job.state in jobs.AT_WORK or locks.is_held(lock_of(job.folder)):
+        if job.state in jobs.AT_WORK or locks.is_held(lock_of(job.checkpoint)):
             raise OptionError(f"{job.name} is being trained. Stop it first.")
-        now = time.time_ns()
-        (jobs.trash_folder() / str(now) / ".jobs").mkdir(0o700, parents=True)
-        _move(job, jobs.trash_folder() / str(now))
+        folder = jobs.trash_folder() / str(time.time_ns())
+        (folder / ".jobs").mkdir(0o700, parents=True)
+        _move(job, folder)
 
 
 def discarded() -> list[Discarded]:
     """What is in the trash, the newest first. What has been there for a day is removed."""
-    found = sorted(_found(), key=lambda entry: -entry.since)
-    if any(entry.seconds_left <= 0 for entry in found):
-        with jobs.one_at_a_time():
-            for entry in found:
-                if entry.seconds_left <= 0:
-                    entry._remove()
-    return [entry for entry in found if entry.seconds_left > 0]
-
-
-def _found() -> Iterator[Discarded]:
-    for folder in jobs.trash_folder().glob("*"):
-        if folder.name.isdecimal() and folder.name.isascii():
-            yield from (Discarded(job, int(folder.name[:30]) / 1e9) for job in jobs.jobs(folder))
+    folders = [folder for folder in jobs.trash_folder().glob("*") if folder.name.isdecimal() and folder.name.isascii()]
+    entries = [Discarded(folder, job) for folder in folders for job in jobs.jobs(folder)]
+    for entry in entries:
+        if entry.seconds_left <= 0:
+            shutil.rmtree(entry.folder, ignore_errors=True)
+    return sorted((entry for entry in entries if entry.seconds_left > 0), key=lambda entry: -entry.since)
 
 
 def _move(job: Job, to: Path) -> None:
-    """The checkpoint and the job's files; the one that makes it a job comes last."""
-    if job.folder.exists():
-        job.folder.rename(to / job.name)
-    for file in jobs.files(job):
-        file.rename(to / ".jobs" / file.name)
+    """The checkpoint, and then the folder that makes it a job."""
+    if job.checkpoint.exists():
+        job.checkpoint.rename(to / job.name)
+    job.folder.rename(to / ".jobs" / job.name)

@@ -31,6 +31,7 @@ from transformer_viz.analysis.survey.verdicts import load_verdicts
 from transformer_viz.analysis.verdict import Verdict, Verdicts
 from transformer_viz.errors import SurveyError
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.version import __version__
 
 MOST_FAILED = 20
 _HELD = 2**24
@@ -84,6 +85,7 @@ def merge(
         agreement={kind: found for kind in kinds if (found := _agreement(totals.kinds[kind]))},
         outputs=None if totals.outputs is None else totals.outputs.made(),
         verdict=_verdict(verdicts, int(options.get("seed", 0))),
+        version=__version__,
     )
 
 

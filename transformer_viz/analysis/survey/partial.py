@@ -15,11 +15,10 @@ import numpy as np
 
 from transformer_viz import reading
 from transformer_viz.analysis.head_names import ROLES
-from transformer_viz.analysis.survey.checks import MOST_COMPARED, MOST_HEADS
-from transformer_viz.analysis.survey.fields import built, plain
-from transformer_viz.analysis.survey.result import Failed, SurveyedKind
+from transformer_viz.analysis.survey.result import MOST_COMPARED, MOST_HEADS, Failed, SurveyedKind
 from transformer_viz.analysis.survey.statistic import NAMES, SHARES, STATISTICS
 from transformer_viz.errors import FileError, SurveyError
+from transformer_viz.schema import read_value, to_plain
 from transformer_viz.terms import Kind
 
 FORMAT = 1
@@ -166,7 +165,7 @@ def load_partial(path: str | PathLike[str], digest: str | None = None) -> Partia
         SurveyError: it is no such file, damaged, of another version, or the result of something else.
     """
     about, arrays = from_file(path, digest)
-    found = built(_Description, about, "the block")
+    found = read_value(_Description, about, "the block", SurveyError)
     if (found.statistics, found.roles) != (NAMES, tuple(ROLES)):
         raise SurveyError("it has other statistics or roles than this version")
     outputs = None
@@ -192,7 +191,7 @@ def to_bytes(digest: str, description: Any, arrays: Mapping[str, np.ndarray]) ->
     from safetensors.numpy import save
 
     # Of several keys the library writes the metadata in any order.
-    about = json.dumps({"format": FORMAT, "digest": digest, **plain(description)}, ensure_ascii=False, allow_nan=False)
+    about = json.dumps({"format": FORMAT, "digest": digest, **to_plain(description)}, ensure_ascii=False, allow_nan=False)
     check = _checksum(about, arrays)
     return save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {_KEY: f"{check} {about}"})
 

@@ -5,23 +5,38 @@ survey follows from texts, model and options: nothing says when, where, how fast
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
 
 from transformer_viz import reading
+from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.intervals import normal
-from transformer_viz.analysis.survey.checks import check
-from transformer_viz.analysis.survey.fields import built, plain
 from transformer_viz.analysis.verdict import Verdicts
-from transformer_viz.errors import FileError, OptionError, SurveyError, listed
-from transformer_viz.terms import Kind
-from transformer_viz.version import __version__
+from transformer_viz.errors import FileError, OptionError, SurveyError, listed, quoted
+from transformer_viz.schema import LARGEST, Count, Range, Share, read_value, to_plain
+from transformer_viz.terms import KINDS, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 1
+MOST_HEADS, MOST_COMPARED = 2**14, 512
+MOST_BINS, MOST_STATISTICS, MOST_EXAMPLES, MOST_LENGTHS = 200, 100, 100, 2**16
+_Edges = Annotated[tuple[float, ...], Range(2, MOST_BINS + 1)]
+_ROUNDING = 1e-6
+
+
+def require(is_so: bool, words: str) -> None:
+    """Raises a SurveyError with these words unless it is so."""
+    if not is_so:
+        raise SurveyError(words)
+
+
+def ascend(numbers: Iterable[float]) -> bool:
+    """Whether each number is larger than the one before."""
+    return all(a < b for a, b in pairwise(numbers))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +45,7 @@ class SurveyedModel:
 
     name: str
     variant: str
-    parameters: int
+    parameters: Count
     fingerprint: str
 
 
@@ -57,11 +72,17 @@ class SurveyedTexts:
     """
 
     source: str
-    n: int
-    n_read: int
-    n_failed: int
-    failed: tuple[Failed, ...]
+    n: Count
+    n_read: Count
+    n_failed: Count
+    failed: Annotated[tuple[Failed, ...], Range(0, MOST_EXAMPLES)]
     digest: str
+
+    def __post_init__(self) -> None:
+        is_whole = self.n == self.n_read + self.n_failed
+        require(is_whole, f"of {self.n} texts {self.n_read} were read and {self.n_failed} failed; these add up to all")
+        fits = len(self.failed) <= self.n_failed and ascend(failed.line for failed in self.failed)
+        require(fits, f"failed has {len(self.failed)} texts of {self.n_failed}, or their lines do not ascend")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +96,28 @@ class SurveyedStatistic:
     title: str
     help: str
     is_share: bool
-    edges: tuple[float, ...]
+    edges: _Edges
+
+    def __post_init__(self) -> None:
+        require(ascend(self.edges), f"the edges of {quoted(self.name)} do not ascend")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedKind:
     """The numbers of the layers that have this kind of attention, and the heads of each."""
 
-    layers: tuple[int, ...]
-    n_heads: int
+    layers: tuple[Count, ...]
+    n_heads: Count
+
+    def __post_init__(self) -> None:
+        fits = ascend(self.layers) and 0 < self.n <= MOST_HEADS
+        words = f"{len(self.layers)} layers of {self.n_heads} heads; ascending numbers and up to {MOST_HEADS} heads are needed"
+        require(fits, words)
+
+    @property
+    def n(self) -> int:
+        """Heads of all layers."""
+        return len(self.layers) * self.n_heads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,15 +136,22 @@ class Distribution:
         counts: texts in each bin of the statistic.
     """
 
-    n: int
+    n: Count
     mean: float
-    sd: float
+    sd: Annotated[float, Range(0)]
     low: float
     high: float
     min: float
     max: float
     even: float | None
-    counts: tuple[int, ...]
+    counts: tuple[Count, ...]
+
+    def __post_init__(self) -> None:
+        require(0 < self.n == sum(self.counts), f"{self.n} texts, and {sum(self.counts)} in {len(self.counts)} bins")
+        slack = _ROUNDING * (1 + abs(self.min) + abs(self.max))
+        fits = self.min - slack <= self.mean <= self.max + slack and self.low - slack <= self.mean <= self.high + slack
+        words = f"a mean of {self.mean:g} is not between {self.min:g} and {self.max:g}, or not in its interval"
+        require(fits, words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +161,9 @@ class TextValue:
     line: int
     text: str
     value: float
+
+
+_Examples = Annotated[tuple[TextValue, ...], Range(0, MOST_EXAMPLES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,13 +183,24 @@ class SurveyedHead:
     kind: Kind
     layer: int
     head: int
-    n_texts: int
-    roles: Mapping[str, int]
+    n_texts: Count
+    roles: Mapping[str, Annotated[int, Range(1, LARGEST)]]
     statistics: Mapping[str, Distribution | None]
     by: str | None
-    highest: tuple[TextValue, ...]
-    typical: tuple[TextValue, ...]
-    unusual: tuple[TextValue, ...]
+    highest: _Examples
+    typical: _Examples
+    unusual: _Examples
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.roles if name not in ROLES]
+        require(not unknown, f"{listed(map(quoted, unknown[:3]))} is no role; roles are {listed(sorted(ROLES))}")
+        n_roles = sum(self.roles.values())
+        require(n_roles == self.n_texts, f"roles of {n_roles} texts; each of the {self.n_texts} has one")
+        require(self.by is None or self.statistics.get(self.by) is not None, f"no text has {quoted(self.by)}, its statistic")
+        for name in ("highest", "typical", "unusual"):
+            texts: tuple[TextValue, ...] = getattr(self, name)
+            fits = len({text.line for text in texts}) == len(texts) and not (texts and self.by is None)
+            require(fits, f"{name} has {len(texts)} texts by {quoted(self.by)}; one a line is possible")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,19 +216,24 @@ class Correct:
         bleu: corpus BLEU against the known answers, 0 to 100; None where none is known or sacrebleu is not installed.
     """
 
-    n: int
-    n_known: int
-    n_exact: int
-    n_tokens: int
-    n_right: int
-    bleu: float | None
+    n: Count
+    n_known: Count
+    n_exact: Count
+    n_tokens: Count
+    n_right: Count
+    bleu: Annotated[float, Range(0, 100 + _ROUNDING)] | None
+
+    def __post_init__(self) -> None:
+        fits = self.n_exact <= self.n_known <= self.n and self.n_right <= self.n_tokens
+        words = f"{self.n_exact} of {self.n_known} known of {self.n}, or {self.n_right} of {self.n_tokens} tokens, are right"
+        require(fits, words)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectAtLength(Correct):
     """The same of texts of one length: source tokens without special ones."""
 
-    length: int
+    length: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,11 +248,21 @@ class Confidence:
         n_right: how many of them are right.
     """
 
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-    n_judged: tuple[int, ...]
-    sum_p: tuple[float, ...]
-    n_right: tuple[int, ...]
+    edges: _Edges
+    counts: tuple[Count, ...]
+    n_judged: tuple[Count, ...]
+    sum_p: tuple[Annotated[float, Range(0)], ...]
+    n_right: tuple[Count, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.edges) - 1
+        bins = (self.counts, self.n_judged, self.n_right, self.sum_p)
+        fits = ascend(self.edges) and all(len(numbers) == n for numbers in bins)
+        require(fits, f"{n} bins between edges that ascend need {n} counts")
+        fits = all(
+            right <= judged <= count and p <= judged * (1 + _ROUNDING) for count, judged, right, p in zip(*bins, strict=True)
+        )
+        require(fits, "more tokens are right than judged, or judged than written, or their probabilities are none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +275,7 @@ class WorstOutput:
     text: str
     output: str
     expected: str | None
-    confidence: float
+    confidence: Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,9 +288,18 @@ class SurveyedOutputs(Correct):
         worst: the surest mistakes, the surest first; where no answer is known, the least probable outputs.
     """
 
-    by_length: tuple[CorrectAtLength, ...]
+    by_length: Annotated[tuple[CorrectAtLength, ...], Range(0, MOST_LENGTHS)]
     confidence: Confidence
-    worst: tuple[WorstOutput, ...]
+    worst: Annotated[tuple[WorstOutput, ...], Range(0, MOST_EXAMPLES)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(ascend(part.length for part in self.by_length), "the lengths of by_length do not ascend")
+        for name in ("n", "n_known", "n_exact", "n_tokens", "n_right"):
+            total = sum(getattr(part, name) for part in self.by_length)
+            require(total == getattr(self, name), f"by_length: {name} adds up to {total} instead of {getattr(self, name)}")
+        fits = len({output.line for output in self.worst}) == len(self.worst) <= self.n
+        require(fits, f"worst has {len(self.worst)} of {self.n} outputs; one a line is possible")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,17 +323,39 @@ class Survey:
 
     model: SurveyedModel
     texts: SurveyedTexts
-    options: Mapping[str, Any]
-    statistics: tuple[SurveyedStatistic, ...]
+    options: Annotated[Mapping[str, str | int | float | bool | None], Range(0, MOST_STATISTICS)]
+    statistics: Annotated[tuple[SurveyedStatistic, ...], Range(0, MOST_STATISTICS)]
     kinds: Mapping[Kind, SurveyedKind]
     heads: tuple[SurveyedHead, ...]
-    agreement: Mapping[Kind, tuple[tuple[float | None, ...], ...]]
+    agreement: Mapping[Kind, tuple[tuple[Share | None, ...], ...]]
     outputs: SurveyedOutputs | None
     verdict: Verdicts | None
-    version: str = __version__
+    version: str
 
     def __post_init__(self) -> None:
-        check(self)
+        n = self.texts.n_read
+        names = [statistic.name for statistic in self.statistics]
+        require(len(set(names)) == len(names), "two statistics have one name")
+        kinds = [(kind, self.kinds[kind]) for kind in KINDS if kind in self.kinds]
+        places = [(kind, layer, head) for kind, of in kinds for layer in of.layers for head in range(of.n_heads)]
+        fits = [(head.kind, head.layer, head.head) for head in self.heads] == places
+        require(fits, f"there are {len(self.heads)} heads; {len(places)} by kind, layer and head are needed")
+        for head in self.heads:
+            where = f"{head.kind} layer {head.layer} head {head.head}"
+            require(head.n_texts <= n, f"{where}: {head.n_texts} texts of {n}")
+            fits = list(head.statistics) == names
+            require(fits, f"{where}: it has {listed(list(head.statistics)[:20])}; needed are {listed(names)}")
+            for statistic in self.statistics:
+                if (values := head.statistics[statistic.name]) is not None:
+                    fits = values.n <= n and len(values.counts) == len(statistic.edges) - 1
+                    words = f"{values.n} texts of {n} in {len(values.counts)} bins; {len(statistic.edges) - 1} are needed"
+                    require(fits, f"{where}: {statistic.name}: {words}")
+        for kind, rows in self.agreement.items():
+            n_heads = self.kinds[kind].n if kind in self.kinds else 0
+            fits = 0 < n_heads <= MOST_COMPARED and {len(rows), *map(len, rows)} == {n_heads}
+            require(fits, f"agreement: {len(rows)} rows of {kind} for {n_heads} heads; as many rows of as many are needed")
+        require(self.outputs is None or self.outputs.n <= n, f"more outputs than the {n} texts that were read")
+        require(self.verdict is None or self.verdict.n_texts <= n, f"verdict: more texts than the {n} that were read")
 
     def at(self, kind: str, layer: int, head: int) -> SurveyedHead:
         """One head; layer and head from 0.
@@ -296,7 +397,7 @@ class Survey:
 
     def to_json(self) -> str:
         """All of it, as text that `from_json` reads."""
-        return json.dumps({"format": FORMAT, **plain(self)}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return json.dumps({"format": FORMAT, **to_plain(self)}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Survey":
@@ -312,7 +413,7 @@ class Survey:
         given = found.pop("format", None) if isinstance(found, dict) else None
         if isinstance(given, bool) or given != FORMAT:
             raise SurveyError(f"its format is {repr(given)[:40]}, and this version reads format {FORMAT}; update the program")
-        return built(cls, found, "the survey")
+        return read_value(cls, found, "the survey", SurveyError)
 
 
 def share(count: int, n: int) -> Distribution:

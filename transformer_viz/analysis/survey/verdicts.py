@@ -6,10 +6,10 @@ from os import PathLike
 
 import numpy as np
 
-from transformer_viz.analysis.survey.fields import built
 from transformer_viz.analysis.survey.partial import from_file, to_bytes
 from transformer_viz.analysis.verdict import Agreement, Verdict
 from transformer_viz.errors import SurveyError
+from transformer_viz.schema import read_value
 from transformer_viz.terms import Kind
 
 MOST_VERDICTS, MOST_MAPS = 4096, 2**17
@@ -55,7 +55,7 @@ class _Description:
 def load_verdicts(path: str | PathLike[str], digest: str | None = None) -> VerdictPartial:
     """Reads what `to_bytes` gave; arguments and errors as `load_partial`."""
     about, arrays = from_file(path, digest)
-    found = built(_Description, about, "the verdicts")
+    found = read_value(_Description, about, "the verdicts", SurveyError)
     if len(found.verdicts) > MOST_VERDICTS or any(len(each.maps) > MOST_MAPS for each in found.verdicts):
         raise SurveyError(f"there are more than {MOST_VERDICTS} verdicts, or {MOST_MAPS} maps in one")
     if len(arrays) != 4 * len(found.verdicts):

@@ -17,13 +17,12 @@ from torch import Tensor, nn
 
 from transformer_viz.decoding.reader import Rules
 from transformer_viz.model import initialization
-from transformer_viz.model.attention import attend_last
 from transformer_viz.model.blocks import EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection, surroundings
+from transformer_viz.model.cache import Cache, CachedReading
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.incremental import around_of, entries_of, feed_forward_of, joined_of
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
-from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
+from transformer_viz.model.tap import Look, Tap, looking, unseen
 from transformer_viz.terms import Kind, ModelKind
 
 END_ID = 0
@@ -39,20 +38,18 @@ class Recurrence(nn.Module):
         self.take = nn.Linear(width, width, bias=False)
         self.keep = nn.Linear(width, width)
 
-    def step(self, x: Tensor, cell: Tensor | None) -> Tensor:
-        """(batch, d_model) -> the cell after one more step; None is zeros."""
-        kept = torch.sigmoid(self.keep(x))
-        new = (1 - kept) * self.take(x)
-        return new if cell is None else new.addcmul_(kept, cell)
+    def forward(self, x: Tensor, before: Tensor | None = None, look: Look = unseen) -> tuple[Tensor, Tensor]:
+        """What each step adds, (batch, step, d_model), and the cell after the last step, (batch, d_model).
 
-    def forward(self, x: Tensor, look: Look = unseen) -> Tensor:
-        """What each step adds, (batch, step, d_model)."""
+        `before` is the cell before the first step; None is zeros.
+        """
         kept, taken = look("kept", torch.sigmoid(self.keep(x))), look("taken", self.take(x))
         new = (1 - kept) * taken
-        cells = [new[:, 0]]
-        for step in range(1, x.shape[1]):
-            cells.append(kept[:, step] * cells[-1] + new[:, step])
-        return torch.relu(look("cell", torch.stack(cells, 1)))
+        cells = []
+        for step in range(x.shape[1]):
+            before = new[:, step] if before is None else kept[:, step] * before + new[:, step]
+            cells.append(before)
+        return torch.relu(look("cell", torch.stack(cells, 1))), cells[-1]
 
 
 class DecoderLayer(nn.Module):
@@ -68,15 +65,31 @@ class DecoderLayer(nn.Module):
         self.around_cross_attention = ResidualConnection(config)
         self.around_feed_forward = ResidualConnection(config)
 
-    def forward(self, x: Tensor, memory: Tensor, source_masked: Tensor | None, tap: Tap | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        source_masked: Tensor | None,
+        *,
+        tap: Tap | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
         """(batch, step, d_model) -> the same; `memory` (batch, source, d_model); the mask (batch, 1, 1, source) or None."""
+        place, first = ("decoder", self.layer), cache.length if cache else 0
+        look = looking(tap, "decoder", self.layer, first)
+
+        def recurrence(y: Tensor) -> Tensor:
+            (before,) = cache.tensors.get(place, (None,)) if cache else (None,)
+            added, cell = self.recurrence(y, before, look)
+            if cache:
+                cache.tensors[place] = (cell,)
+            return added
 
         def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, source_masked, tap=tap)
+            return self.cross_attention(y, memory, source_masked, tap=tap, cache=cache)
 
-        look = looking(tap, "decoder", self.layer)
-        x = self.around_recurrence(x, lambda y: self.recurrence(y, look))
-        x = self.around_cross_attention(x, cross_attention, look=looking(tap, "cross", self.layer))
+        x = self.around_recurrence(x, recurrence)
+        x = self.around_cross_attention(x, cross_attention, look=looking(tap, "cross", self.layer, first))
         return look("state", self.around_feed_forward(x, self.feed_forward))
 
 
@@ -128,20 +141,25 @@ class FirefoxReader(nn.Module):
         target_padding: Tensor | None = None,
         *,
         tap: Tap | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         """Logits of the token after each target token: int (batch, step) -> (batch, step, vocabulary).
 
-        A step reads those before it alone, so that padding behind a target changes none of its steps.
+        A step reads those before it alone, so that padding behind a target changes none of its steps. With a cache these are
+        new tokens, which are added to it.
         """
-        x = looking(tap, "decoder", -1)("state", self.embedded(target))
+        first = cache.length if cache else 0
+        x = looking(tap, "decoder", -1, first)("state", self.embedded(target, first))
         masked = _for_keys(source_padding)
         for layer in self.decoder:
-            x = layer(x, memory, masked, tap)
-        return self.logits(x)
+            x = layer(x, memory, masked, tap=tap, cache=cache)
+        if cache:
+            cache.length += target.shape[1]
+        return x @ self.embedding + self.output_bias
 
-    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> "FirefoxReading":
-        """Begins to write."""
-        return FirefoxReading(self, memory, source_padding)
+    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedReading:
+        """Reads the target token by token; arguments as `decode`."""
+        return CachedReading(self, memory, source_padding)
 
     def surroundings(self, kind: Kind, layer: int) -> Surroundings:
         """What stands around one layer's attention; references to the parameters."""
@@ -157,72 +175,6 @@ class FirefoxReader(nn.Module):
         columns = self.embedding[:, ids.clamp_max(self.start_id - 1)].movedim(0, -1)
         scaled = columns.masked_fill(is_start, 0.0) * math.sqrt(self.config.d_model)
         return scaled + self.positions[first : first + ids.shape[1]]
-
-    def logits(self, x: Tensor) -> Tensor:
-        """(…, d_model) -> (…, vocabulary)."""
-        return torch.addmm(self.output_bias, x, self.embedding) if x.dim() == 2 else x @ self.embedding + self.output_bias
-
-
-class FirefoxReading:
-    """See `decoding.reader.Reading`: of each decoder layer the cell of its recurrence, and keys and values of the memory."""
-
-    def __init__(self, reader: FirefoxReader, memory: Tensor, source_padding: Tensor | None) -> None:
-        self._reader = reader
-        self._layers = [
-            _LayerReading(layer, reader.config, memory) for layer in reader.decoder if isinstance(layer, DecoderLayer)
-        ]
-        self._masked = _for_keys(source_padding)
-        self._n_read = 0
-
-    def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        """int (batch,) -> (batch, vocabulary)."""
-        x = self._reader.embedded(tokens[:, None], self._n_read)[:, 0]
-        for layer in self._layers:
-            x = layer.read(x, Site("cross", layer.number, self._n_read), self._masked, tap)
-        self._n_read += 1
-        return self._reader.logits(x)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Cells, memory and padding of each row."""
-        for layer in self._layers:
-            layer.reorder(rows)
-        self._masked = None if self._masked is None else self._masked.index_select(0, rows)
-
-
-class _LayerReading:
-    """One decoder layer on its way through a target; an entry is one head of one sentence, as in `attend_last`."""
-
-    def __init__(self, layer: DecoderLayer, config: ModelConfig, memory: Tensor) -> None:
-        self.number, self._n_heads = layer.layer, config.n_heads
-        self._recurrence, self._cell = layer.recurrence, None
-        attention = layer.cross_attention
-        keys, values = attention.keys_and_values(memory)
-        self._memory = keys.transpose(-2, -1).flatten(0, 1).contiguous(), values.flatten(0, 1).contiguous()
-        self._query, self._joined = entries_of(attention.query, config.key_width), joined_of(attention)
-        self._feed_forward = feed_forward_of(layer.feed_forward)
-        residuals = (layer.around_recurrence, layer.around_cross_attention, layer.around_feed_forward)
-        self._around = [around_of(each, None) for each in residuals]
-
-    def read(self, x: Tensor, site: Site, masked: Tensor | None, tap: Tap | None) -> Tensor:
-        """(batch, d_model) -> the same."""
-
-        def recurrence(y: Tensor) -> Tensor:
-            self._cell = self._recurrence.step(y, self._cell)
-            return torch.relu(self._cell)
-
-        def cross_attention(y: Tensor) -> Tensor:
-            query = self._query(y)[:, None]
-            return self._joined(attend_last(query, *self._memory, masked, self._n_heads, site=site, tap=tap))
-
-        for around, sublayer in zip(self._around, (recurrence, cross_attention, self._feed_forward), strict=True):
-            x = around(x, sublayer)
-        return x
-
-    def reorder(self, rows: Tensor) -> None:
-        entries = (rows[:, None] * self._n_heads + torch.arange(self._n_heads, device=rows.device)).flatten()
-        keys, values = self._memory
-        self._memory = keys.index_select(0, entries), values.index_select(0, entries)
-        self._cell = None if self._cell is None else self._cell.index_select(0, rows)
 
 
 def positions(n: int, d_model: int) -> Tensor:

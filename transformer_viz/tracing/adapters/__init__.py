@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind
 from transformer_viz.trace.given_arrays import explained
 from transformer_viz.trace.trace import Trace
@@ -27,7 +28,6 @@ from transformer_viz.tracing.adapters.functions import Functions
 from transformer_viz.tracing.adapters.labels import Labels, Vocabulary, flat, ids_of, padding, read_tokens
 from transformer_viz.tracing.adapters.running import Running, followed
 from transformer_viz.tracing.adapters.seen import Given, Layers, Seen, by_kind
-from transformer_viz.tracing.options import whole
 
 Call = Callable[..., Any]
 # Modes, the fast path and attention settings are put back to what they were; two runs at once would put back each other's.
@@ -85,7 +85,7 @@ def trace_module(
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{huggingface.install_hint()}")
-    n_candidates = whole("candidates", candidates, 1, 100_000)
+    n_candidates = whole_number("candidates", candidates, 1, 100_000)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     allowed = unseen.names_of(allow_missing, model)
     source, target = (ids_of(f"{name}_ids", ids, device) for name, ids in (("source", source_ids), ("target", target_ids)))

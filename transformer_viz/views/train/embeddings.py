@@ -51,4 +51,4 @@ def matrices(files: Files) -> dict[Side, embeddings.Matrix]:
     Raises:
         ConfigError: a file that cannot be read.
     """
-    return {side: embeddings.matrix_of(file.name, file.getvalue()) for side, file in files.items()}
+    return {side: embeddings.parse_matrix(file.name, file.getvalue()) for side, file in files.items()}

@@ -10,8 +10,8 @@ from transformer_viz import glossary, tasks
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
 from transformer_viz.views.state.training_fields import (

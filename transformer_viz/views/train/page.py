@@ -46,7 +46,7 @@ def show() -> None:
             link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
             _live(job.name)
             matrices: dict[str, str] = {
-                side: f"{places.trained_as_typed()}/.jobs/{file.name}" for side, file in job.embeddings().items()
+                side: f"{places.trained_as_typed()}/.jobs/{job.name}/{file.name}" for side, file in job.embeddings().items()
             }
             _show_command(job.recipe, job.name, matrices, "code_of_job")
         progress.show_trash()

@@ -32,7 +32,7 @@ _STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange",
 }
 
 
-_HEARD: dict[jobs.JobWish, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
+_REQUESTED: dict[jobs.Request, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
     "pause": ("pausing after this step …", ":material/hourglass_bottom:", "orange"),
     "stop": ("stopping: what there is is judged and kept …", ":material/hourglass_bottom:", "orange"),
 }
@@ -52,7 +52,7 @@ def show(job: Job) -> None:
         with st.expander("The numbers"):
             st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
     _attention(job, rows)
-    if state == "failed" and (words := job.words()):
+    if state == "failed" and (words := job.log()):
         st.error("The training's last words:")
         st.code(words[-800:], language=None)
 
@@ -60,8 +60,8 @@ def show(job: Job) -> None:
 def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
     words, icon, colour = _STATE_WORDS[state]
     step = rows[-1]["step"] if rows else 0
-    if state in jobs.AT_WORK and (wished := job.wished):
-        words, icon, colour = _HEARD[wished]
+    if state in jobs.AT_WORK and (requested := job.requested):
+        words, icon, colour = _REQUESTED[requested]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{literal(job.name)}**")
         st.badge(words, icon=icon, color=colour)
@@ -91,7 +91,7 @@ def _buttons(job: Job, state: jobs.State) -> None:
         st.caption(
             "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
         )
-    elif not who.is_mine(job.mark):
+    elif job.mark != who.mark:
         st.caption("Started in another browser. You may manage it as the owner of this server.")
     if said := st.session_state.pop("train_said", None):
         st.error(literal(said), icon=":material/error:")
@@ -100,11 +100,15 @@ def _buttons(job: Job, state: jobs.State) -> None:
 def _manage(job: Job, state: jobs.State) -> None:
     """The buttons of whoever may use them; `jobs` asks again when one is pressed."""
     if state in jobs.AT_WORK:
-        heard = job.wished is not None
+        is_requested = job.requested is not None
         words = "Keeps everything; go on later"
-        st.button("Pause", icon=":material/pause:", on_click=_do, args=(job.wish, "pause"), help=words, disabled=heard)
+        st.button(
+            "Pause", icon=":material/pause:", on_click=_do, args=(job.request, "pause"), help=words, disabled=is_requested
+        )
         words = "Ends here, judges what there is, and keeps it"
-        st.button("Stop and keep", icon=":material/stop:", on_click=_do, args=(job.wish, "stop"), help=words, disabled=heard)
+        st.button(
+            "Stop and keep", icon=":material/stop:", on_click=_do, args=(job.request, "stop"), help=words, disabled=is_requested
+        )
     if state in ("paused", "failed") and serving.trains():
         st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
 
@@ -137,7 +141,7 @@ def show_trash() -> None:
 
 def _attention(job: Job, rows: list[dict]) -> None:
     """The map of one head at several moments, on a string that the person chooses."""
-    known = checkpoints.snapshots(job.folder)
+    known = checkpoints.snapshots(job.checkpoint)
     if not known:
         st.caption("The first pictures come as soon as the model is made.")
         return

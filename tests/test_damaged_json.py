@@ -1,0 +1,336 @@
+"""Whatever stands in a file of JSON: it is read, or refused in a sentence that says what is wrong. One row a damage."""
+
+import copy
+import json
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.checkpoints import tiny as checkpoint
+from tests.survey import made
+from tests.trace.fuzz_program import bits, cut, doubled
+from tests.training.tiny import RECIPE
+from transformer_viz import checkpoints, reading
+from transformer_viz.analysis.survey.file import load_survey
+from transformer_viz.errors import CheckpointError, ConfigError, FileError, SurveyError, TransformerVizError
+from transformer_viz.schema import read_value, to_plain
+from transformer_viz.training.jobs import JobDescription
+from transformer_viz.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that is whole: what stands in it, how it is read, and which error refuses it.
+
+    `read` gets the file and gives what would be written again.
+    """
+
+    name: str
+    data: Any
+    read: Callable[[Path], Any]
+    error: tuple[type[TransformerVizError], ...]
+
+
+def described(path: Path) -> Any:
+    checkpoints.task_of(str(path.parent))
+    return to_plain(checkpoints.read_description(path.parent))
+
+
+def whole_checkpoint() -> Any:
+    metrics = {
+        "exact_match": 1,
+        "best_head": {"layer": 1, "head": 2},
+        "samples": 3,
+        "failures": [{"source": "a", "output": ""}],
+    }
+    return json.loads(
+        checkpoints.description(checkpoint.tiny_model(), checkpoint.TASK, "pre-norm", {"longest": 5, "sharpness": 0.3}, metrics)
+    )
+
+
+SURVEY = made.survey(kinds=("encoder", "cross"), n_layers=1, n_heads=2, n=12)
+FILES = {
+    "survey": File(
+        "summary.json", json.loads(SURVEY.to_json()), lambda path: json.loads(load_survey(path).to_json()), (SurveyError,)
+    ),
+    "checkpoint": File("config.json", whole_checkpoint(), described, (CheckpointError,)),
+    "recipe": File(
+        "recipe.json",
+        RECIPE.to_json(),
+        lambda path: Recipe.from_json(reading.json_of(path, 2**20)).to_json(),
+        (ConfigError, FileError),
+    ),
+    "job": File(
+        "a.json",
+        to_plain(JobDescription(recipe=RECIPE, started=1e9, mark="ab")),
+        lambda path: to_plain(read_value(JobDescription, reading.json_of(path, 2**20))),
+        (FileError,),
+    ),
+}
+GONE = object()
+"""In the place of a value that is left out."""
+VOCABULARY = ["<pad>", "<start>", "<end>", "<unk>"]
+TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
+    "survey": [
+        (("format",), 2, "reads format 1; update"),
+        (("format",), True, "reads format 1"),
+        (("format",), GONE, "its format is None"),
+        (("version",), GONE, "the survey lacks 'version'"),
+        (("model", "name"), 7, r"the survey\.model\.name=7 is not possible; it is text"),
+        (("model", "name"), "x" * 2001, "text of 0 to 2,000 characters"),
+        (("model", "parameters"), -1, "a whole number at least 0"),
+        (("texts", "n"), 12, "12 were read and 1 failed"),
+        (("texts", "failed", 0, "line"), 1.5, "it is a whole number"),
+        (("texts", "failed", 0, "line"), None, "it is a whole number"),
+        (("extra",), 1, "'extra', which does not belong"),
+        (("kinds", "sideways"), {"layers": [0], "n_heads": 1}, "one of encoder, decoder, cross"),
+        (("kinds", "cross", "layers"), [0, 0], "ascending numbers"),
+        (("kinds", "cross", "n_heads"), 3, "4 heads; 5 by kind"),
+        (("kinds", "cross", "n_heads"), 2**14 + 1, "up to 16384 heads"),
+        (("heads", 0, "head"), 5, "heads; 4 by kind, layer and head"),
+        (("heads", 0, "n_texts"), 13, "roles of 12 texts; each of the 13"),
+        (("heads", 0, "roles"), {"mirror": 3}, "roles of 3 texts"),
+        (("heads", 0, "roles"), {"<b>": 12}, "'<b>' is no role"),
+        (("heads", 0, "roles", "mixed"), 0, r"roles\.mixed=0"),
+        (("heads", 0, "statistics", "mass"), {"n": 1}, "lacks 'mean'"),
+        (("heads", 0, "statistics", "mass"), GONE, "it has entropy_share, distance; needed are mass"),
+        (("heads", 0, "statistics", "distance", "mean"), 99, "distance: a mean of 99 is not between"),
+        (("heads", 0, "statistics", "distance", "sd"), -1, "a number at least 0"),
+        (("heads", 0, "statistics", "distance", "counts", 0), -1, r"counts\[0\]=-1"),
+        (("heads", 0, "statistics", "distance", "counts"), [12], "in 1 bins; 3 are needed"),
+        (("heads", 0, "statistics", "distance", "n"), 13, "13 texts, and 12 in 3 bins"),
+        (("heads", 0, "by"), "mass", "no text has 'mass'"),
+        (("heads", 3, "by"), None, "highest has 3 texts by None"),
+        (("heads", 3, "highest", 0, "line"), 10**20, "a whole number"),
+        (("heads", 3, "highest"), [{"line": 1, "text": "", "value": 0}] * 2, "highest has 2 texts by 'mass'; one a line"),
+        (("statistics", 0, "edges"), [0, 1, 1], "edges of 'mass' do not ascend"),
+        (("statistics", 0, "edges"), [0], "a list of 2 to 201 entries"),
+        (("statistics", 0, "name"), "distance", "two statistics have one name"),
+        (("agreement", "cross", 0), [1.0], "as many rows of as many"),
+        (("agreement", "cross", 0, 0), 1.5, "a number from 0 to 1"),
+        (("agreement", "decoder"), [[1.0]], "for 0 heads"),
+        (("outputs", "n_exact"), 0, "adds up to"),
+        (("outputs", "n_known"), 99, "99 known of 12"),
+        (("outputs", "bleu"), 101, "from 0 to 100"),
+        (("outputs", "by_length", 1, "length"), 4, "do not ascend"),
+        (("outputs", "confidence", "n_right", 0), 10**6, "more tokens are right"),
+        (("outputs", "confidence", "counts"), [], "20 bins between edges that ascend need 20 counts"),
+        (("outputs", "worst", 0, "confidence"), 1.5, "a number from 0 to 1"),
+        (("outputs", "worst", 0, "line"), 2, "one a line"),
+        (("verdict", "maps", 1, "top", "value"), 1.5, "cannot be"),
+        (("verdict", "maps", 1, "rho", "interval"), [0.5, 0.25], "cannot be"),
+        (("verdict", "maps", 1, "name"), "L1 H1", "two maps have one name"),
+        (("verdict", "chance", "value"), -0.5, "chance is"),
+        (("verdict", "n_without_choice"), 5, "5 of 4 steps that were left out"),
+        (("verdict", "n_texts"), 0, "a whole number at least 1"),
+        (("verdict", "n_texts"), 13, "more texts than the 12"),
+        (("options", "seed"), {"a": 1}, "or a finite number, or true or false, or null"),
+    ],
+    "checkpoint": [
+        (("format",), 0, "format 0 is not known; this version reads format 1"),
+        (("format",), 99, "format 99"),
+        (("format",), True, "format True"),
+        (("format",), GONE, "lacks 'format'"),
+        (("model",), {}, "model lacks 'source_vocabulary_size'"),
+        (("model", "d_modle"), 3, "'d_modle', which does not belong there.*d_model"),
+        (("model", "d_model"), -6, r"model\.d_model=-6 is not possible; it is a whole number from 1 to 8192"),
+        (("model", "d_model"), 10**12, "d_model=1000000000000"),
+        (("model", "d_model"), 12.0, "d_model=12.0 .*whole number"),
+        (("model", "d_model"), True, "d_model=True .*whole number"),
+        (("model", "d_model"), 7, "model: n_heads=3 does not divide d_model=7; .* 1, 7,"),
+        (("model", "d_model"), 9, "d_model=9 is odd.*even"),
+        (("model", "n_heads"), [3], r"n_heads=\[3\]"),
+        (("model", "n_heads"), -1, "n_heads=-1"),
+        (("model", "d_k"), 0, "d_k=0 is not possible; it is a whole number from 1 to 8192, or null"),
+        (("model", "d_v"), "7", "d_v='7'"),
+        (("model", "n_encoder_layers"), 0, "n_encoder_layers=0"),
+        (("model", "n_decoder_layers"), 65, "n_decoder_layers=65 .* 64"),
+        (("model", "source_vocabulary_size"), 3, "source_vocabulary_size=3 .*from 4"),
+        (("model", "max_positions"), 10**6, "max_positions=1000000 .*4096"),
+        (("model", "dropout"), 1.0, "dropout=1.0 .*below 1"),
+        (("model", "dropout"), "x", "dropout='x'"),
+        (("model", "sinusoid_base"), 1, "sinusoid_base=1 .*above 1"),
+        (("model", "norm"), "middle", "norm='middle' .*one of pre, post, residual-post"),
+        (("model", "norm"), {"a": 1}, "norm="),
+        (("model", "activation"), "swish", "activation='swish' .*relu, gelu"),
+        (("model", "embedding_scale"), "all", "embedding_scale='all' .*none, encoder, both"),
+        (("model", "position"), "rotary", "position='rotary' .*sinusoid, learned, none"),
+        (("model", "initialization"), "he", "initialization='he' .*torch, xavier-stacks, xavier"),
+        (("model", "final_norm"), 1, "final_norm=1 .*true or false"),
+        (("model", "attention_bias"), None, "attention_bias=None .*true or false"),
+        (("task",), {}, "task lacks 'name'"),
+        (("task",), {"name": "../x", "options": {}}, "'../x' is not known.*reverse"),
+        (("task", "name"), ["reverse"], r"task\.name=\['reverse'\]"),
+        (("task", "options"), ["alphabet"], r"task\.options=\['alphabet'\] is not possible; it is an object"),
+        (("task", "options"), "abcd", "task.options='abcd'"),
+        (("task", "options"), 5, "task.options=5"),
+        (("task", "options", "alphabet"), 5, "alphabet=5"),
+        (("task", "options", "trained_lengths"), 5, "trained_lengths|len()"),
+        (("task", "options", "alphabet"), "abdc", "vocabular"),
+        (("task", "options", "alphabet"), "abcde", "vocabular.*9 and 9 tokens"),
+        (("task", "options", "alphabet"), "ab" * 500_000, "alphabet='abab"),
+        (("task", "options", "trained_lengths"), ["x"] * 250_000, "trained_lengths=.*give two numbers"),
+        (("task", "options", "max_length"), {"y" * 1_000_000: 1}, "max_length={'yy"),
+        (("task", "options", "held_out_share"), "ab" * 500_000, "held_out_share='abab"),
+        (("task",), {"name": "shift", "options": {"by": ["x"] * 250_000}}, r"by=\['x'"),
+        (("vocabularies",), {}, "vocabularies lacks 'source'"),
+        (("vocabularies", "source"), 5, r"vocabularies\.source=5"),
+        (("vocabularies", "target"), None, r"vocabularies\.target=None"),
+        (("vocabularies", "source"), [*VOCABULARY, "a" * 201], "text of 0 to 200 characters"),
+        (("vocabularies", "source"), VOCABULARY[1:], "a vocabulary begins with <pad>"),
+        (("variant",), 5, "variant=5"),
+        (("variant",), "<b>" * 100, "variant=.* is no name"),
+        (("recipe",), [], r"recipe=\[\]"),
+        (("recipe", "longest"), 10**9, r"recipe\.longest=1000000000"),
+        (("recipe", "lengths"), 3, r"recipe\.lengths=3"),
+        (("recipe", "sharpness"), "<b>", r"recipe\.sharpness='<b>'"),
+        (("metrics",), None, "metrics=None"),
+        (("metrics", "best_head"), {"layer": 2, "head": 0}, "is not in this model"),
+        (("metrics", "best_head"), {"layer": -1, "head": 0}, "layer=-1"),
+        (("metrics", "best_head"), {"layer": 0, "head": 3}, "is not in this model"),
+        (("metrics", "best_head"), {"layer": True, "head": 0}, "layer=True"),
+        (("metrics", "best_head"), "<b>", "best_head='<b>'"),
+        (("metrics", "exact_match"), "good", "exact_match='good'"),
+        (("metrics", "samples"), None, "samples=None"),
+        (("metrics", "samples"), 10**400, "samples=1000"),
+        (("metrics", "judged_by"), ["fresh"], "judged_by="),
+        (("metrics", "failures"), {"source": "x"}, "failures="),
+        (("metrics", "failures"), "all", "failures='all'"),
+        (("metrics", "failures", 0, "source"), 3, "source=3"),
+    ],
+    "recipe": [
+        (("colour",), "red", "'colour', which does not belong there"),
+        (("task",), GONE, "lacks 'task'"),
+        (("task",), "x" * 101, "text of 0 to 100 characters"),
+        (("steps",), 0, "steps=0 is not possible; it is a whole number from 1 to 1000000000"),
+        (("batch_size",), 0, "batch_size=0"),
+        (("mix",), None, "mix=None"),
+        (("mix",), {"uniform": 0.5, "few": 0.4}, "add up to 0.9"),
+        (("mix",), {}, "add up to 0"),
+        (("mix", "uniform"), "1", r"mix\.uniform='1'"),
+        (("schedule",), "zigzag", "schedule='zigzag'.*one-cycle"),
+        (("loss",), "mse", "loss='mse'"),
+        (("precision",), "int4", "precision='int4'"),
+        (("optimizer",), "lion", "optimizer='lion'"),
+        (("lengths",), "odd", "lengths='odd'"),
+        (("label_smoothing",), 1.0, "label_smoothing=1.0"),
+        (("warm_up",), -0.1, "warm_up=-0.1"),
+        (("sharpness_from",), 0.9, "sharpness rises from 0.9 to 0.8"),
+        (("betas",), [0.9], "betas=.*a list of 2"),
+        (("betas", 1), 1, r"betas\[1\]=1"),
+        (("clip",), -1, "clip=-1 is not possible; it is a number at least 0, or null"),
+        (("patience",), 0, "patience=0"),
+        (("epoch_size",), 0, "epoch_size=0"),
+    ],
+    "job": [
+        (("recipe", "steps"), 0, r"recipe\.steps=0"),
+        (("recipe", "mix"), {}, "recipe: the shares of the mix"),
+        (("started",), "now", "started='now'"),
+        (("mark",), 5, "mark=5"),
+        (("mark",), [], r"mark=\[\]"),
+    ],
+}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[str, bytes], Any]:
+    """`read("survey", content)`: what is read of a file with this content."""
+
+    def from_disk(kind: str, content: bytes) -> Any:
+        path = tmp_path / FILES[kind].name
+        path.write_bytes(content)
+        return FILES[kind].read(path)
+
+    return from_disk
+
+
+def damaged(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """A copy with another value in one place."""
+    data = copy.deepcopy(data)
+    at = data
+    for key in path[:-1]:
+        at = at[key]
+    if value is GONE:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "words"),
+    [
+        pytest.param(kind, *row, id=f"{kind}-{'.'.join(map(str, row[0]))}={str(row[1])[:20]}")
+        for kind in TABLE
+        for row in TABLE[kind]
+    ],
+)
+def test_each_damage_is_refused_in_its_words(read: Any, kind: str, path: tuple[Any, ...], value: Any, words: str) -> None:
+    with pytest.raises(FILES[kind].error, match=words) as caught:
+        read(kind, json.dumps(damaged(FILES[kind].data, path, value)).encode())
+    assert len(str(caught.value)) < 700
+
+
+OTHERS = ["", "{", "[]", "null", '"x"', "NaN", "3", '{"a": 1}', '{"format": 1}', '{"format": 1, "format": 1}', "\xff\xfe"]
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("text", [*OTHERS, "[" * 10**5, "1" * 5000], ids=lambda text: text[:20])
+def test_what_is_something_else_is_refused(read: Any, kind: str, text: str) -> None:
+    with pytest.raises(FILES[kind].error):
+        read(kind, text.encode("latin1"))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON value; of long lists the first and last entry."""
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for key in value:
+            found += places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for i in sorted({0, len(value) - 1} & set(range(len(value)))):
+            found += places(value[i], (*path, i))
+    return found
+
+
+VALUES: list[Any] = [
+    *(GONE, None, True, -1, 0, 3, 0.5, 1e300, 10**400, "", "x", "3", "<script>alert(1)</script>", [], [1], [[1]], {}, {"a": 1}),
+    *(math.nan, "\ud800"),
+]
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_wrong_value_in_every_place_is_refused_or_read(read: Any, kind: str) -> None:
+    """What is read says what stood in the file."""
+    file, rng, refusals = FILES[kind], random.Random(0), []
+    assert read(kind, json.dumps(file.data).encode()) == file.data
+    tried = [(path, value) for path in places(file.data) for value in rng.sample(VALUES, 5)]
+    for path, value in tried:
+        content = damaged(file.data, path, value)
+        try:
+            again = read(kind, json.dumps(content).encode())
+        except file.error as error:
+            refusals.append(str(error))
+        else:
+            assert value is GONE or again == content, (path, value)
+    assert len(refusals) > len(tried) / 2
+    assert not [words for words in refusals if len(words) > 1600 or "\n" in words]
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("n", [150, pytest.param(5000, marks=pytest.mark.slow)])
+def test_changed_bytes_are_refused_or_read(read: Any, kind: str, n: int) -> None:
+    rng, good, n_refused = random.Random(0), json.dumps(FILES[kind].data).encode(), 0
+    for _ in range(n):
+        try:
+            again = read(kind, rng.choice((bits, cut, doubled))(good, rng))
+        except FILES[kind].error:
+            n_refused += 1
+        else:
+            assert read(kind, json.dumps(again).encode()) == again
+    assert n / 3 < n_refused

@@ -1,0 +1,130 @@
+"""Options of the commands that decode a text."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from transformer_viz.commands._options import Settings, flag_of
+from transformer_viz.commands._shared import Edits, Mistake, ModelOptions, read_text
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.schema import Choice, Range, read_number
+from transformer_viz.switches import Switches
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.tracing.writing_keywords import OF_STRATEGY, WritingKeywords
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel
+    from transformer_viz.trace.trace import Trace
+
+_OF_MODELS = ("chat", "no_generation", "no_shortlist", "source_language", "target_language")
+"""Options that only a model that is not ours has."""
+
+
+def _read_kinds(text: str) -> list[Kind]:
+    names = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in KINDS]:
+        raise OptionError(f"{unknown[0][:40]!r} is not known; choose from {listed(KINDS)}")
+    return [kind for kind in KINDS if kind in names]
+
+
+def read_layers(text: str) -> list[int]:
+    """Numbers from 1, as people count them."""
+    return [read_number(int, Range(1, 1000), number.strip()) - 1 for number in text.split(",")]
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What a trace keeps."""
+
+    precision: Annotated[str | None, "of the weights in the trace (float32)", Choice(("float32", "float16"))] = None
+    kinds: Annotated[list[Kind] | None, "what the trace keeps: encoder, decoder, cross (all)", _read_kinds] = None
+    layers: Annotated[list[int] | None, "the layers that the trace keeps, from 1 (all)", read_layers] = None
+
+    def keywords(self, model: "LoadedModel") -> dict[str, Any]:
+        """The keywords of `decode` that were given.
+
+        Raises:
+            OptionError: a layer that there is not; the engine's own message counts from 0.
+        """
+        if self.layers:
+            there = model.model.sizes.layers
+            # A kind that the model does not have is refused by name.
+            for kind, numbers in ((kind, there.get(kind)) for kind in self.kinds or there):
+                if numbers is not None and (lacking := [number for number in self.layers if number not in numbers]):
+                    is_row = tuple(numbers) == tuple(range(len(numbers)))
+                    which = f"1 to {len(numbers)}" if is_row else listed(number + 1 for number in numbers)
+                    raise OptionError(
+                        f"--layers {max(lacking) + 1} is not possible; {kind} attention has layers {which}. "
+                        "--kinds chooses the kinds that have the layer."
+                    )
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """How a text is decoded."""
+
+    writing: Annotated[WritingKeywords, Settings(WritingKeywords)]
+    prefix: Annotated[str, "what the output begins with, whatever the model would write"] = ""
+    ban: Annotated[list[str] | None, "a token that is never written, of a --model also as #ID; may be repeated"] = None
+    chat: Annotated[bool, "of a --model: TEXT as a user's message in the model's chat template"] = False
+    no_generation: Annotated[bool, "of a --model: without the rules of its generation config"] = False
+    no_shortlist: Annotated[bool, "of a --model of Firefox: it may write any token"] = False
+    source_language: Annotated[
+        str | None, "of a --model that translates between many: the code of the language that it reads"
+    ] = None
+    target_language: Annotated[str | None, "likewise of the language that it writes"] = None
+    edits: Edits = ""
+    mistake: Mistake = None
+    max_trace_bytes: Annotated[int | None, "refuse a trace that could be larger (256 MB, as the page)", Range(1, 2**63 - 1)] = (
+        None
+    )
+
+    def read(self, text: str, model: ModelOptions) -> str:
+        """TEXT, after all that can be refused of it, of the model and of these options without torch."""
+        strategy = self.writing.get("strategy", "greedy")
+        for other, names in OF_STRATEGY.items():
+            if other != strategy and (given := [name for name in self.writing if name in names]):
+                raise OptionError(
+                    f"{flag_of(given[0])} means nothing to --strategy {strategy}; it is of {other}. Leave it out."
+                )
+        if model.model is None and (given := [name for name in _OF_MODELS if getattr(self, name)]):
+            raise OptionError(
+                f"{flag_of(given[0])} is of a --model; {model.checkpoint} is a checkpoint. Leave it out, or give --model."
+            )
+        text = read_text(text)
+        if (task := model.check([text])) is not None:
+            from transformer_viz.task_tokenizer import TaskTokenizer
+
+            if self.prefix:
+                task.read_target(self.prefix)
+            TaskTokenizer(task).named("ban: token", self.ban or ())
+        return text
+
+    def load(self, model: ModelOptions) -> "LoadedModel":
+        """The model, which reads and writes as these options say."""
+        loaded = model.load()
+        if not any(getattr(self, name) for name in _OF_MODELS):
+            return loaded
+        switches = Switches(
+            chat=self.chat or None,
+            generation=False if self.no_generation else None,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            shortlist=False if self.no_shortlist else None,
+        )
+        return loaded.switched(switches)
+
+    def decode(self, model: "LoadedModel", text: str, recording: RecordingOptions | None = None) -> "Trace":
+        """The run of the model."""
+        from transformer_viz.trace.limits import MAX_TRACE_BYTES
+        from transformer_viz.tracing.decode import decode
+
+        keywords: dict[str, Any] = {**self.writing, **(recording.keywords(model) if recording else {})}
+        if self.prefix:
+            keywords["prefix"] = (model.task.read_target if model.task else model.tokenizer.target)(self.prefix)
+        # `#17` is the id 17 where labels do not tell ids.
+        ids = re.compile(r"(?!)" if model.tokenizer.has_unique_labels else r"#\d{1,9}", re.ASCII)
+        keywords["ban"] = [int(token[1:]) if ids.fullmatch(token) else token for token in self.ban or ()]
+        most = self.max_trace_bytes or MAX_TRACE_BYTES
+        return decode(model, text, edits=[self.edits], mistake=self.mistake, max_trace_bytes=most, **keywords)
