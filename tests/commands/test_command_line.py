@@ -177,7 +177,7 @@ def test_help_and_mistakes_answer_without_torch():
         ("decode abc --stop when", "'when'"),
         ("decode abc --temperature 0", "--temperature means nothing to --strategy greedy; it is of sample"),
         ("decode abc --strategy sample --beam-size 3", "--beam-size means nothing to --strategy sample; it is of beam"),
-        ("decode abc --strategy sample --top-p 2", "above 0, at most 1"),
+        ("decode abc --strategy sample --top-p 2", "above 0 and at most 1"),
         ("decode abc --chat", "--chat is of a --model"),
         ("trace abc --edits nonsense -o a.npz", "'nonsense'"),
         ("counter-proof abc --mistake luck", "'luck'"),

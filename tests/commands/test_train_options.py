@@ -84,7 +84,7 @@ def test_a_recipe_file_is_the_recipe(tmp_path):
         (["reverse", "--task-options", "5"], "no JSON object"),
         (["reverse", "--task-options", '{"colour": 1}'], "colour"),
         (["sort", "--norm", "sideways"], "residual-post"),
-        (["reverse", "--label-smoothing", "1"], "label_smoothing=1.0"),
+        (["reverse", "--label-smoothing", "1"], "at least 0 and below 1"),
         (["reverse", "--d-model", "8192", "--d-ff", "65536", "--layers", "64"], "GB of memory and the machine has"),
         (["dates", "--tied-embeddings", "all"], "needs one vocabulary"),
         (["reverse", "--source-embedding", "nothing.npy"], "--source-embedding: there is no file nothing.npy"),
