@@ -231,7 +231,7 @@ def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path
         ({"k": 0}, "k=0 is not possible"),
         ({"verdict_texts": -1}, "verdict_texts=-1"),
         ({"by": "nothing"}, "nothing"),
-        ({"mode": "luck"}, "mode='luck' is not known; choose one of word, position, deleted"),
+        ({"mode": "luck"}, "mode='luck' is not possible; it is one of word, position, deleted"),
         ({"workers": 0}, "workers=0"),
         ({"workers": 10**6}, "from 1 to 1024"),
         ({"gpus_per_worker": 1}, "actors of Ray"),

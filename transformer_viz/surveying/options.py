@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-from transformer_viz.errors import OptionError, listed, quoted
-from transformer_viz.schema import Range, check_fields
+from transformer_viz.errors import OptionError
+from transformer_viz.schema import Choice, Range, check_fields
 from transformer_viz.terms import MODES
 
 MOST_KEPT, MOST_VERDICT_TEXTS, LARGEST_SEED, LONGEST = 50, 100_000, 2**63 - 2, 100_000
@@ -31,12 +31,10 @@ class SurveyOptions:
     max_length: Annotated[int, Range(1, LONGEST)] | None = None
     seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     verdict_texts: Annotated[int, Range(0, MOST_VERDICT_TEXTS)] = 300
-    mode: str = "word"
+    mode: Annotated[str, Choice(MODES)] = "word"
 
     def __post_init__(self) -> None:
         check_fields(self, OptionError)
-        if self.mode not in MODES:
-            raise OptionError(f"mode={quoted(self.mode)} is not known; choose one of {listed(MODES)}")
 
     def of_blocks(self) -> dict[str, Any]:
         """Those that decide what a block leaves: all but how many texts are kept when blocks are merged."""
