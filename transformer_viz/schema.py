@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache, partial
+from functools import cache, partial, reduce
+from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -120,7 +121,17 @@ def check_keywords(keywords: type, given: Mapping[str, Any]) -> None:
     with _raising(OptionError):
         for name, hint in get_type_hints(keywords, include_extras=True).items():
             if given.get(name) is not None:
-                _reader(hint)(given[name], name)
+                _reader(_without_none(hint))(given[name], name)
+
+
+def _without_none(kind: Any) -> Any:
+    """`int` of `int | None`, so that a message does not name null as one more possible value."""
+    if get_origin(kind) is Annotated:
+        inner, *notes = get_args(kind)
+        return Annotated[(_without_none(inner), *notes)]
+    if get_origin(kind) in (UnionType, Union):
+        return reduce(or_, (part for part in get_args(kind) if part is not NoneType))
+    return kind
 
 
 def read_number(kind: type, limits: Range, text: str) -> Any:

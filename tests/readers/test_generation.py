@@ -189,7 +189,7 @@ def test_refill_is_another_search():
 def test_refill_belongs_to_beams():
     with pytest.raises(OptionError, match="refill means nothing to strategy 'greedy'"):
         decode(family("gpt2"), TEXTS[0], refill=True)
-    with pytest.raises(OptionError, match="refill='yes' is not possible; it is True or False"):
+    with pytest.raises(OptionError, match="refill='yes' is not possible; it is true or false"):
         decode(family("gpt2"), TEXTS[0], strategy="beam", refill="yes")  # ty: ignore[no-matching-overload]
 
 

@@ -30,7 +30,6 @@ EXCEPTIONS = {
     "lab-edit-chart": "a click on a cell is in `edits`",
     "lab-scores-chart": "a click on a row is `row`",
     "screen": "that the window is narrow is the window's own",
-    "history": "it has no value: it keeps a page to one entry of the browser's history",
     "drawing": "a press on an attention moves kind and layer",
     "drawing-beside": "it is looked at and not pressed",
     "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",

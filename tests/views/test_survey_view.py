@@ -76,7 +76,7 @@ def test_every_text_is_a_link_to_explore_with_its_head(start: Start, folder: Pat
     for line in lines:
         (link,) = line["links"]
         query = {name: value for name, (value,) in parse_qs(urlsplit(link["href"]).query).items()}
-        place = {"kind": "encoder", "layer": "layer 2", "head": "head 3"}
+        place = {"kind": "encoder self-attention", "layer": "layer 2", "head": "head 3"}
         assert query == {"text": line["text"].replace("␣", " "), "checkpoint": "reverse", **place}
     opened = start(**query)  # the last one; the tiny model has fewer layers than the survey
     assert opened.session_state.text == query["text"] and opened.session_state.kind == "encoder"
