@@ -30,8 +30,8 @@ _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 _BARE, _TOUCHED, _SEEN, _RESET, _SWITCHED = "link_bare", "link_touched", "link_seen", "link_reset", "link_switched"
 """Likewise: whether the first address said nothing; whether anything was changed since; the page and the address of the run
 before; what is to have its default; and whether this is another page than that of the run before."""
-_OF_FRAGMENTS = "link_of_fragments"
-"""Likewise: the keys of what fragments draw, whose runs are not the page's."""
+_OF_FRAGMENTS, _DECIDED = "link_of_fragments", "link_decided"
+"""Likewise: the keys of what fragments draw, whose runs are not the page's; and the value of each key in the last run."""
 
 
 @contextmanager
@@ -348,6 +348,7 @@ def _value(
                 del st.query_params[key]
             else:
                 st.query_params[key] = said
+    state.setdefault(_DECIDED, {})[key] = value
     return value
 
 
@@ -362,8 +363,9 @@ def _went_through_history() -> bool:
 
 
 def _settle(key: str) -> None:
-    """The address in a fragment's request may be older than the page's last run, and Streamlit would write it again: then the
-    whole page runs, which puts the address right."""
+    """A fragment's request may have left the browser before the answer to the page's last run came there, as when a step is
+    reported while a click moves the focus. Its address and its boxes are then the old ones: they get what was decided in that
+    run, and the whole page runs."""
     context, state = get_script_run_ctx(), st.session_state
     if context is None or not context.fragment_ids_this_run:
         return
@@ -371,6 +373,9 @@ def _settle(key: str) -> None:
     own.add(key)
     (_, before), here = state.get(_SEEN, ("", {})), address()
     if any(before.get(each) != here.get(each) for each in {*before, *here} - own):
+        for other, value in state.get(_DECIDED, {}).items():
+            if other not in own and other in state and state[other] != value:
+                state[other] = value
         st.rerun()
 
 
