@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from transformer_viz.attribution.knock_out import knock_out as knock_out
     from transformer_viz.attribution.patch import patch as patch
     from transformer_viz.attribution.patch import patched_run as patched_run
-    from transformer_viz.attribution.remembered import remembered as remembered
     from transformer_viz.attribution.verdict import faithfulness as faithfulness
     from transformer_viz.attribution.verdict import verdict as verdict
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
@@ -62,7 +61,6 @@ _HOMES = {
     "knock_out": "attribution.knock_out",
     "patch": "attribution.patch",
     "patched_run": "attribution.patch",
-    "remembered": "attribution.remembered",
     "verdict": "attribution.verdict",
     "accuracy_by_length": "evaluation.by_length",
     "check_masks": "mask_checks.check_masks",

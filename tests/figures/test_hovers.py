@@ -74,7 +74,6 @@ OTHERS = {
     "knock_out",
     "overview",
     "patching",
-    "remembered",
     "search_tree",
     "survey_agreement",
     "survey_calibration",

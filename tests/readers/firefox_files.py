@@ -151,8 +151,6 @@ class Plain:
 
     def __init__(self, data: bytes, heads: int) -> None:
         self.weights, self.heads, self.maps = _read(data), heads, dict[tuple[str, int], np.ndarray]()
-        self.kept, self.taken, self.cells = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
-        """(step, unit) of each decoder layer."""
         self.table = self.weights["Wemb"]
 
     def layers(self, side: str) -> range:
@@ -189,9 +187,7 @@ class Plain:
         for t in range(len(x)):
             cell = kept[t] * cell + (1 - kept[t]) * taken[t]
             cells.append(cell)
-        for seen, each in ((self.kept, kept), (self.taken, taken), (self.cells, np.array(cells))):
-            seen.append(each)
-        return self.cells[-1]
+        return np.array(cells)
 
     def attention(self, place: tuple[str, int], name: str, x: np.ndarray, memory: np.ndarray) -> np.ndarray:
         w = self.weights

@@ -313,8 +313,7 @@ def encoder_alone(folder: Path) -> Any:
 def firefox(folder: Path) -> Any:
     model: Any = tv.load_model("firefox:pten", "cpu")
     run = tv.decode(model, "O gato preto dorme na casa grande.", candidates=4)
-    kept = tv.remembered(model, run)
-    return {"run": of(run), "by words": of(tv.by_words(run)), "kept": kept, "drawn": drawn(tv.figures.remembered(kept)),
+    return {"run": of(run), "by words": of(tv.by_words(run)),
             "without the shortlist": of(tv.decode(model.with_shortlist(False), "Bom dia.", candidates=4)),
             "inside": tv.inside(model, run, "cross", 1, 1, 2)}  # fmt: skip
 

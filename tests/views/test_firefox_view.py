@@ -1,19 +1,17 @@
-"""The pages with one of Firefox's translators: a decoder without self-attention, its memory, and its shortlist."""
+"""The pages with one of Firefox's translators: a decoder without self-attention, and its shortlist."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
 from tests.readers import firefox_files
-from tests.views.drawn import picture_of, pictures, titles
+from tests.views.drawn import titles
 from tests.views.test_drawing_view import blocks, drawings
 from tests.views.test_models_view import words
 from tests.views.test_search_view import tab
-from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from transformer_viz import decode, load_model, places
 from transformer_viz.readers.firefox import folder
 from transformer_viz.switches import Switches
@@ -39,9 +37,7 @@ def translator(saved_translator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_page_and_tab_opens(start: Start, page: str | None) -> None:
     at = start(*([page] if page else []), checkpoint=NAME, text=TEXT)
     assert not at.exception and not at.error and not at.warning
-    offered = titles(at)
-    assert ("Memory" in offered) == (page is None)
-    for title in offered:
+    for title in titles(at):
         at = tab(at, title)
         assert not at.exception and not at.error, title
 
@@ -54,16 +50,6 @@ def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start: S
     [drawing] = drawings(at)
     assert [block["title"] for block in blocks(drawing) if block["role"] == "recurrence"] == ["Recurrence (SSRU)"] * 2
     assert "no self-attention" not in words(start(text="abc"))
-
-
-def test_the_memory_is_drawn_of_the_layer_in_focus(start: Start, run_code: Callable[[str], dict[str, Any]]) -> None:  # noqa: F811
-    at = start(checkpoint=NAME, text=TEXT, explore_tab="Memory", layer="1", head="1", code="true", code_of_tab="true")
-    *_, drawn = pictures(at)
-    _, lines = programs(at)
-    again = run_code(lines)
-    assert [picture_of(figure) for figure in again["figures"]] == [picture_of(drawn)]
-    assert float(again["said"]) < 1e-5
-    assert "layer=0" in lines and "These are no weights of attention" in words(at)
 
 
 def test_a_measure_that_follows_layers_is_refused_on_the_page_and_a_cause_is_shown(start: Start) -> None:

@@ -25,7 +25,6 @@ from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.overview import overview
 from transformer_viz.figures.patching import patching
 from transformer_viz.figures.player import player
-from transformer_viz.figures.remembered import remembered
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.snapshot_maps import snapshot_maps
 from transformer_viz.figures.survey_agreement import survey_agreement
@@ -55,7 +54,6 @@ __all__ = [
     "overview",
     "patching",
     "player",
-    "remembered",
     "search_tree",
     "snapshot_maps",
     "softmax_maps",

@@ -21,10 +21,6 @@ The names, in the order in which one layer hands them over:
 | `heads`           | batch, head, query, d_v           | each head's output, before the output projection             |
 | `added`           | batch, query, d_model             | what the output projection makes of all heads, with its bias |
 | `residual_after`  | batch, query, d_model             | the residual stream as the sublayer leaves it                |
-| `kept`            | batch, query, unit                | of a recurrence in the place of self-attention: f, the share |
-|                   |                                   | of its memory that each step keeps                           |
-| `taken`           | batch, query, unit                | likewise: the vector that each step takes in, times 1 − f    |
-| `cell`            | batch, query, unit                | likewise: the memory after each step                         |
 | `state`           | batch, position, d_model          | the residual stream after a layer of a stack (kind `encoder` |
 |                   |                                   | or `decoder`); layer −1 is what the first layer reads        |
 
@@ -55,9 +51,6 @@ TapName = Literal[
     "heads",
     "added",
     "residual_after",
-    "kept",
-    "taken",
-    "cell",
     "state",
 ]
 

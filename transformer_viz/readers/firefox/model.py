@@ -22,7 +22,7 @@ from transformer_viz.model.cache import Cache, CachedReading
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
-from transformer_viz.model.tap import Look, Tap, looking, unseen
+from transformer_viz.model.tap import Tap, looking
 from transformer_viz.terms import Kind, ModelKind
 
 END_ID = 0
@@ -38,18 +38,18 @@ class Recurrence(nn.Module):
         self.take = nn.Linear(width, width, bias=False)
         self.keep = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, before: Tensor | None = None, look: Look = unseen) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, before: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """What each step adds, (batch, step, d_model), and the cell after the last step, (batch, d_model).
 
         `before` is the cell before the first step; None is zeros.
         """
-        kept, taken = look("kept", torch.sigmoid(self.keep(x))), look("taken", self.take(x))
-        new = (1 - kept) * taken
+        kept = torch.sigmoid(self.keep(x))
+        new = (1 - kept) * self.take(x)
         cells = []
         for step in range(x.shape[1]):
             before = new[:, step] if before is None else kept[:, step] * before + new[:, step]
             cells.append(before)
-        return torch.relu(look("cell", torch.stack(cells, 1))), cells[-1]
+        return torch.relu(torch.stack(cells, 1)), cells[-1]
 
 
 class DecoderLayer(nn.Module):
@@ -80,7 +80,7 @@ class DecoderLayer(nn.Module):
 
         def recurrence(y: Tensor) -> Tensor:
             (before,) = cache.tensors.get(place, (None,)) if cache else (None,)
-            added, cell = self.recurrence(y, before, look)
+            added, cell = self.recurrence(y, before)
             if cache:
                 cache.tensors[place] = (cell,)
             return added

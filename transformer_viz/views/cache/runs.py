@@ -14,7 +14,6 @@ from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.attribution.remembered import remembered as read_memory
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import BusyError
@@ -23,7 +22,6 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.inside import Inside
-from transformer_viz.trace.remembered import Remembered
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
@@ -91,11 +89,6 @@ def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
 def inside(model: LoadedModel, device: str, trace: Trace, place: tuple[Kind, int, int, int]) -> Inside:
     """Every number of one row of one head, by kind, layer, head and row: the run's tokens are read once more, in one pass."""
     return computing.compute("Looking into the head", _cost_of_pass(model, trace), look_inside, model, trace, *place)
-
-
-def remembered(model: LoadedModel, device: str, trace: Trace) -> Remembered:
-    """What the decoder's recurrence remembers: the run's tokens are read once more, in one pass."""
-    return computing.compute("Reading the memory", _cost_of_pass(model, trace), read_memory, model, trace)
 
 
 def attribution(model: LoadedModel, device: str, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution:

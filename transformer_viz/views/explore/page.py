@@ -8,7 +8,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.explore import compare_with, measures, memory_tab, tables
+from transformer_viz.views.explore import compare_with, measures, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, focus, link, words
 
@@ -41,8 +41,8 @@ def show() -> None:
             st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
     if chosen.with_answer and not chosen.is_large:
         mask_tokens.show(trace, model)
-    if memory_tab.is_for(model):
-        st.caption(literal(memory_tab.why(model)))
+    if model.model.sizes.recurrences:
+        st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
     with where.beside(shown, model, large=chosen.is_large):
         stepper.show_with_code(shown, chosen, None, lambda: _in_row(trace, model, chosen), measuring.measured)
     tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens=measuring.kept(trace)), "explore_tab")
