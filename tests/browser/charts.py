@@ -7,20 +7,25 @@ from playwright.sync_api import Locator, Page, TimeoutError
 
 FOCUS = ".st-key-focus .chart"
 TREE = ".st-key-search-tree .chart"
-AT_REST = """() => new Promise((resolve, reject) => {
+AT_REST = """async () => {
   const look = LOOK, end = performance.now() + PATIENCE_MS;
   const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
     && [...document.querySelectorAll('.chart')].every((chart) => chart.__drawn || !chart.clientWidth);
-  let last = null, since = 0;
-  const again = () => {
-    const now = isIdle() ? JSON.stringify([location.href, look()]) : null;
+  let last = null, since = 0, failure = null;
+  while (performance.now() < end) {
+    let now = null;
+    try {
+      if (isIdle()) now = JSON.stringify([location.href, look()]);
+      failure = null;
+    } catch (error) {
+      failure = error;  // what is looked for is not there yet
+    }
     if (now === null || now !== last) [last, since] = [now, performance.now()];
-    else if (performance.now() - since > REST_MS) return resolve(JSON.parse(now)[1]);
-    if (performance.now() > end) return reject(Error('the page does not come to rest'));
-    setTimeout(again, 50);
-  };
-  again();
-})"""
+    else if (performance.now() - since > REST_MS) return JSON.parse(now)[1];
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw failure ?? Error('the page does not come to rest');
+}"""
 """Until Python and the charts have nothing to do, and for REST_MS nothing of what LOOK sees has changed."""
 REST_MS = 400
 """A little more than the 300 that a step rests before it is reported."""
