@@ -3,8 +3,8 @@
 errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary,
 keywords, options, switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
 readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
-torch, no model), and analysis, readers <- tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs
-models). Both end in commands, and in views <- app.py.
+torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution <- training, surveying
+(what runs models). Both end in commands, and in views <- app.py.
 """
 
 import ast
@@ -48,7 +48,8 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "figures": ({"figures"}, ("analysis",)),
     "export": ({"export"}, ("figures",)),
     "tracing": ({"tracing"}, ("analysis", "readers")),
-    "checks": ({"mask_checks", "evaluation", "attribution"}, ("tracing",)),
+    "batches": ({"batches"}, ("tracing",)),
+    "checks": ({"mask_checks", "evaluation", "attribution"}, ("batches",)),
     "training": ({"training"}, ("checks",)),
     "surveying": ({"surveying"}, ("checks",)),
     "views": ({"views"}, ("export", "training")),

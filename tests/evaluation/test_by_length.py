@@ -15,7 +15,7 @@ from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.evaluation.by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths
-from transformer_viz.evaluation.evaluate_batch import MOST_WEIGHTS, evaluate_batch
+from transformer_viz.evaluation.evaluate import evaluate_texts
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.vocabulary import END
@@ -117,14 +117,17 @@ def test_the_last_token_and_the_end_count_too(tiny):
     assert (point.n_exact, point.n_strings, point.token_accuracy) == (3, 3, 1.0)
 
 
-def test_batches_of_one_change_nothing(tiny, measured):
-    """Where the attention of all strings would not fit, they are decoded in parts."""
+def test_how_texts_are_put_together_changes_nothing(tiny, measured, monkeypatch):
+    """All lengths together, one by one, and where the attention of several does not fit."""
     _, task = measured
-    for texts in task.drawn.values():
-        symbols = [list(text) for text in texts]
-        whole, parts = (evaluate_batch(with_task(tiny, task), symbols, most) for most in (MOST_WEIGHTS, 1))
-        np.testing.assert_allclose(whole.on_true_key, parts.on_true_key, atol=1e-9)
-        for name in ("outputs", "hits", "n_right", "n_tokens", "n_letters"):
+    checkpoint, texts = with_task(tiny, task), [text for drawn in task.drawn.values() for text in drawn]
+    whole = evaluate_texts(checkpoint, texts)
+    assert whole.lengths == [len(text) for text in texts]
+    alone = evaluate_texts(checkpoint, texts, at_once=1)
+    monkeypatch.setattr("transformer_viz.batches.MOST_WEIGHTS", 3000)
+    for parts in (alone, evaluate_texts(checkpoint, texts)):
+        np.testing.assert_allclose(whole.on_true_key, parts.on_true_key, atol=1e-5)
+        for name in ("outputs", "is_exact", "n_right", "n_tokens", "n_steps"):
             assert getattr(whole, name) == getattr(parts, name), name
 
 
@@ -162,7 +165,7 @@ def test_many_lengths_are_thinned_out_evenly(make_model, make_tiny):
 def test_fresh_strings_are_symbols_of_all_sources(tiny):
     strings = fresh_strings(Reverse(ALPHABET, 5, (2, 4)), 13, 9, np.random.default_rng(0))
     assert len(strings) == 9
-    assert all(len(symbols) == 13 and set(symbols) <= set(ALPHABET) for symbols in strings)
+    assert all(len(text) == 13 and set(text) <= set(ALPHABET) for text in strings)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import numpy as np
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.evaluation.evaluate_batch import evaluate_batch
-from transformer_viz.model import devices
+from transformer_viz.evaluation.evaluate import evaluate_texts
 from transformer_viz.schema import whole_number
 from transformer_viz.tasks import Task
 from transformer_viz.tracing.watching import OnProgress
@@ -49,16 +48,28 @@ def accuracy_by_length(
     trained = trained_lengths(checkpoint)
     asked = default_lengths(checkpoint) if lengths is None else _checked(checkpoint, lengths)
     points = []
-    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
-        # Twice as many symbols take twice as long.
-        n_all, n_done = sum(asked), 0
-        for length in asked:
-            if on_progress is not None:
-                on_progress(n_done / n_all)
-            n_done += length
-            symbols = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
-            if symbols:
-                points.append(_point(checkpoint, length, symbols, trained))
+    # Twice as many symbols take twice as long.
+    n_all, n_done = sum(asked), 0
+    for length in asked:
+        if on_progress is not None:
+            on_progress(n_done / n_all)
+        n_done += length
+        texts = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
+        if not texts:
+            continue
+        found = evaluate_texts(checkpoint, texts)
+        mass = found.head_mass
+        points.append(
+            AtLength(
+                length=length,
+                is_trained=trained[0] <= length <= trained[1],
+                n_strings=len(texts),
+                n_exact=sum(found.is_exact),
+                token_accuracy=sum(found.n_right) / max(1, sum(found.n_tokens)),
+                n_letters=found.n_steps,
+                head_mass=None if mass is None else tuple(tuple(row) for row in mass.tolist()),
+            )
+        )
     if not points:
         raise InputError(f"Task {checkpoint.task.name!r} has no strings of {asked[0]} to {asked[-1]} symbols.")
     return ByLength(checkpoint=checkpoint.name, points=tuple(points), trained=trained, samples=samples, seed=seed)
@@ -103,30 +114,11 @@ def longest_possible(checkpoint: Checkpoint) -> int:
     return checkpoint.model.config.max_positions - framing
 
 
-def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator) -> list[list[str]]:
-    """`count` sources of this length that training never saw, as symbols, of all the task's sources alike."""
+def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator) -> list[str]:
+    """`count` sources of this length that training never saw, of all the task's sources alike."""
     shares = [count // len(task.sources) + (i < count % len(task.sources)) for i in range(len(task.sources))]
-    texts = [
-        text
-        for source, n in zip(task.sources, shares, strict=True)
-        if n
-        for text in task.sample(source, length, n, rng, "held-out")
-    ]
-    return [task.symbols(text) for text in texts]
-
-
-def _point(checkpoint: Checkpoint, length: int, symbols: list[list[str]], trained: tuple[int, int]) -> AtLength:
-    judged = evaluate_batch(checkpoint, symbols)
-    mass = judged.on_true_key / max(1, judged.n_letters)
-    return AtLength(
-        length=length,
-        is_trained=trained[0] <= length <= trained[1],
-        n_strings=len(symbols),
-        n_exact=sum(judged.hits),
-        token_accuracy=sum(judged.n_right) / max(1, sum(judged.n_tokens)),
-        n_letters=judged.n_letters,
-        head_mass=tuple(tuple(row) for row in mass.tolist()) if judged.n_letters else None,
-    )
+    drawn = (task.sample(source, length, n, rng, "held-out") for source, n in zip(task.sources, shares, strict=True) if n)
+    return [text for texts in drawn for text in texts]
 
 
 def _checked(checkpoint: Checkpoint, lengths: Iterable[int]) -> tuple[int, ...]:

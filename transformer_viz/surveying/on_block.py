@@ -1,6 +1,6 @@
 """One block of a survey: its lines read, written and measured on one thread. The same block gives the same bytes anywhere."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import torch
@@ -8,18 +8,18 @@ import torch
 from transformer_viz.analysis.survey.partial import CUT, Partial
 from transformer_viz.analysis.survey.result import Failed
 from transformer_viz.analysis.survey.statistic import preferred
+from transformer_viz.batches import Batch, Recorded, Text, answer_of, run_texts
 from transformer_viz.errors import TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveying.batch import Batch, Text, TooLarge, batches
 from transformer_viz.surveying.block import Block, Line
-from transformer_viz.surveying.drafts import draft_of
 from transformer_viz.surveying.on_heads import Heads, Labels, is_special
 from transformer_viz.surveying.on_outputs import Outputs
 from transformer_viz.surveying.options import SurveyOptions
-from transformer_viz.surveying.running import run
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.framing import framed_sources
 from transformer_viz.tracing.trace_builder import not_finite
+
+_RECORD: tuple[Recorded, ...] = ("weights", "mask", "probabilities")
 
 
 def survey_block(model: LoadedModel, block: Block, options: SurveyOptions) -> Partial:
@@ -57,8 +57,8 @@ class _Surveyed:
     def partial(self) -> Partial:
         """Runs it."""
         texts = [text for place, line in enumerate(self._lines) if (text := self._text(place, line)) is not None]
-        for batch in batches(self._model, texts):
-            self._run(batch)
+        for batch in run_texts(self._model, texts, record=_RECORD, on_failure=self._fail):
+            self._add(batch)
         read = [place for place in range(len(self._lines)) if place not in self._why]
         values_of = preferred(self._options.by)
         return Partial(
@@ -84,25 +84,10 @@ class _Surveyed:
             self._why[place] = str(error)
             return None
         known = model.tokenizer.known(line.text, limit + (len(ids) if has_prompt else 0))
-        return Text(place, line, ids, limit, known, draft_of(model, known, limit))
+        return Text(place, ids, limit, answer_of(model, known, line.target), known.alignment)
 
-    def _run(self, texts: Sequence[Text]) -> None:
-        """All together; where that does not fit, in halves; where it fails, one by one, so that only the bad one fails."""
-        try:
-            found = run(self._model, texts)
-        except TooLarge:
-            half = len(texts) // 2
-            self._run(texts[:half])
-            self._run(texts[half:])
-        except TransformerVizError as error:
-            if len(texts) == 1:
-                self._why[texts[0].place] = str(error)
-                return
-            for text in texts:
-                self._run([text])
-        else:
-            for batch in found:
-                self._add(batch)
+    def _fail(self, text: Text, error: TransformerVizError) -> None:
+        self._why[text.index] = str(error)
 
     def _add(self, batch: Batch) -> None:
         labels = Labels(self._model, batch)
@@ -111,7 +96,7 @@ class _Surveyed:
         for i, text in enumerate(batch.texts):
             read = (labels.target if batch.has_prompts else labels.source)[i][: len(text.ids)]
             if not batch.is_finite(i):
-                self._why[text.place] = str(not_finite(self._model))
+                self._why[text.index] = str(not_finite(self._model))
             elif self._outputs is not None:
                 length = sum(not is_special(label) for label in read)
-                self._outputs.add(text, length, batch.written[i], batch.probabilities[i])
+                self._outputs.add(text, self._lines[text.index], length, batch.written[i], batch.probabilities[i])

@@ -15,8 +15,8 @@ from transformer_viz.analysis.survey.partial import N_BINS, KindPartial
 from transformer_viz.analysis.survey.result import MOST_COMPARED
 from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS
 from transformer_viz.analysis.word_starts import is_special as _is_special
+from transformer_viz.batches import Batch
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveying.batch import Batch
 from transformer_viz.terms import Kind
 
 _PIECE = 2**19
@@ -48,7 +48,7 @@ class Heads:
         at_once = max(1, _PIECE // max(1, each))
         for first in range(0, len(batch.texts), at_once):
             these = range(first, min(first + at_once, len(batch.texts)))
-            places = [batch.texts[i].place for i in these]
+            places = [batch.texts[i].index for i in these]
             tops = []
             for layers, judged in _judged(batch, kind, these, labels):
                 uniform, like = _uniform(judged)
@@ -180,7 +180,7 @@ def _positions(
     n_queries, n_rows = n
     width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
     some = slice(these.start, these.stop)
-    known = (batch.texts[i].known.alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
+    known = (batch.texts[i].alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
     true = [[NONE if key is None else key for key in alignment] for alignment in known]
     return Positions(
         letters=labels.letters[some, :width],

@@ -1,25 +1,16 @@
 """What the texts of a block wrote, beside the known answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from transformer_viz.analysis.survey.partial import CUT, N_BLEU, OutputsPartial
 from transformer_viz.analysis.survey.statistic import SHARES
-from transformer_viz.errors import InputError, shortened
-from transformer_viz.loaded_model import Known, LoadedModel
-from transformer_viz.surveying.batch import Text
+from transformer_viz.batches import Text, compare_with_answer
+from transformer_viz.errors import shortened
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveying.block import Line
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What is known: its text, and its tokens or ids with the end, which may not be."""
-
-    text: str | None
-    tokens: Sequence[str | int] | None
 
 
 class Outputs:
@@ -35,29 +26,24 @@ class Outputs:
         self._sums = np.zeros((n_texts, N_BLEU), np.int64)
         self._p: list[tuple[int, np.ndarray, int, bool]] = []
 
-    def add(self, text: Text, length: int, ids: Sequence[int], p: np.ndarray) -> None:
+    def add(self, text: Text, line: Line, length: int, ids: Sequence[int], p: np.ndarray) -> None:
         """One text: the length of its source, what was written and how probable each token was."""
-        model, place, line = self._model, text.place, text.line
-        output, answer = model.tokenizer.text(ids), answer_of(model, line, text.known)
-        has_ended = bool(ids) and ids[-1] in model.model.end_ids
-        own: Sequence[Any] = ids
-        if answer.tokens is not None and isinstance(answer.tokens[0], str):
-            own = model.tokenizer.target_labels(ids)
-        true = answer.tokens or ()
-        is_right = [a == b for a, b in zip(own, true, strict=False)]
-        is_exact = has_ended and (list(own) == list(true) if true else answer.text == output)
-        n_before = next((t for t, right in enumerate(is_right) if not right), len(is_right))
+        model, place, answer = self._model, text.index, text.answer
+        output, correctness = model.tokenizer.text(ids), compare_with_answer(model, answer, ids)
+        n_true, n_before = len(answer.tokens or ()), correctness.n_right_before_wrong
         self._texts[place] = shortened(output, CUT)
         self._expected[place] = None if answer.text is None else shortened(answer.text, CUT)
-        self._numbers[:, place] = length, len(true), sum(is_right)
-        self._is_known[place], self._is_exact[place] = answer.text is not None, answer.text is not None and is_exact
+        self._numbers[:, place] = length, n_true, correctness.n_right
+        self._is_known[place], self._is_exact[place] = answer.text is not None, correctness.is_exact
         # The token after a right prefix is judged too; where only the prefix was written, nothing is wrong but what is missing.
-        n_judged = min(n_before + 1, len(ids)) if true else 0
-        if not is_exact:
-            self._confidence[place] = p[n_judged - 1] if true else _mean(p)
+        n_judged = min(n_before + 1, len(ids)) if n_true else 0
+        if not correctness.is_exact:
+            self._confidence[place] = p[n_judged - 1] if n_true else _mean(p)
         self._p.append((place, p, n_judged, n_before < len(ids)))
         if self._bleu is not None and answer.text is not None:
-            self._sums[place] = self._bleu(output, _reference(model, line, answer.text))
+            # The answer with what the vocabulary does not have.
+            is_given = line.target is not None or model.task is None
+            self._sums[place] = self._bleu(output, answer.text if is_given else model.task.reference(line.text))
 
     def partial(self, read: Sequence[int]) -> OutputsPartial:
         """Of the texts that were read, in the order of their lines."""
@@ -82,21 +68,6 @@ class Outputs:
             # Of nothing it counts in whole numbers.
             sum_p=np.bincount(_bins(judged), judged, len(SHARES) - 1).astype(np.float64),
         )
-
-
-def answer_of(model: LoadedModel, line: Line, known: Known) -> Answer:
-    """What is right for a line: its target, else what the task knows."""
-    if line.target is None:
-        return Answer(known.expected, known.expected_tokens)
-    try:
-        return Answer(line.target, [*model.tokenizer.target(line.target), model.model.end_ids[0]])
-    except InputError:
-        return Answer(line.target, None)
-
-
-def _reference(model: LoadedModel, line: Line, expected: str) -> str:
-    """The answer with what the vocabulary does not have."""
-    return expected if line.target is not None or model.task is None else model.task.reference(line.text)
 
 
 def _mean(p: np.ndarray) -> float:
