@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from transformer_viz.analysis.intervals import wilson
-from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.survey.result import SurveyedOutputs
 from transformer_viz.errors import OptionError
+from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, filled, tick_step, words_at
 from transformer_viz.figures.theme import Style, escape, see_through
@@ -15,11 +15,11 @@ from transformer_viz.terms import head_title
 
 
 @plotly_figure
-def accuracy_by_length(found: ByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
+def accuracy_by_length(found: AccuracyByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
     """Exact match with its 95 % interval, and the best head's mass below it; the lengths of training are shaded.
 
     Args:
-        found: from `evaluation.by_length.accuracy_by_length`.
+        found: from `evaluation.accuracy_by_length.accuracy_by_length`.
         height: in pixels.
         style: theme and size.
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.evaluation.evaluate import evaluate_texts
+from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.schema import whole_number
 from transformer_viz.tasks import Task
 from transformer_viz.tracing.watching import OnProgress
@@ -27,7 +27,7 @@ def accuracy_by_length(
     seed: int = 0,
     *,
     on_progress: OnProgress | None = None,
-) -> ByLength:
+) -> AccuracyByLength:
     """Decodes fresh strings of each length greedily and compares them with the true answers.
 
     Args:
@@ -45,8 +45,11 @@ def accuracy_by_length(
     """
     whole_number("samples", samples, 1, MOST_SAMPLES)
     whole_number("seed", seed, 0, 2**63 - 1)
-    trained = trained_lengths(checkpoint)
-    asked = default_lengths(checkpoint) if lengths is None else _checked(checkpoint, lengths)
+    most, trained = longest_possible(checkpoint), trained_lengths(checkpoint)
+    wanted = default_lengths(checkpoint) if lengths is None else lengths
+    asked = sorted({whole_number("lengths", length, 1, most) for length in wanted})
+    if not asked:
+        raise OptionError(f"lengths is empty; give whole numbers from 1 to {most}")
     points = []
     # Twice as many symbols take twice as long.
     n_all, n_done = sum(asked), 0
@@ -60,7 +63,7 @@ def accuracy_by_length(
         found = evaluate_texts(checkpoint, texts)
         mass = found.head_mass
         points.append(
-            AtLength(
+            AccuracyAtLength(
                 length=length,
                 is_trained=trained[0] <= length <= trained[1],
                 n_strings=len(texts),
@@ -72,7 +75,7 @@ def accuracy_by_length(
         )
     if not points:
         raise InputError(f"Task {checkpoint.task.name!r} has no strings of {asked[0]} to {asked[-1]} symbols.")
-    return ByLength(checkpoint=checkpoint.name, points=tuple(points), trained=trained, samples=samples, seed=seed)
+    return AccuracyByLength(checkpoint=checkpoint.name, points=tuple(points), trained=trained, samples=samples, seed=seed)
 
 
 def trained_lengths(checkpoint: Checkpoint) -> tuple[int, int]:
@@ -110,8 +113,7 @@ def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:
 
 def longest_possible(checkpoint: Checkpoint) -> int:
     """The most symbols that fit the model's positions beside `<start>` and `<end>`."""
-    framing = len(checkpoint.task.frame([]))
-    return checkpoint.model.config.max_positions - framing
+    return checkpoint.model.config.max_positions - len(checkpoint.task.frame([]))
 
 
 def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator) -> list[str]:
@@ -119,11 +121,3 @@ def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator)
     shares = [count // len(task.sources) + (i < count % len(task.sources)) for i in range(len(task.sources))]
     drawn = (task.sample(source, length, n, rng, "held-out") for source, n in zip(task.sources, shares, strict=True) if n)
     return [text for texts in drawn for text in texts]
-
-
-def _checked(checkpoint: Checkpoint, lengths: Iterable[int]) -> tuple[int, ...]:
-    most = longest_possible(checkpoint)
-    found = sorted({whole_number("lengths", length, 1, most) for length in lengths})
-    if not found:
-        raise OptionError(f"lengths is empty; give whole numbers from 1 to {most}")
-    return tuple(found)

@@ -79,16 +79,16 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
     if found == "right":
         return (("strong", "right"),)
     if trace.expected is None:
-        return _too_short(trace)
+        # It ends where something is left to be read: wrong, though the answer is not known.
+        key = None if step is None else trace.alignment[step]
+        assert key is not None
+        token = of_run(shortened(trace.source_tokens[key]))
+        return (
+            ("strong", "wrong"),
+            ("plain", ", ends before "),
+            token,
+            ("plain", f" ({place_words(key, noun(trace))}) is read"),
+        )
     words: list[tuple[Style, str]] = [("strong", "wrong"), ("plain", ", expected ")]
     words.append(of_run(shortened(trace.expected, _LONGEST)) if trace.expected else ("plain", "nothing"))
     return (*words, *([] if step is None else [("plain", f", differs from {step_name} {step + 1} on")]))
-
-
-def _too_short(trace: Trace) -> Sentence:
-    """An output that ends where something is left to be read: wrong, though the answer is not known."""
-    assert trace.first_wrong_step is not None
-    key = trace.alignment[trace.first_wrong_step]
-    assert key is not None
-    token: tuple[Style, str] = of_run(shortened(trace.source_tokens[key]))
-    return (("strong", "wrong"), ("plain", ", ends before "), token, ("plain", f" ({place_words(key, noun(trace))}) is read"))

@@ -1,4 +1,4 @@
-"""What a checkpoint does at each source length, as plain data. Nothing here needs torch."""
+"""Accuracy of a checkpoint at each source length. Nothing here needs torch."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtLength:
+class AccuracyAtLength:
     """All strings of one length.
 
     Attributes:
@@ -45,7 +45,7 @@ class AtLength:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByLength:
+class AccuracyByLength:
     """Every length that was asked for and has strings, shortest first.
 
     Attributes:
@@ -58,7 +58,7 @@ class ByLength:
     """
 
     checkpoint: str
-    points: tuple[AtLength, ...]
+    points: tuple[AccuracyAtLength, ...]
     trained: tuple[int, int]
     samples: int
     seed: int
@@ -80,7 +80,7 @@ class ByLength:
         layer, head = np.unravel_index(int(mass.argmax()), mass.shape)
         return int(layer), int(head)
 
-    def best_mass(self, point: AtLength) -> float | None:
+    def best_mass(self, point: AccuracyAtLength) -> float | None:
         """The mass of that head at one length."""
         best = self.best_head
         return None if best is None or point.head_mass is None else point.head_mass[best[0]][best[1]]
@@ -94,26 +94,26 @@ class ByLength:
             "samples": self.samples,
             "seed": self.seed,
             "best_head": None if best is None else {"layer": best[0], "head": best[1]},
-            "lengths": [self._row(point) for point in self.points],
+            "lengths": self._rows(),
         }
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a length."""
         import pandas as pd
 
-        return pd.DataFrame([self._row(point) for point in self.points], columns=list(_COLUMNS))
+        return pd.DataFrame(self._rows())
 
-    def _row(self, point: AtLength) -> dict[str, Any]:
-        low, high = point.interval
-        mass = self.best_mass(point)
-        values = (
-            *(point.length, point.is_trained, point.n_strings, round(point.exact_match, 6), round(low, 6), round(high, 6)),
-            *(round(point.token_accuracy, 6), None if mass is None else round(mass, 6)),
-        )
-        return dict(zip(_COLUMNS, values, strict=True))
-
-
-_COLUMNS = (
-    *("length", "is_trained", "strings", "exact_match", "exact_match_low", "exact_match_high"),
-    *("token_accuracy", "best_head_mass"),
-)
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "length": point.length,
+                "is_trained": point.is_trained,
+                "strings": point.n_strings,
+                "exact_match": round(point.exact_match, 6),
+                "exact_match_low": round(point.interval[0], 6),
+                "exact_match_high": round(point.interval[1], 6),
+                "token_accuracy": round(point.token_accuracy, 6),
+                "best_head_mass": None if (mass := self.best_mass(point)) is None else round(mass, 6),
+            }
+            for point in self.points
+        ]

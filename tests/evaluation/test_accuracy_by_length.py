@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from transformer_viz import accuracy_by_length, decode
 from transformer_viz.analysis.intervals import Z_95, wilson
-from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.evaluation.by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths
+from transformer_viz.evaluation.accuracy_by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths
 from transformer_viz.evaluation.evaluate import evaluate_texts
+from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.vocabulary import END
@@ -208,7 +208,7 @@ def test_the_interval_solves_wilsons_equation(n, data):
 
 def point(length, mass, letters, trained=True):
     rows = None if mass is None else tuple(tuple(row) for row in mass)
-    return AtLength(
+    return AccuracyAtLength(
         length=length, is_trained=trained, n_strings=3, n_exact=2, token_accuracy=0.5, n_letters=letters, head_mass=rows
     )
 
@@ -220,13 +220,13 @@ def test_the_best_head_is_that_of_all_steps_of_training():
         point(5, [[0.1, 0.6], [0.0, 0.0]], 25),
         point(9, [[0.0, 0.0], [0.0, 1.0]], 999, trained=False),
     )
-    found = ByLength(checkpoint="x", points=points, trained=(1, 5), samples=3, seed=0)
+    found = AccuracyByLength(checkpoint="x", points=points, trained=(1, 5), samples=3, seed=0)
     assert found.best_head == (0, 1)
     assert [found.best_mass(p) for p in points] == [0.2, 0.6, 0.0]
     assert found.to_frame()["best_head_mass"].tolist() == [0.2, 0.6, 0.0]
     assert found.to_json()["best_head"] == {"layer": 0, "head": 1}
-    outside = ByLength(checkpoint="x", points=points[2:], trained=(1, 5), samples=3, seed=0)
+    outside = AccuracyByLength(checkpoint="x", points=points[2:], trained=(1, 5), samples=3, seed=0)
     assert outside.best_head == (1, 1)
-    nothing = ByLength(checkpoint="x", points=(point(2, None, 0),), trained=(1, 5), samples=3, seed=0)
+    nothing = AccuracyByLength(checkpoint="x", points=(point(2, None, 0),), trained=(1, 5), samples=3, seed=0)
     assert nothing.best_head is None
     assert nothing.to_json()["lengths"][0]["best_head_mass"] is None
