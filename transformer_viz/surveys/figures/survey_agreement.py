@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.cells import cells_of
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, named_axis
 from transformer_viz.figures.theme import Style, base_layout
+from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, Kind, head_label
 
 _MOST_NAMED = 16

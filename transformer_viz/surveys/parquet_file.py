@@ -3,8 +3,8 @@
 import io
 from importlib.util import find_spec
 
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.errors import SurveyError
+from transformer_viz.surveys.result import Survey
 
 NAME = "survey.parquet"
 

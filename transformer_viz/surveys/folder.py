@@ -1,7 +1,7 @@
-"""Where a survey is kept while it is made: a file for each unit of work, so that it goes on where it ended.
+"""Where a survey is kept while it is made: a file for each block, so that it goes on where it ended.
 
-A folder belongs to one survey, and `survey.json` says to which. Whatever else lies there is left alone; a file that is not what
-it should be is made again, never believed.
+A folder belongs to one survey, and `survey.json` says to which. Whatever else lies there is left alone; a block's file that is
+damaged or of other lines is made again.
 """
 
 import json
@@ -13,17 +13,16 @@ from typing import Any
 
 from transformer_viz import locks, reading
 from transformer_viz.errors import FileError, OptionError, SurveyError, listed
-from transformer_viz.surveying.work import Unit
 from transformer_viz.writing import PARTIAL, write_bytes, write_text
 
 IDENTITY = "survey.json"
-FOLDERS = {"texts": "blocks", "verdicts": "verdicts"}
+PARTS = ("blocks", "verdicts")
 _LOCK = ".lock"
 _LARGEST_IDENTITY = 2**16
 
 
 class Folder:
-    """A survey's folder; `opened` gives one."""
+    """A survey's folder; `opened_folder` gives one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,57 +37,45 @@ class Folder:
             OptionError: it is the folder of another survey, or of something else.
             SurveyError: nothing can be written there.
         """
-        begun = self._identity()
-        if begun is None:
-            self.write(self.path / IDENTITY, json.dumps(identity, indent=1) + "\n")
-        elif different := [name for name in {**identity, **begun} if identity.get(name) != begun.get(name)]:
-            raise OptionError(
-                f"{self.path} holds a survey that was begun with another {listed(different)}. "
-                "Give the same again to go on, or another folder."
-            )
-        for name in FOLDERS.values():
-            self._make(self.path / name)
-
-    def place(self, unit: Unit) -> Path:
-        """The file that a unit leaves."""
-        return self.path / FOLDERS[unit.stage] / f"{unit.block.number:06}.safetensors"
-
-    def write(self, path: Path, content: str | bytes) -> None:
-        """A file in it, whole or not at all.
-
-        Raises:
-            SurveyError: the disk is full, or takes nothing.
-        """
-        with _disk(self.path):
-            write_text(content, path) if isinstance(content, str) else write_bytes(content, path)
-
-    def _identity(self) -> Mapping[str, Any] | None:
-        """What it says of itself; None where it is empty."""
         try:
-            found = reading.json_of(self.path / IDENTITY, _LARGEST_IDENTITY)
+            begun = reading.json_of(self.path / IDENTITY, _LARGEST_IDENTITY)
         except FileNotFoundError:
             if others := [each.name for each in reading.inside(self.path) if each.name != _LOCK]:
                 raise OptionError(
                     f"{self.path} is in use for {others[0][:40]!r}; give an empty folder, or a new one."
                 ) from None
-            return None
+            self.write(IDENTITY, json.dumps(identity, indent=1) + "\n")
+            begun = identity
         except FileError as error:
             raise OptionError(f"{self.path / IDENTITY} is not read: {error}. Give another folder.") from error
-        return found if isinstance(found, dict) else {}
-
-    def _make(self, folder: Path) -> None:
-        if folder.is_symlink():
+        begun = begun if isinstance(begun, Mapping) else {}
+        if different := [name for name in {**identity, **begun} if identity.get(name) != begun.get(name)]:
             raise OptionError(
-                f"{folder} is a link; a survey writes into folders of its own. Take it away, or give another folder."
+                f"{self.path} holds a survey that was begun with another {listed(different)}. "
+                "Give the same again to go on, or another folder."
             )
-        with _disk(self.path):
-            folder.mkdir(exist_ok=True)
-        for left in folder.glob(f".*{PARTIAL}"):  # by a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        for folder in (self.path / name for name in PARTS):
+            if folder.is_symlink():
+                raise OptionError(
+                    f"{folder} is a link; a survey writes into folders of its own. Take it away, or give another folder."
+                )
+            with _disk_errors(self.path):
+                folder.mkdir(exist_ok=True)
+            for left in folder.glob(f".*{PARTIAL}"):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """A file in it, whole or not at all.
+
+        Raises:
+            SurveyError: the disk is full, or takes nothing.
+        """
+        with _disk_errors(self.path):
+            (write_text if isinstance(content, str) else write_bytes)(content, self.path / name)  # ty: ignore
 
 
 @contextmanager
-def opened(path: Path) -> Generator[Folder]:
+def opened_folder(path: Path) -> Generator[Folder]:
     """A survey's folder, which is made, and in which nobody else writes meanwhile.
 
     Raises:
@@ -99,7 +86,7 @@ def opened(path: Path) -> Generator[Folder]:
         raise OptionError(f"{path} is no folder. Give another name.")
     with ExitStack() as stack:
         try:
-            with _disk(path):
+            with _disk_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(locks.held(path / _LOCK))
                 stack.callback((path / _LOCK).unlink, missing_ok=True)
@@ -109,7 +96,7 @@ def opened(path: Path) -> Generator[Folder]:
 
 
 @contextmanager
-def _disk(path: Path) -> Generator[None]:
+def _disk_errors(path: Path) -> Generator[None]:
     """Says what a full disk, or one that takes nothing, means for the survey."""
     try:
         yield

@@ -7,21 +7,29 @@ survey follows from texts, model and options: nothing says when, where, how fast
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from transformer_viz import reading
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
-from transformer_viz.analysis.intervals import normal
+from transformer_viz.analysis.intervals import Interval, normal, wilson
 from transformer_viz.analysis.verdict import Verdicts
 from transformer_viz.errors import FileError, OptionError, SurveyError, listed, quoted
-from transformer_viz.schema import LARGEST, Count, Range, Share, read_value, to_plain
+from transformer_viz.schema import Count, Range, Share, read_value, to_plain
 from transformer_viz.terms import KINDS, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 1
+NAME = "summary.json"
+FORMAT, LARGEST = 2, 2**26
+"""Of the file, and its bytes; as Python objects up to 25 times as much."""
+ROLE = "role "
+"""Before the name of a role, where the share of texts with it stands among the statistics."""
 MOST_HEADS, MOST_COMPARED = 2**14, 512
 MOST_BINS, MOST_STATISTICS, MOST_EXAMPLES, MOST_LENGTHS = 200, 100, 100, 2**16
 _Edges = Annotated[tuple[float, ...], Range(2, MOST_BINS + 1)]
@@ -121,37 +129,70 @@ class SurveyedKind:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution:
-    """One statistic of one head over all texts that have it.
+class _OfHead:
+    kind: Kind
+    layer: Count
+    head: Count
+
+    @property
+    def place(self) -> HeadPlace:
+        """Whose it is."""
+        return HeadPlace(self.kind, self.layer, self.head)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadStatistic(_OfHead):
+    """One row of a survey's table: one statistic of one head over all texts that have it.
 
     Attributes:
+        statistic: its name, or `role mirror` for the share of texts in which the head has that role.
         n: how many texts have it.
         mean: over texts, each of which counts alike.
         sd: standard deviation over texts; 0 of a single one.
-        low: the lower end of the 95 % interval of the mean, mean ± 1.96 sd / √n.
-        high: the upper end.
         min: the smallest.
         max: the largest.
-        even: the mean for attention that looks at every allowed key alike; None where that is not computed.
-        counts: texts in each bin of the statistic.
+        uniform: the mean for attention that looks at every allowed key alike; None where that is not computed.
+        counts: texts in each bin of the statistic; of a role those without and those with it.
     """
 
+    statistic: str
     n: Count
     mean: float
     sd: Annotated[float, Range(0)]
-    low: float
-    high: float
     min: float
     max: float
-    even: float | None
+    uniform: float | None
     counts: tuple[Count, ...]
 
     def __post_init__(self) -> None:
         require(0 < self.n == sum(self.counts), f"{self.n} texts, and {sum(self.counts)} in {len(self.counts)} bins")
         slack = _ROUNDING * (1 + abs(self.min) + abs(self.max))
-        fits = self.min - slack <= self.mean <= self.max + slack and self.low - slack <= self.mean <= self.high + slack
-        words = f"a mean of {self.mean:g} is not between {self.min:g} and {self.max:g}, or not in its interval"
-        require(fits, words)
+        fits = self.min - slack <= self.mean <= self.max + slack
+        require(fits, f"a mean of {self.mean:g} is not between {self.min:g} and {self.max:g}")
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the mean: mean ± 1.96 sd / √n, of a role's share Wilson's."""
+        is_role = self.statistic.startswith(ROLE)
+        return wilson(self.counts[1], self.n) if is_role else normal(self.mean, self.sd, self.n)
+
+
+def role_share(place: HeadPlace, role: str, count: int, n: int) -> HeadStatistic:
+    """A role that a head has in so many of n texts, as the mean of a statistic that is 1 for these and 0 for the others."""
+    share = count / n
+    return HeadStatistic(
+        kind=place.kind,
+        layer=place.layer,
+        head=place.head,
+        statistic=ROLE + role,
+        n=n,
+        mean=share,
+        sd=(share * (1 - share) * n / (n - 1)) ** 0.5 if n > 1 else 0.0,
+        min=float(count == n),
+        max=float(count > 0),
+        uniform=None,
+        counts=(n - count, count),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,39 +208,25 @@ _Examples = Annotated[tuple[TextValue, ...], Range(0, MOST_EXAMPLES)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SurveyedHead:
-    """One head.
+class HeadTexts(_OfHead):
+    """The texts that show a head best; there are none of a head that no text has a number of.
 
     Attributes:
-        n_texts: how many texts its roles are of.
-        roles: how many texts each name of `analysis.head_names` was given for; names that were never given are not there.
-        statistics: by name; None where no text has it.
-        by: the statistic of the texts below; None where no text has it, and then there are none.
-        highest: the texts with the largest values, the largest first; of equal ones the first line.
-        typical: the texts nearest to the mean, the nearest first.
-        unusual: the texts farthest from it on either side, the farthest first.
+        by: the statistic by which they are chosen.
+        highest: those with the largest values, the largest first; of equal ones the first line.
+        typical: those nearest to the mean, the nearest first.
+        unusual: those farthest from it on either side, the farthest first.
     """
 
-    kind: Kind
-    layer: int
-    head: int
-    n_texts: Count
-    roles: Mapping[str, Annotated[int, Range(1, LARGEST)]]
-    statistics: Mapping[str, Distribution | None]
-    by: str | None
+    by: str
     highest: _Examples
     typical: _Examples
     unusual: _Examples
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.roles if name not in ROLES]
-        require(not unknown, f"{listed(map(quoted, unknown[:3]))} is no role; roles are {listed(sorted(ROLES))}")
-        n_roles = sum(self.roles.values())
-        require(n_roles == self.n_texts, f"roles of {n_roles} texts; each of the {self.n_texts} has one")
-        require(self.by is None or self.statistics.get(self.by) is not None, f"no text has {quoted(self.by)}, its statistic")
         for name in ("highest", "typical", "unusual"):
             texts: tuple[TextValue, ...] = getattr(self, name)
-            fits = len({text.line for text in texts}) == len(texts) and not (texts and self.by is None)
+            fits = len({text.line for text in texts}) == len(texts)
             require(fits, f"{name} has {len(texts)} texts by {quoted(self.by)}; one a line is possible")
 
 
@@ -312,7 +339,8 @@ class Survey:
         options: what else decides the numbers, as plain values.
         statistics: what is measured, in the order of tables.
         kinds: the kinds of attention that the model has.
-        heads: by kind, layer and head.
+        heads: the table, a row for each head and each statistic or role that some text has.
+        examples: the texts that show each head.
         agreement: for each kind the share of rows with two allowed keys or more, mean over texts, in which two heads have their
             largest weight on the same key, (head, head), heads layer after layer; None where no text tells. A kind of more than
             `MOST_COMPARED` heads is left out.
@@ -326,30 +354,30 @@ class Survey:
     options: Annotated[Mapping[str, str | int | float | bool | None], Range(0, MOST_STATISTICS)]
     statistics: Annotated[tuple[SurveyedStatistic, ...], Range(0, MOST_STATISTICS)]
     kinds: Mapping[Kind, SurveyedKind]
-    heads: tuple[SurveyedHead, ...]
+    heads: tuple[HeadStatistic, ...]
+    examples: tuple[HeadTexts, ...]
     agreement: Mapping[Kind, tuple[tuple[Share | None, ...], ...]]
     outputs: SurveyedOutputs | None
     verdict: Verdicts | None
     version: str
 
     def __post_init__(self) -> None:
-        n = self.texts.n_read
-        names = [statistic.name for statistic in self.statistics]
-        require(len(set(names)) == len(names), "two statistics have one name")
-        kinds = [(kind, self.kinds[kind]) for kind in KINDS if kind in self.kinds]
-        places = [(kind, layer, head) for kind, of in kinds for layer in of.layers for head in range(of.n_heads)]
-        fits = [(head.kind, head.layer, head.head) for head in self.heads] == places
-        require(fits, f"there are {len(self.heads)} heads; {len(places)} by kind, layer and head are needed")
-        for head in self.heads:
-            where = f"{head.kind} layer {head.layer} head {head.head}"
-            require(head.n_texts <= n, f"{where}: {head.n_texts} texts of {n}")
-            fits = list(head.statistics) == names
-            require(fits, f"{where}: it has {listed(list(head.statistics)[:20])}; needed are {listed(names)}")
-            for statistic in self.statistics:
-                if (values := head.statistics[statistic.name]) is not None:
-                    fits = values.n <= n and len(values.counts) == len(statistic.edges) - 1
-                    words = f"{values.n} texts of {n} in {len(values.counts)} bins; {len(statistic.edges) - 1} are needed"
-                    require(fits, f"{where}: {statistic.name}: {words}")
+        n, places = self.texts.n_read, dict.fromkeys(self.places, 0)
+        n_bins = {of.name: len(of.edges) - 1 for of in self.statistics} | {ROLE + role: 2 for role in ROLES}
+        require(len(n_bins) == len(self.statistics) + len(ROLES), "two statistics have one name")
+        for row in self.heads:
+            where = f"{row.place}: {quoted(row.statistic)}"
+            require(row.place in places, f"{where}: there is no such head")
+            require(row.statistic in n_bins, f"{where} is no statistic and no role; these are {listed(n_bins)}")
+            fits = row.n <= n and len(row.counts) == n_bins[row.statistic]
+            require(fits, f"{where}: {row.n} texts of {n} in {len(row.counts)} bins; {n_bins[row.statistic]} are needed")
+            places[row.place] += row.counts[1] if row.statistic.startswith(ROLE) else 0
+        require(len(self._rows) == len(self.heads), "a statistic of a head stands twice")
+        for place, n_roles in places.items():
+            require(n_roles == n, f"{place}: roles of {n_roles} texts; each of the {n} has one")
+        for texts in self.examples:
+            require((texts.place, texts.by) in self._rows, f"{texts.place}: no text has {quoted(texts.by)}, its statistic")
+        require(len({texts.place for texts in self.examples}) == len(self.examples), "the examples of a head stand twice")
         for kind, rows in self.agreement.items():
             n_heads = self.kinds[kind].n if kind in self.kinds else 0
             fits = 0 < n_heads <= MOST_COMPARED and {len(rows), *map(len, rows)} == {n_heads}
@@ -357,15 +385,42 @@ class Survey:
         require(self.outputs is None or self.outputs.n <= n, f"more outputs than the {n} texts that were read")
         require(self.verdict is None or self.verdict.n_texts <= n, f"verdict: more texts than the {n} that were read")
 
-    def at(self, kind: str, layer: int, head: int) -> SurveyedHead:
-        """One head; layer and head from 0.
+    @cached_property
+    def places(self) -> tuple[HeadPlace, ...]:
+        """All heads by kind, layer and head."""
+        kinds = [(kind, self.kinds[kind]) for kind in KINDS if kind in self.kinds]
+        return tuple(HeadPlace(kind, layer, head) for kind, of in kinds for layer in of.layers for head in range(of.n_heads))
+
+    @cached_property
+    def _rows(self) -> dict[tuple[HeadPlace, str], HeadStatistic]:
+        return {(row.place, row.statistic): row for row in self.heads}
+
+    def at(self, place: HeadPlace, name: str) -> HeadStatistic | None:
+        """A head's statistic, or its share of texts with a role; None where no text has it."""
+        row = self._rows.get((place, name))
+        if row is None and name.startswith(ROLE) and self.texts.n_read:
+            return role_share(place, name.removeprefix(ROLE), 0, self.texts.n_read)
+        return row
+
+    def roles(self, place: HeadPlace) -> list[tuple[str, float]]:
+        """The roles that a head has, and in which share of the texts, the most frequent first."""
+        rows = [self._rows[place, ROLE + role] for role in ROLES if (place, ROLE + role) in self._rows]
+        shares = [(row.statistic.removeprefix(ROLE), row.mean) for row in rows]
+        return sorted(shares, key=lambda role: (-role[1], role[0]))
+
+    def texts_of(self, place: HeadPlace) -> HeadTexts | None:
+        """The texts that show a head; None where no text has its number."""
+        return next((texts for texts in self.examples if texts.place == place), None)
+
+    def place(self, kind: str, layer: int, head: int) -> HeadPlace:
+        """The address of a head; layer and head from 0.
 
         Raises:
             OptionError: there is no such head.
         """
-        for each in self.heads:
-            if (each.kind, each.layer, each.head) == (kind, layer, head):
-                return each
+        found = next((place for place in self.places if (place.kind, place.layer, place.head) == (kind, layer, head)), None)
+        if found is not None:
+            return found
         has = [f"{name} with layers {listed(of.layers)} of {of.n_heads} heads" for name, of in self.kinds.items()]
         raise OptionError(f"there is no head {kind!r}, layer {layer!r}, head {head!r} in this survey; it has {'; '.join(has)}")
 
@@ -375,25 +430,20 @@ class Survey:
         Raises:
             OptionError: nothing is.
         """
-        for each in self.statistics:
-            if each.name == name:
-                return each
+        for statistic in self.statistics:
+            if statistic.name == name:
+                return statistic
         raise OptionError(f"{name!r} is not measured; choose one of {listed(each.name for each in self.statistics)}")
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row for each head and statistic that some text has: kind, layer, head, statistic, n, mean, sd, low, high, min,
-        max, even. The share of texts with a role is the statistic `role NAME`.
+        """The table: kind, layer, head, statistic, n, mean, sd, low, high, min, max, uniform; low and high are mean ± 1.96
+        sd / √n.
         """
         import pandas as pd
 
-        numbers = ("n", "mean", "sd", "low", "high", "min", "max", "even")
-        rows: list[tuple[Any, ...]] = []
-        for each in self.heads:
-            place = (each.kind, each.layer, each.head)
-            found = [(name, one) for name, one in each.statistics.items() if one is not None]
-            found += [(f"role {name}", share(count, each.n_texts)) for name, count in each.roles.items()]
-            rows += [(*place, name, *(getattr(one, number) for number in numbers)) for name, one in found]
-        return pd.DataFrame(rows, columns=["kind", "layer", "head", "statistic", *numbers]).astype({"even": "float64"})
+        columns = ["kind", "layer", "head", "statistic", "n", "mean", "sd", "low", "high", "min", "max", "uniform"]
+        rows = [{**vars(row), **dict(zip(("low", "high"), normal(row.mean, row.sd, row.n), strict=True))} for row in self.heads]
+        return pd.DataFrame(rows, columns=columns).astype({"uniform": "float64"})
 
     def to_json(self) -> str:
         """All of it, as text that `from_json` reads."""
@@ -407,19 +457,30 @@ class Survey:
             SurveyError: it is none, or its parts do not fit together; the message says which.
         """
         try:
-            found = reading.parsed(text)
+            data = reading.parsed(text)
         except FileError as error:
             raise SurveyError(str(error)) from error
-        given = found.pop("format", None) if isinstance(found, dict) else None
+        given = data.pop("format", None) if isinstance(data, dict) else None
         if isinstance(given, bool) or given != FORMAT:
-            raise SurveyError(f"its format is {repr(given)[:40]}, and this version reads format {FORMAT}; update the program")
-        return read_value(cls, found, "the survey", SurveyError)
+            raise SurveyError(
+                f"its format is {repr(given)[:40]}, and this version reads format {FORMAT}; update the program, or "
+                "make the survey anew"
+            )
+        return read_value(cls, data, "the survey", SurveyError)
 
 
-def share(count: int, n: int) -> Distribution:
-    """So many of n texts, as the mean of a statistic that is 1 for these and 0 for the others."""
-    p = count / n
-    sd = (p * (1 - p) * n / (n - 1)) ** 0.5 if n > 1 else 0.0
-    low, high = normal(p, sd, n)
-    ends = {"low": low, "high": high, "min": float(count == n), "max": float(count > 0)}
-    return Distribution(n=n, mean=p, sd=sd, **ends, even=None, counts=(n - count, count))
+def load_survey(path: str | PathLike[str]) -> Survey:
+    """Reads a survey from its `summary.json`, or from the folder in which it lies.
+
+    Raises:
+        SurveyError: there is none, or it is damaged, too large, or of another version.
+    """
+    file = Path(path) / NAME if reading.is_folder(Path(path)) else Path(path)
+    try:
+        return Survey.from_json(reading.bytes_of(file, LARGEST))
+    except FileNotFoundError:
+        raise SurveyError(f"There is no survey {str(file)[-200:]}.") from None
+    except MemoryError:
+        raise SurveyError(f"{file.name} needs more memory than there is.") from None
+    except (FileError, SurveyError) as error:
+        raise SurveyError(f"{file.name} is not a survey that this program can read: {error}.") from error

@@ -4,19 +4,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.readings import estimate, kinds, readings
-from transformer_viz.analysis.survey.result import Survey, SurveyedHead
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, Mean, left_out_words
 from transformer_viz.export.pages import PlotlyJs, page
-from transformer_viz.figures.by_length import survey_lengths
 from transformer_viz.figures.figure_data import PlainFigure, plain
-from transformer_viz.figures.survey_agreement import survey_agreement
-from transformer_viz.figures.survey_calibration import survey_calibration
-from transformer_viz.figures.survey_distribution import survey_distribution
-from transformer_viz.figures.survey_heads import survey_heads
 from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.figures.survey_agreement import survey_agreement
+from transformer_viz.surveys.figures.survey_calibration import survey_calibration
+from transformer_viz.surveys.figures.survey_distribution import survey_distribution
+from transformer_viz.surveys.figures.survey_heads import survey_heads
+from transformer_viz.surveys.figures.survey_lengths import survey_lengths
+from transformer_viz.surveys.readings import kinds, readings
+from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, head_title, visible_text
 
 LISTS = {"highest": "highest", "typical": "typical: nearest to the mean", "unusual": "unusual: farthest from the mean"}
@@ -40,10 +41,9 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         for name in by_name
     }
     drawn: dict[str, PlainFigure] = {}
-    for head in survey.heads if by_name else ():
-        if head.by is not None and head.statistics[head.by] is not None:
-            place = (head.kind, head.layer, head.head)
-            drawn[_name_of(head)] = plain(survey_distribution)(survey, *place, head.by, style=style)
+    for texts in survey.examples:
+        place = texts.place
+        drawn[str(place)] = plain(survey_distribution)(survey, place.kind, place.layer, place.head, texts.by, style=style)
     shown_kinds = [kind for kind, of in survey.kinds.items() if of.layers]
     for kind in shown_kinds:
         if survey.agreement.get(kind):
@@ -54,12 +54,12 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         drawn["calibration"] = plain(survey_calibration)(outputs.confidence, style=style)
     figures = {name: _plain(figure) for name, figure in drawn.items()}
 
-    def numbers(head: SurveyedHead) -> Iterator[tuple[str, ...]]:
+    def numbers(head: HeadPlace) -> Iterator[tuple[str, ...]]:
         for name, reading in by_name.items():
-            found = estimate(head, name)
-            if found is not None and (reading.role is None or found.value):
-                ends = (found.value, found.low, found.high, found.even)
-                yield (reading.title, *("–" if end is None else number_words(end) for end in ends), f"{found.n:,}")
+            row = survey.at(head, name)
+            if row is not None and (reading.role is None or row.mean):
+                ends = (row.mean, *row.interval, row.uniform)
+                yield (reading.title, *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
 
     tables: dict[str, Any] = {"failed": [(each.line, each.text, each.why) for each in survey.texts.failed]}
     if outputs is not None:
@@ -88,17 +88,12 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         numbers=numbers,
         texts=lambda found: [(number_words(each.value), each.text) for each in found],
         lists=LISTS,
-        name_of=_name_of,
         titles=KIND_TITLES,
-        words=words,
+        words=sentences,
         head_title=head_title,
         visible_text=visible_text,
         **tables,
     )
-
-
-def _name_of(head: SurveyedHead) -> str:
-    return f"{head.kind}.{head.layer}.{head.head}"
 
 
 def _plain(figure: PlainFigure) -> dict[str, Any]:

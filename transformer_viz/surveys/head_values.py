@@ -6,17 +6,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from transformer_viz.analysis.head_names import ROLES, roles
+from transformer_viz.analysis.head_names import roles
 from transformer_viz.analysis.measure import Judged
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.analysis.positions import NONE, Positions, last_of
 from transformer_viz.analysis.rows import has_weight
-from transformer_viz.analysis.survey.partial import N_BINS, KindPartial
-from transformer_viz.analysis.survey.result import MOST_COMPARED
-from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS
 from transformer_viz.analysis.word_starts import is_special as _is_special
 from transformer_viz.batches import Batch
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveys.result import MOST_COMPARED
 from transformer_viz.terms import Kind
 
 _PIECE = 2**19
@@ -36,8 +34,8 @@ class Heads:
     def __init__(self, layers: Sequence[int], n_heads: int, n_texts: int) -> None:
         self.layers, self.n_heads = tuple(layers), n_heads
         heads = (len(layers), n_heads)
-        self._values = np.full((2, len(NAMES), n_texts, *heads), np.nan)
-        self._roles = np.full((n_texts, *heads), -1)
+        self._values = np.full((len(OF_MANY), 2, n_texts, *heads), np.nan)
+        self._roles = np.full((n_texts, *heads), NONE, np.int8)
         n_compared = heads[0] * heads[1] if heads[0] * heads[1] <= MOST_COMPARED else 0
         self._agreed = np.zeros((n_texts, n_compared, n_compared))
         self._compared = np.zeros((n_texts, n_compared, n_compared), bool)
@@ -56,8 +54,8 @@ class Heads:
                     if (found := measure.of(judged)) is not None:
                         even = measure.of(uniform)
                         assert even is not None
-                        self._values[0, number, places, layers] = found
-                        self._values[1, number, places, layers] = even[like]
+                        self._values[number, 0, places, layers] = found
+                        self._values[number, 1, places, layers] = even[like]
                 self._roles[places, layers] = roles(judged, uniform, like).number
                 tops.append(np.where(judged.rows & judged.has_choice, judged.top, NONE))
             if self._agreed.size:
@@ -77,29 +75,14 @@ class Heads:
             self._agreed[places, some] = alike.sum(-1) / np.maximum(both[:, some], 1)
         self._compared[places] = both > 0
 
-    def partial(self, read: Sequence[int], values_of: Sequence[str]) -> KindPartial:
-        """Summed over the texts that were read, in the order of their lines."""
-        values, even = self._values[:, :, read]
-        is_there = ~np.isnan(values)
-        n = is_there.sum(1)
-        sums = np.where(is_there, values, 0).sum(1)
-        apart = values - (sums / np.maximum(n, 1))[:, None]
-        return KindPartial(
-            layers=self.layers,
-            n_heads=self.n_heads,
-            values_of=tuple(values_of),
-            n=n,
-            sums=sums,
-            squares=(np.where(is_there, apart, 0) ** 2).sum(1),
-            lowest=np.where(is_there, values, np.inf).min(1, initial=np.inf),
-            highest=np.where(is_there, values, -np.inf).max(1, initial=-np.inf),
-            even=np.where(is_there, even, 0).sum(1),
-            counts=_counts(values),
-            roles=np.stack([(self._roles[read] == number).sum(0) for number in range(len(ROLES))]),
-            agreed=self._agreed[read].sum(0),
-            compared=self._compared[read].sum(0),
-            values=values[[NAMES.index(name) for name in values_of]],
-        )
+    def arrays(self, kind: Kind, read: np.ndarray) -> dict[str, np.ndarray]:
+        """As in `BlockResult`; `read` is bool (text,), and of the other texts there is nothing."""
+        self._values[:, :, ~read] = np.nan
+        self._roles[~read] = NONE
+        # Of pairs of heads the sum alone is kept: for each text it would be more than all other numbers together.
+        agreed, compared = self._agreed[read].sum(0), self._compared[read].sum(0)
+        found = {"values": self._values, "roles": self._roles, "agreed": agreed, "compared": compared}
+        return {f"{kind}.{name}": array for name, array in found.items()}
 
 
 class Labels:
@@ -216,19 +199,3 @@ def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) ->
 def _below(numbers: Sequence[int], size: int) -> np.ndarray:
     """bool (text, place)."""
     return np.arange(size) < np.array(numbers)[:, None]
-
-
-def _counts(values: np.ndarray) -> np.ndarray:
-    """int64 (statistic, layer, head, bin) of (statistic, text, layer, head); the first and the last bin also hold what lies
-    outside."""
-    # What is no number is counted in a bin of its own, which is left out.
-    bins = np.full(values.shape, N_BINS)
-    for edges in {of.edges for of in STATISTICS}:
-        these = [place for place, of in enumerate(STATISTICS) if of.edges == edges]
-        bins[these] = np.clip(np.searchsorted(edges, values[these], "right") - 1, 0, len(edges) - 2)
-    bins[np.isnan(values)] = N_BINS
-    n_stats, n_texts, *heads = values.shape
-    n = n_stats * heads[0] * heads[1]
-    each = bins.swapaxes(0, 1).reshape(n_texts, n) + np.arange(n) * (N_BINS + 1)
-    found = np.bincount(each.ravel(), minlength=n * (N_BINS + 1))
-    return found.reshape(n_stats, *heads, N_BINS + 1)[..., :N_BINS].astype(np.int64)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.survey.result import Distribution, Survey
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import HOVER, axis, chart_layout, filled
 from transformer_viz.figures.theme import Style, Theme, escape, see_through
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words
+from transformer_viz.surveys.result import HeadStatistic, Survey
 from transformer_viz.terms import Kind, head_title
 
 _HEIGHT, _LARGE = 300, 380
@@ -29,7 +29,7 @@ def survey_distribution(
     head: int,
     statistic: str,
     *,
-    other: Distribution | None = None,
+    other: HeadStatistic | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
     """Shares of the texts by a head's statistic; a line at the mean, a band as wide as its 95 % interval, dots at uniform
@@ -47,7 +47,7 @@ def survey_distribution(
     Raises:
         OptionError: there is no such head or statistic, or no text has it.
     """
-    of, found = survey.statistic(statistic), survey.at(kind, layer, head).statistics[statistic]
+    of, found = survey.statistic(statistic), survey.at(survey.place(kind, layer, head), statistic)
     if found is None:
         raise OptionError(f"No text has {statistic!r} of {head_title(layer, head)}.")
     colours, size = style.colours, style.size
@@ -78,14 +78,14 @@ def survey_distribution(
         }
         marker = {"size": 11, "symbol": "square-open", "color": colours.ink, "line": {"width": 1.5}}
         drawn.append(scatter(x=edges, y=heights[1], name="texts of the other survey", marker=marker, **looks))
-    low, high = scale.at(found.low), scale.at(found.high)
+    low, high = (scale.at(end) for end in found.interval)
     band = [low, low, high, high, low], [0.0, top, top, 0.0, 0.0]
     drawn.append({**filled(*band, fillcolor=see_through(colours.accent, 0.28)), "showlegend": False})
-    mean = f"mean {number_words(found.mean)}, 95 %: {interval_words((found.low, found.high))}"
+    mean = f"mean {number_words(found.mean)}, 95 %: {interval_words(found.interval)}"
     drawn.append(upright(found.mean, mean, {"color": colours.accent, "width": 2.5}, "diamond"))
-    if found.even is not None:
+    if found.uniform is not None:
         dotted = {"color": colours.muted, "width": 2.5, "dash": "dot"}
-        drawn.append(upright(found.even, f"uniform attention {number_words(found.even)}", dotted, "diamond-open"))
+        drawn.append(upright(found.uniform, f"uniform attention {number_words(found.uniform)}", dotted, "diamond-open"))
     drawn.append(_bins(scale, columns[0], found.n, colours))
     spare, (ticks, labels) = 0.01 * (scale.places[-1] - scale.places[0]), scale.ticks()
     ends = scale.places[0] - spare, scale.places[-1] + spare

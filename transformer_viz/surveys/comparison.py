@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import difference
-from transformer_viz.analysis.survey.readings import Estimate, Reading, estimate, reading
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.errors import OptionError
+from transformer_viz.surveys.readings import Reading, reading, readings
+from transformer_viz.surveys.result import HeadStatistic, Survey
 from transformer_viz.terms import Kind
 
 if TYPE_CHECKING:
@@ -16,32 +17,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeadChange:
-    """One head in both surveys; layer and head from 0.
+    """One head in both surveys.
 
     Attributes:
+        place: which head.
         a: its number in the first.
         b: in the second.
-        low: of the 95 % interval of b − a.
-        high: likewise.
     """
 
-    kind: Kind
-    layer: int
-    head: int
-    a: Estimate
-    b: Estimate
-    low: float
-    high: float
+    place: HeadPlace
+    a: HeadStatistic
+    b: HeadStatistic
 
     @property
     def difference(self) -> float:
         """b − a."""
-        return self.b.value - self.a.value
+        return self.b.mean - self.a.mean
 
     @property
-    def is_clear(self) -> bool:
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of b − a, as if the texts of both were drawn independently."""
+        return difference(self.a.mean, self.a.interval, self.b.mean, self.b.interval)
+
+    @property
+    def is_significant(self) -> bool:
         """Whether the interval of the difference leaves 0 out."""
-        return self.low > 0 or self.high < 0
+        low, high = self.interval
+        return low > 0 or high < 0
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,7 @@ class SurveyComparison:
     Attributes:
         reading: what is compared.
         heads: one each.
-        is_same_texts: whether both surveyed the same texts; the intervals take them to be drawn independently, which is
-            cautious then.
+        is_same_texts: whether both surveyed the same texts; the intervals are cautious then.
     """
 
     reading: Reading
@@ -62,23 +63,23 @@ class SurveyComparison:
     @property
     def largest(self) -> HeadChange | None:
         """The head that differs most among those whose interval leaves 0 out; None where there is none."""
-        return max(self.clear(), key=lambda head: abs(head.difference), default=None)
+        return max(self.significant(), key=lambda head: abs(head.difference), default=None)
 
-    def clear(self) -> Iterator[HeadChange]:
+    def significant(self) -> Iterator[HeadChange]:
         """Those whose interval leaves 0 out."""
-        return (head for head in self.heads if head.is_clear)
+        return (head for head in self.heads if head.is_significant)
 
-    def of(self, kind: Kind) -> Iterator[HeadChange]:
+    def of(self, kind: Kind) -> list[HeadChange]:
         """The heads of a kind."""
-        return (head for head in self.heads if head.kind == kind)
+        return [head for head in self.heads if head.place.kind == kind]
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a head."""
         import pandas as pd
 
         rows = [
-            (each.kind, each.layer, each.head, each.a.value, each.b.value, each.difference, each.low, each.high)
-            for each in self.heads
+            (head.place.kind, head.place.layer, head.place.head, head.a.mean, head.b.mean, head.difference, *head.interval)
+            for head in self.heads
         ]
         return pd.DataFrame(rows, columns=["kind", "layer", "head", "a", "b", "difference", "low", "high"])
 
@@ -99,23 +100,7 @@ def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
             f"{a.model.name} and {b.model.name} differ in their numbers of layers or heads, so that no head of one is one of "
             "the other; compare surveys of one model, or of models of the same sizes."
         )
-    compared = _reading_of_both(a, b, name)
-    others = {(head.kind, head.layer, head.head): estimate(head, name) for head in b.heads}
-    pairs = ((head, estimate(head, name), others[head.kind, head.layer, head.head]) for head in a.heads)
-    changes = (
-        HeadChange(head.kind, head.layer, head.head, first, second, *_interval(first, second))
-        for head, first, second in pairs
-        if first is not None and second is not None
-    )
+    compared = reading(a if name in readings(a) else b, name)
+    pairs = [(place, a.at(place, name), b.at(place, name)) for place in a.places]
+    changes = [HeadChange(place, first, second) for place, first, second in pairs if first is not None and second is not None]
     return SurveyComparison(compared, tuple(changes), a.texts.digest == b.texts.digest)
-
-
-def _interval(a: Estimate, b: Estimate) -> tuple[float, float]:
-    return difference(a.value, (a.low, a.high), b.value, (b.low, b.high))
-
-
-def _reading_of_both(a: Survey, b: Survey, name: str) -> Reading:
-    try:
-        return reading(a, name)
-    except OptionError:
-        return reading(b, name)

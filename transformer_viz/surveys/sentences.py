@@ -1,9 +1,10 @@
 """What a survey says, in sentences of plain text."""
 
-from transformer_viz.analysis.survey.compare import SurveyComparison
-from transformer_viz.analysis.survey.readings import best, calibration, estimate, reading, roles
-from transformer_viz.analysis.survey.result import Survey, SurveyedHead, SurveyedOutputs
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
+from transformer_viz.surveys.comparison import SurveyComparison
+from transformer_viz.surveys.readings import best, calibration, reading
+from transformer_viz.surveys.result import Survey, SurveyedOutputs
 from transformer_viz.terms import KIND_TITLES, head_title
 
 _MOST_ROLES = 4
@@ -11,36 +12,36 @@ _IN_TWENTY = 0.05
 """Of heads that do not differ, the share whose 95 % interval leaves 0 out by chance."""
 
 
-def place(head: SurveyedHead) -> str:
+def head_words(place: HeadPlace) -> str:
     """`layer 2 head 1 of cross-attention`."""
-    return f"{head_title(head.layer, head.head)} of {KIND_TITLES[head.kind]}"
+    return f"{head_title(place.layer, place.head)} of {KIND_TITLES[place.kind]}"
 
 
 def headline(survey: Survey, name: str) -> str:
     """Which head has the highest number, and what uniform attention would have."""
     head = best(survey, name)
-    found = None if head is None else estimate(head, name)
-    if head is None or found is None:
+    row = None if head is None else survey.at(head, name)
+    if head is None or row is None:
         return f"No head of {survey.model.name} was measured: none of {count_words(survey.texts.n, 'text')} could be read."
     compared = reading(survey, name)
     if compared.role is not None:
-        ends = interval_words((found.low, found.high), percent_words, 1)
-        share = f"{percent_words(found.value, 1)} of {count_words(found.n, 'text')} (95 %: {ends})"
-        return f"No head is named “{compared.role}” more often than {place(head)}: in {share}."
-    even = "" if found.even is None else f"; uniform attention would have {number_words(found.even)}"
+        ends = interval_words(row.interval, percent_words, 1)
+        share = f"{percent_words(row.mean, 1)} of {count_words(row.n, 'text')} (95 %: {ends})"
+        return f"No head is named “{compared.role}” more often than {head_words(head)}: in {share}."
+    uniform = "" if row.uniform is None else f"; uniform attention would have {number_words(row.uniform)}"
     return (
-        f"Over {count_words(found.n, 'text')}, {compared.title} is highest in {place(head)}: {number_words(found.value)} "
-        f"on average (95 %: {interval_words((found.low, found.high))}){even}."
+        f"Over {count_words(row.n, 'text')}, {compared.title} is highest in {head_words(head)}: {number_words(row.mean)} "
+        f"on average (95 %: {interval_words(row.interval)}){uniform}."
     )
 
 
-def role_words(head: SurveyedHead) -> str:
+def role_words(survey: Survey, head: HeadPlace) -> str:
     """`mirror in 95 % of 2,000 texts, mixed in 5 %`."""
-    found = roles(head)
-    if not found:
+    roles = survey.roles(head)
+    if not roles:
         return "no text tells its role"
-    (first, most), *others = found
-    parts = [f"{first} in {percent_words(most, 1)} of {count_words(head.n_texts, 'text')}"]
+    (first, most), *others = roles
+    parts = [f"{first} in {percent_words(most, 1)} of {count_words(survey.texts.n_read, 'text')}"]
     parts += [f"{role} in {percent_words(share, 1)}" for role, share in others[: _MOST_ROLES - 1]]
     rest = sum(share for _, share in others[_MOST_ROLES - 1 :])
     return ", ".join([*parts, *([f"something else in {percent_words(rest, 1)}"] if rest else [])])
@@ -60,15 +61,15 @@ def made_of(survey: Survey) -> str:
 
 def changed(comparison: SurveyComparison, a: str, b: str) -> str:
     """What changed most between two surveys, by what they are called, and how many heads differ at all."""
-    n, n_clear, title = len(comparison.heads), len([*comparison.clear()]), comparison.reading.title
+    n, n_significant, title = len(comparison.heads), len([*comparison.significant()]), comparison.reading.title
     largest = comparison.largest
     if largest is None:
         return f"From {a} to {b} no head's {title} differs by more than its 95 % interval."
-    where = f"{head_title(largest.layer, largest.head)} of {KIND_TITLES[largest.kind]}"
     return (
-        f"From {a} to {b} {title} changed most in {where}: {number_words(largest.a.value)} → {number_words(largest.b.value)}, "
-        f"{signed_words(largest.difference)} (95 %: {interval_words((largest.low, largest.high), signed_words)}). {n_clear} "
-        f"of {n} heads differ by more than their interval; by chance alone it would be about {_IN_TWENTY * n:.1g}."
+        f"From {a} to {b} {title} changed most in {head_words(largest.place)}: {number_words(largest.a.mean)} → "
+        f"{number_words(largest.b.mean)}, {signed_words(largest.difference)} "
+        f"(95 %: {interval_words(largest.interval, signed_words)}). {n_significant} of {n} heads differ by more than their "
+        f"interval; by chance alone it would be about {_IN_TWENTY * n:.1g}."
     )
 
 

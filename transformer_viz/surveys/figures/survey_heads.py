@@ -1,11 +1,11 @@
 """All heads of one kind by a number of a survey: a tile for each, with its role and its number where there is room."""
 
-from transformer_viz.analysis.survey.readings import estimate, of_kind, reading, roles, values
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style, escape, ink_on
 from transformer_viz.figures.tiles import Tile, ends_of, tile_map
 from transformer_viz.numbers_in_words import interval_words, number_words, percent_words
+from transformer_viz.surveys.readings import reading, values
+from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
 
@@ -26,20 +26,19 @@ def survey_heads(
         OptionError: the survey has no such number.
     """
     title, layers, colours = escape(reading(survey, name).title), survey.kinds[kind].layers, style.colours
-    numbers, hovers = values(survey, kind, name), [[""] * survey.kinds[kind].n_heads for _ in layers]
+    numbers, hovers, tiles = values(survey, kind, name), [[""] * survey.kinds[kind].n_heads for _ in layers], []
     low, high = ends_of(numbers)
-    tiles = []
-    for head in of_kind(survey, kind):
-        row, found, its_roles = layers.index(head.layer), estimate(head, name), roles(head)
+    for head in (place for place in survey.places if place.kind == kind):
+        row, found, roles = layers.index(head.layer), survey.at(head, name), survey.roles(head)
         lines = [f"<b>{head_title(head.layer, head.head)}</b>"]
         if found is None:
             lines.append(f"{title}: no text has it")
         else:
-            lines.append(f"{title} <b>{number_words(found.value)}</b>, 95 %: {interval_words((found.low, found.high))}")
-            lines += [f"uniform attention {number_words(found.even)}"] if found.even is not None else []
-        lines += [f"{escape(role)} in {percent_words(share)} of the texts" for role, share in its_roles[:3]]
+            lines.append(f"{title} <b>{number_words(found.mean)}</b>, 95 %: {interval_words(found.interval)}")
+            lines += [f"uniform attention {number_words(found.uniform)}"] if found.uniform is not None else []
+        lines += [f"{escape(role)} in {percent_words(share)} of the texts" for role, share in roles[:3]]
         hovers[row][head.head] = "<br>".join(lines)
-        ink = ink_on(None if found is None else (found.value - low) / (high - low), colours)
-        number = "–" if found is None else number_words(found.value)
-        tiles.append(Tile(row, head.head, number, ink, escape(next(iter(its_roles), ("",))[0])))
+        ink = ink_on(None if found is None else (found.mean - low) / (high - low), colours)
+        number = "–" if found is None else number_words(found.mean)
+        tiles.append(Tile(row, head.head, number, ink, escape(next(iter(roles), ("",))[0])))
     return tile_map(kind, layers, numbers, KIND_TITLES[kind], focus, style, hovers=hovers, tiles=tiles)

@@ -4,13 +4,13 @@ from itertools import pairwise
 from math import log10
 from typing import Any
 
-from transformer_viz.analysis.survey.readings import calibration
-from transformer_viz.analysis.survey.result import Confidence
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, panel, panel_axes
 from transformer_viz.figures.theme import Style, see_through
 from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.surveys.readings import calibration
+from transformer_viz.surveys.result import Confidence
 
 _UPPER, _LOWER = [0.36, 1.0], [0.0, 0.26]
 """Where accuracy and counts stand, as shares of the height."""

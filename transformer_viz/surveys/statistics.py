@@ -1,24 +1,17 @@
-"""What a survey measures of every head and text: every measure of heads, with fixed bins in which texts are counted."""
+"""What a survey measures of every head and text: each measure in `analysis/measures`, and the bins that count texts."""
 
 from transformer_viz.analysis.measures import OF_MANY
-from transformer_viz.analysis.survey.result import SurveyedStatistic
 from transformer_viz.errors import OptionError, listed
+from transformer_viz.surveys.result import SurveyedStatistic
 
 SHARES = tuple(i / 20 for i in range(21))
 SIZES = (*(i / 4 for i in range(33)), *(float(n * 2**i) for i in range(2, 8) for n in (3, 4)))
 """Of nats and positions: by a quarter up to 8, then 12, 16, 24, 32 … 512"""
 STATISTICS = tuple(
-    SurveyedStatistic(
-        name=name,
-        title=measure.title,
-        help=measure.help,
-        is_share=measure.is_share,
-        edges=SHARES if measure.is_share else SIZES,
-    )
-    for name, measure in OF_MANY.items()
+    SurveyedStatistic(name=name, title=of.title, help=of.help, is_share=of.is_share, edges=SHARES if of.is_share else SIZES)
+    for name, of in OF_MANY.items()
 )
-NAMES = tuple(each.name for each in STATISTICS)
-_USUAL = ("mass", "entropy_share")
+NAMES = tuple(statistic.name for statistic in STATISTICS)
 
 
 def check_by(name: str | None) -> None:
@@ -29,4 +22,4 @@ def check_by(name: str | None) -> None:
 
 def preferred(by: str | None) -> tuple[str, ...]:
     """The statistics by which a head's texts are chosen: the first of these that some text has."""
-    return tuple(dict.fromkeys((*([] if by is None else [by]), *_USUAL)))
+    return tuple(dict.fromkeys((*([] if by is None else [by]), "mass", "entropy_share")))
