@@ -3,13 +3,14 @@
 errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary,
 keywords, options, switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
 readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
-torch, no model), and analysis, readers <- tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs
-models). Both end in commands, and in views <- app.py.
+torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution <- training, surveying
+(what runs models). Both end in commands, and in views <- app.py.
 """
 
 import ast
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "figures": ({"figures"}, ("analysis",)),
     "export": ({"export"}, ("figures",)),
     "tracing": ({"tracing"}, ("analysis", "readers")),
-    "checks": ({"mask_checks", "evaluation", "attribution"}, ("tracing",)),
+    "batches": ({"batches"}, ("tracing",)),
+    "checks": ({"mask_checks", "evaluation", "attribution"}, ("batches",)),
     "training": ({"training"}, ("checks",)),
     "surveying": ({"surveying"}, ("checks",)),
     "views": ({"views"}, ("export", "training")),
@@ -65,13 +67,22 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
+ROOMS = {"evaluation", "mask_checks"}
+STOREYS = {"result": "analysis", "figures": "figures"}
+"""Modules of a room that stand on another floor: its result is plain data, and its figures draw that."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 
 
 def part_of(file: Path) -> str:
     """`transformer_viz/model/masks.py` is in `model`, `app.py` in `app`."""
     parts = file.relative_to(ROOT).with_suffix("").parts
-    return parts[1] if parts[0] == PACKAGE else parts[0]
+    return part_of_name(parts[1:]) if parts[0] == PACKAGE else parts[0]
+
+
+def part_of_name(names: Sequence[str]) -> str:
+    """Of a module's names within the package."""
+    room, *rest = names
+    return STOREYS.get(rest[0], room) if rest and room in ROOMS else room
 
 
 def imports_of(tree: ast.AST) -> list[tuple[int, str]]:
@@ -99,7 +110,7 @@ def is_wrong(importer: str, name: str) -> str | None:
         return "nothing imports app.py"
     if top != PACKAGE or importer in ("__init__", "__main__") or not rest:
         return None
-    part = rest[0]
+    part = part_of_name(rest)
     if part not in MAY and part != "commands":  # a name of the package itself, as in `from transformer_viz import decode`
         return None if importer in ("views", "app", "commands") else f"{part} comes from the package's top; import its module"
     if importer == "commands":
@@ -143,6 +154,8 @@ def test_arrows(file):
         ("figures", "transformer_viz.tracing.decode", False),
         ("evaluation", "transformer_viz.training.loop", False),
         ("training", "transformer_viz.evaluation.evaluate", True),
+        ("figures", "transformer_viz.evaluation.result.AccuracyByLength", True),
+        ("figures", "transformer_viz.evaluation.evaluate", False),
         ("commands", "streamlit", False),
         ("commands", "transformer_viz.views.pages", False),
         ("commands", "transformer_viz.tracing.decode", True),
@@ -190,7 +203,7 @@ sys.meta_path.insert(0, Blocked())
 @pytest.mark.parametrize("part", ["figures", "analysis", "export"])
 def test_what_draws_loads_without_torch_and_streamlit(part):
     """Also transitively: every module of theirs is imported where torch cannot be."""
-    names = [".".join(f.relative_to(ROOT).with_suffix("").parts) for f in sorted((ROOT / PACKAGE / part).rglob("*.py"))]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILES if part_of(file) == part]
     names = [name.removesuffix(".__init__") for name in names]
     program = BLOCKED.format(blocked=("torch", "streamlit", "safetensors"))
     program += f"import importlib\nfor name in {names!r}: importlib.import_module(name)\nprint('torch' in sys.modules)"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from transformer_viz import figures as figures
     from transformer_viz.analysis.comparison import compare as compare
     from transformer_viz.analysis.diff import diff as diff
-    from transformer_viz.analysis.survey.compare import compare_surveys as compare_surveys
-    from transformer_viz.analysis.survey.file import load_survey as load_survey
     from transformer_viz.analysis.words import by_words as by_words
     from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
@@ -28,13 +26,15 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
     from transformer_viz.errors import TransformerVizError as TransformerVizError
-    from transformer_viz.evaluation.by_length import accuracy_by_length as accuracy_by_length
+    from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
     from transformer_viz.readers.models import load_model as load_model
-    from transformer_viz.surveying.survey import survey as survey
+    from transformer_viz.surveys.comparison import compare_surveys as compare_surveys
+    from transformer_viz.surveys.result import load_survey as load_survey
+    from transformer_viz.surveys.survey import survey as survey
     from transformer_viz.trace.inside import Inside as Inside
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
@@ -62,7 +62,7 @@ _HOMES = {
     "patch": "attribution.patch",
     "patched_run": "attribution.patch",
     "verdict": "attribution.verdict",
-    "accuracy_by_length": "evaluation.by_length",
+    "accuracy_by_length": "evaluation.accuracy_by_length",
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",
     "by_words": "analysis.words",
@@ -75,9 +75,9 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "untrained": "tracing.untrained",
     "replay": "tracing.replay",
-    "compare_surveys": "analysis.survey.compare",
-    "load_survey": "analysis.survey.file",
-    "survey": "surveying.survey",
+    "compare_surveys": "surveys.comparison",
+    "load_survey": "surveys.result",
+    "survey": "surveys.survey",
     "load_trace": "trace.store",
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
-from transformer_viz.analysis.answer import answer_words
+from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.figures.shades import TITLES, Scale
 from transformer_viz.figures.theme import Style

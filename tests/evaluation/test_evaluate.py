@@ -24,10 +24,16 @@ class PlantedReversal(torch.nn.Module):
 
     kind, start_id, end_ids, pad_id, rules = ModelKind.ENCODER_DECODER, START_ID, (END_ID,), PAD_ID, None
 
-    def __init__(self, wrong_length: int | None = None, too_long: bool = False) -> None:
+    def __init__(self, wrong_length: int = -1, too_long: bool = False) -> None:
         super().__init__()
         self.eval()
-        self.config = SimpleNamespace(max_positions=41, n_decoder_layers=2, n_heads=3)
+        self.sizes = SimpleNamespace(
+            vocabulary=4 + len(ALPHABET),
+            longest_source=41,
+            longest_target=41,
+            layers={"cross": (0, 1)},
+            heads={"cross": 3},
+        )
         self.wrong_length = wrong_length
         self.too_long = too_long
 
@@ -38,20 +44,25 @@ class PlantedReversal(torch.nn.Module):
         self.memory, self.length = memory, 0
         return self
 
+    def reorder(self, rows: Tensor) -> None:
+        self.memory = self.memory[rows]
+
     def read(self, tokens: Tensor, *, tap: Any = None) -> Tensor:
-        memory, n, t = self.memory, self.memory.shape[1] - 2, self.length
+        t, n = self.length, (self.memory != PAD_ID).sum(-1) - 2
         self.length += 1
-        wanted = memory[:, n - t] if t < n else torch.full_like(memory[:, 0], END_ID)
-        if n == self.wrong_length and t == n and self.too_long:
-            wanted = torch.full_like(wanted, 4)
-        if n == self.wrong_length and t == n - 1 and not self.too_long:
-            wanted = torch.where(wanted == 4, 5, 4)
+        true_key, is_left = (n - t).clamp(min=0), t < n
+        wanted = torch.where(is_left, self.memory.gather(1, true_key[:, None])[:, 0], END_ID)
+        is_wrong = n.eq(self.wrong_length) & n.eq(t if self.too_long else t + 1)
+        wrong = torch.full_like(wanted, 4) if self.too_long else torch.where(wanted == 4, 5, 4)
+        wanted = torch.where(is_wrong, wrong, wanted)
+        width = self.memory.shape[1]
         for layer in range(2):
-            weights = torch.full((len(memory), 3, 1, n + 2), 0.25 / (n + 1))
-            weights[..., 0] += 0.75 - 0.25 / (n + 1)
-            if layer == 1 and t < n:
-                weights[:, 2] = 0.25 / (n + 1)
-                weights[:, 2, :, n - t] = 0.75
+            weights = torch.full((len(n), 3, 1, width), 0.25 / (width - 1))
+            weights[..., 0] = 0.75
+            if layer == 1:
+                aligned = torch.full((len(n), 1, width), 0.25 / (width - 1))
+                aligned = aligned.scatter(-1, true_key[:, None, None], 0.75)
+                weights[:, 2] = torch.where(is_left[:, None, None], aligned, weights[:, 2])
             tap(Site("cross", layer, t), "weights", weights)
         return torch.nn.functional.one_hot(wanted, 4 + len(ALPHABET)).double()
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from transformer_viz import figures
-from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import OptionError
+from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.figures.theme import Style
 
 
 def point(length, n_exact, mass=0.5, trained=True):
     head_mass = None if mass is None else ((0.1, mass), (0.05, 0.0))
-    return AtLength(
+    return AccuracyAtLength(
         length=length,
         is_trained=trained,
         n_strings=40,
@@ -23,7 +23,7 @@ def point(length, n_exact, mass=0.5, trained=True):
 
 
 def report(*points, trained=(3, 7)):
-    return ByLength(checkpoint="x", points=points, trained=trained, samples=40, seed=0)
+    return AccuracyByLength(checkpoint="x", points=points, trained=trained, samples=40, seed=0)
 
 
 FOUND = report(point(2, 0, trained=False), point(3, 40, 0.75), point(7, 31), point(11, 1, 0.01, trained=False))

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.trace import planted
 from transformer_viz import Trace, figures
-from transformer_viz.analysis.answer import answer, hypothesis_answer
+from transformer_viz.analysis.correctness import answer, hypothesis_answer
 from transformer_viz.analysis.guesses import Guess, is_right
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export.content import default_step, view

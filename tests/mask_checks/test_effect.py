@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
+from transformer_viz import batches
 from transformer_viz.errors import OptionError
-from transformer_viz.mask_checks import effect as effect_module
-from transformer_viz.mask_checks.effect import Effect, EffectInProgress, FreshStrings, effect
+from transformer_viz.mask_checks.effect import Effect, EffectInProgress, effect, fresh_strings
 from transformer_viz.terms import KINDS
 
 
@@ -38,7 +38,7 @@ def test_a_head_off_is_what_single_decodes_say(shipped):
 def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
     """Short ones are decoded first: before the first hundred nothing is said, and then of exactly those."""
     change = ["cross.1.1:zero"]
-    running = EffectInProgress(tiny, FreshStrings(tiny, 130, seed=3), edits=change)
+    running = EffectInProgress(tiny, fresh_strings(tiny, 130, seed=3), edits=change)
     while running.found is None:
         running.step(tiny)
     assert running.decoded == 100
@@ -53,12 +53,12 @@ def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
 
 
 def test_the_unchanged_model_is_asked_once_for_all_changes(tiny, monkeypatch):
-    asked = []
-    greedy = effect_module.greedy
+    asked, run_batch = [], batches.run_batch
     monkeypatch.setattr(
-        effect_module, "greedy", lambda *given, tap, **named: asked.append(tap) or greedy(*given, tap=tap, **named)
+        "transformer_viz.mask_checks.effect.run_batch",
+        lambda *given, tap, **named: asked.append(tap) or run_batch(*given, tap=tap, **named),
     )
-    strings = FreshStrings(tiny, 40)
+    strings = fresh_strings(tiny, 40)
     for edit in ("cross.1.1:zero", "cross:1-1"):
         running = EffectInProgress(tiny, strings, edits=[edit])
         while not running.is_done:

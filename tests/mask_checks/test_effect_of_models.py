@@ -6,7 +6,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.mask_checks.effect import Effect, EffectInProgress, GivenTexts
+from transformer_viz.mask_checks.effect import Effect, EffectInProgress, given_texts
 
 pytestmark = needs("transformers")
 LONG = [" ".join(f"w{(7 * i + j * i) % 42}" for j in range(3 + i % 6)) for i in range(12)]
@@ -51,13 +51,14 @@ def test_of_an_encoder_alone_it_is_what_it_fills():
 def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
     """Logits at every place of 25 prompts of 512 tokens would be 2.5 GB of a vocabulary of 49,152."""
     model = families.family("gpt2")
-    monkeypatch.setattr("transformer_viz.mask_checks.effect.MOST_LOGITS", families.SIZE * 7)
+    monkeypatch.setattr("transformer_viz.batches.MOST_LOGITS", families.SIZE * 7)
     texts = [" ".join(["w1"] * n) for n in (3, 3, 3, 7, 7)]
-    assert GivenTexts(model, texts, LENGTH).batches == [[0, 1], [2], [3], [4]]
-    together = EffectInProgress(model, GivenTexts(model, texts, LENGTH), edits=["decoder.1.1:zero"])
-    while not together.is_done:
-        together.step(model)
-    assert together.found == tv.effect(model, texts, edits=["decoder.1.1:zero"], max_length=LENGTH)
+    together = given_texts(model, texts, LENGTH)
+    assert [[text.index for text in batch] for batch in together.batches] == [[0, 1], [2], [3], [4]]
+    running = EffectInProgress(model, together, edits=["decoder.1.1:zero"])
+    while not running.is_done:
+        running.step(model)
+    assert running.found == tv.effect(model, texts, edits=["decoder.1.1:zero"], max_length=LENGTH)
 
 
 def test_what_is_needed_is_said():

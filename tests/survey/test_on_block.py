@@ -13,11 +13,11 @@ from tests.needs import needs
 from tests.readers import families, firefox_files
 from tests.survey.plain import Plain
 from tests.survey.runs import blocks_of, surveyed
+from transformer_viz import batches
 from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveying import batch, drafts, running
 from transformer_viz.surveying.block import Block, Line
 from transformer_viz.surveying.on_block import survey_block
 from transformer_viz.surveying.options import SurveyOptions
@@ -129,7 +129,7 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
     texts = ["helo", "abcd hel", "h", "lo lo lo", "cab"]
     whole = surveyed(tmp_path, model, texts)
     for name, value in (("AT_ONCE", 2), ("MOST_WEIGHTS", 4000), ("MOST_WEIGHTS", 1)):
-        monkeypatch.setattr(batch, name, value)
+        monkeypatch.setattr(batches, name, value)
         again = surveyed(tmp_path, model, texts)
         for a, b in zip(whole.heads, again.heads, strict=True):
             assert a.roles == b.roles
@@ -137,12 +137,11 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
                 one, other = a.statistics[name], b.statistics[name]
                 assert (one and one.counts) == (other and other.counts)
                 assert one is None or other is None or abs(one.mean - other.mean) < 1e-9
-    lengths = []
+    lengths, run_batch = [], batches.run_batch
     monkeypatch.setattr(
-        "transformer_viz.surveying.on_block.run", lambda model, texts: lengths.append(len(texts)) or run(model, texts)
+        batches, "run_batch", lambda model, texts, **how: lengths.append(len(texts)) or run_batch(model, texts, **how)
     )
-    run = running.run
-    monkeypatch.setattr(batch, "MOST_WEIGHTS", 4000)
+    monkeypatch.setattr(batches, "MOST_WEIGHTS", 4000)
     surveyed(tmp_path, model, texts)
     assert min(lengths) == 1, "no batch was too large"
 
@@ -183,18 +182,18 @@ def test_a_text_that_fails_harms_no_other(make_model, make_tiny, tmp_path):
 def test_a_model_that_fails_on_one_text_fails_on_that_alone(make_model, make_tiny, monkeypatch):
     """Whatever goes wrong with a batch, the others are run again; and numbers that are none are a fault of their text."""
     model = make_tiny(make_model(4))
-    run = running.run
+    run_batch = batches.run_batch
 
-    def failing(model, texts):
-        if any(text.line.text == "abcd" for text in texts):
+    def failing(model, texts, **how):
+        if any(text.index == 1 for text in texts):
             raise OptionError("no token is allowed")
-        (found,) = run(model, texts)
+        found = run_batch(model, texts, **how)
         for i, text in enumerate(found.texts):
-            if text.line.text == "cab":
+            if text.index == 2:
                 found.weights["cross"][i, 0, 0, 0, 0] = np.nan
-        return [found]
+        return found
 
-    monkeypatch.setattr("transformer_viz.surveying.on_block.run", failing)
+    monkeypatch.setattr(batches, "run_batch", failing)
     (block,) = blocks_of(["helo", "abcd", "cab", "bad"])
     found = survey_block(model, block, SurveyOptions())
     assert found.lines == (1, 4)
@@ -264,59 +263,25 @@ def test_sentences_that_have_ended_are_left_out():
         assert (dropped.sum(-1) == 0).any(), "nothing was dropped"
 
 
-@pytest.mark.parametrize(("exact", "most"), [(False, 1e-5), (True, 1e-12)])
-def test_what_is_confirmed_is_what_would_be_written(exact, most, monkeypatch):
-    """A model that is often wrong: expected answers, others that it confirms, and what it has to write token by token."""
-    model = tv.load_checkpoint("reverse-small")
-    model = replace(model, model=model.model.double()) if exact else model
-    rng = np.random.default_rng(0)
-    texts = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), n)) for n in rng.integers(1, 40, 64)]
-    (block,) = blocks_of(texts)
-    read, confirm, n_read, n_confirmed = drafts.read, drafts.confirmed, [], []
-    monkeypatch.setattr(drafts, "read", lambda model, texts, *rest: n_read.append(len(texts)) or read(model, texts, *rest))
-
-    def counted(model, texts):
-        found = confirm(model, texts)
-        n_confirmed.append(0 if found is None else len(found.texts))
-        return found
-
-    monkeypatch.setattr(drafts, "confirmed", counted)
-    found = survey_block(model, block, SurveyOptions())
-    assert len(n_read) > len(n_confirmed) and 0 < sum(n_confirmed) < len(texts), "nothing was repeated, or nothing written"
-    monkeypatch.setattr(drafts, "confirmed", lambda *_: None)
-    written = survey_block(model, block, SurveyOptions())
-    assert found.outputs is not None and written.outputs is not None
-    assert found.outputs.texts == written.outputs.texts and not written.outputs.is_exact.all()
-    np.testing.assert_allclose(found.outputs.confidence, written.outputs.confidence, atol=most)
-    for kind, of in found.kinds.items():
-        np.testing.assert_allclose(of.values, written.kinds[kind].values, atol=most)
-        np.testing.assert_array_equal(of.roles, written.kinds[kind].roles)
-
-
-def test_a_token_that_is_hardly_ahead_is_not_confirmed():
-    logits = torch.tensor([[[0.0, 5.0, 5.0 - 1e-4], [0.0, 5.0, 1.0]]])
-    assert drafts._is_ahead(logits, torch.tensor([[1, 1]])).tolist() == [[False, True]]
-
-
 def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tmp_path, monkeypatch):
     """Cross-attention of one head over `<start> h e <end>` and `<start> h <end>`: all else follows by hand."""
     model = make_tiny(make_model(4, n_heads=1, n_encoder_layers=1, n_decoder_layers=1))
-    run = running.run
+    run_batch = batches.run_batch
     long = [[0.1, 0.2, 0.6, 0.1], [0.2, 0.8, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
     short = [[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 
-    def given(model, texts):
-        (found,) = run(model, texts)
+    def given(model, texts, **how):
+        found = run_batch(model, texts, **how)
         for i, text in enumerate(found.texts):
-            rows = long if text.line.text == "he" else short
+            rows = long if text.index == 0 else short
             n = len(rows)
             found.weights["cross"][i] = 0
             found.weights["cross"][i, 0, 0, :n, : len(rows[0])] = rows
             found.written[i][:] = [4] * n
             found.probabilities[i] = np.full(n, 0.5)
-        return [found]
+        return found
 
-    monkeypatch.setattr("transformer_viz.surveying.on_block.run", given)
+    monkeypatch.setattr(batches, "run_batch", given)
     found = surveyed(tmp_path, model, ["he", "h"])
     numbers = {name: one for name, one in found.at("cross", 0, 0).statistics.items() if one is not None}
     # Reverse: step 0 must look at the last letter, 1 at the one before, the last step at nothing.

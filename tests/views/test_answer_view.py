@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import charts, is_chart
 from transformer_viz import Trace, decode, load_checkpoint
-from transformer_viz.analysis.answer import answer_words
+from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step

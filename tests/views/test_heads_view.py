@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.views.drawn import pictures
 from transformer_viz import accuracy_by_length, checkpoints, decode, figures, untrained
 from transformer_viz.analysis import alignment
-from transformer_viz.analysis.length_report import AtLength, ByLength
+from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.views.cache import runs
 from transformer_viz.views.explore.by_length_tab import SAMPLES, summary
 
@@ -85,7 +85,7 @@ def test_lengths_are_measured_when_asked_for_and_once(
 ) -> None:
     calls = []
 
-    def few(given: checkpoints.Checkpoint, *, samples: int, on_progress: object = None) -> ByLength:
+    def few(given: checkpoints.Checkpoint, *, samples: int, on_progress: object = None) -> AccuracyByLength:
         calls.append(samples)
         return accuracy_by_length(given, [1, 2, 35], samples=3)
 
@@ -111,12 +111,12 @@ def test_lengths_are_measured_when_asked_for_and_once(
 
 
 def test_where_it_breaks_in_words() -> None:
-    def point(length: int, n_exact: int) -> AtLength:
+    def point(length: int, n_exact: int) -> AccuracyAtLength:
         counts = {"n_strings": 4, "n_exact": n_exact, "n_letters": 1}
-        return AtLength(length=length, is_trained=3 <= length <= 4, token_accuracy=0.5, head_mass=None, **counts)
+        return AccuracyAtLength(length=length, is_trained=3 <= length <= 4, token_accuracy=0.5, head_mass=None, **counts)
 
     points = (point(2, 0), point(3, 4), point(4, 3), point(5, 2), point(6, 1))
-    words = summary(ByLength(checkpoint="x", points=points, trained=(3, 4), samples=4, seed=0))
+    words = summary(AccuracyByLength(checkpoint="x", points=points, trained=(3, 4), samples=4, seed=0))
     assert "training (3–4): 7 of 8 strings right" in words
     assert "shorter (2): 0 of 4" in words
     assert "longer (5–6): 3 of 8" in words

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
+from transformer_viz.analysis.correctness import answer, answer_words, is_given
 from transformer_viz.analysis.sentences import Sentence, Style, of_run, plain
 from transformer_viz.analysis.word_pairs import apart, by_position, by_text
 from transformer_viz.analysis.word_starts import word_starts

@@ -31,7 +31,7 @@ def run(text: Text, model: ModelOptions, decoding: DecodingOptions, recording: R
 
 def _lines(trace: "Trace") -> "Iterator[str]":
     """The text alone on its line, then how it came about; a prompt is only counted."""
-    from transformer_viz.analysis.answer import hypothesis_answer
+    from transformer_viz.analysis.correctness import hypothesis_answer
 
     written = trace.steps[trace.n_given :]
     if trace.steps:
@@ -67,7 +67,7 @@ def _tokens(candidates: "Sequence[Candidate]") -> str:
 
 def verdict(trace: "Trace") -> str:
     """Whether the answer is right, and whether it was cut off."""
-    from transformer_viz.analysis.answer import answer_words
+    from transformer_viz.analysis.correctness import answer_words
 
     end = "<end>" if "task" in trace.made_by else "an end"
     is_cut = trace.finished != "end" and bool(trace.steps)

@@ -31,7 +31,7 @@ def run(
 
     task_of(checkpoint).check_samples(samples, "--samples ")
 
-    from transformer_viz.evaluation.by_length import MOST_SAMPLES, accuracy_by_length, lengths_beyond
+    from transformer_viz.evaluation.accuracy_by_length import MOST_SAMPLES, accuracy_by_length, lengths_beyond
     from transformer_viz.evaluation.evaluate import evaluate
 
     model = load_checkpoint(checkpoint, device)

@@ -27,8 +27,8 @@ from transformer_viz.terms import head_label
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from transformer_viz.analysis.survey.result import Survey
-    from transformer_viz.surveying.survey import Progress
+    from transformer_viz.surveys.result import Survey
+    from transformer_viz.surveys.survey import Progress
 
 REPORT = "report.html"
 _FILES = f"summary.json, survey.parquet, {REPORT}; blocks/ and verdicts/ are for going on, and may be removed"
@@ -50,7 +50,7 @@ def run(
     targets: Annotated[str | None, "the known answers, line by line (as the task knows)", _read_lines_of] = None,
     output: Annotated[Path | None, "where to write; the same survey goes on there (surveys/NAME)", Option("-o")] = None,
     ray: Annotated[str | None, "on a Ray cluster; auto is the environment's, else one on this machine (needs ray)"] = None,
-    workers: Annotated[int | None, "processes, with --ray actors (one for each processor)", Range(1, 1024)] = None,
+    workers: Annotated[int | None, "processes, with --ray tasks at a time (one for each processor)", Range(1, 1024)] = None,
     gpus_per_worker: Annotated[float, "with --ray: how much of a GPU each has", Range(0)] = 0.0,
     verdict_texts: Annotated[
         int, "for how many texts it is judged whether attention points at the cause; 0 for none", Range(0, 100_000)
@@ -65,12 +65,12 @@ def run(
     json: Json = False,
 ) -> None:
     """Survey what every head of a model does over a corpus, on as many processes and machines as there are."""
-    from transformer_viz.analysis.survey.statistic import check_by
+    from transformer_viz.surveys.statistics import check_by
 
     if texts is None and held_out is None:
         raise OptionError("one of --texts FILE and --held-out N is needed")
     if gpus_per_worker and ray is None:
-        raise OptionError("--gpus-per-worker is for actors of Ray; give --ray too, or choose a --device")
+        raise OptionError("--gpus-per-worker is for workers of Ray; give --ray too, or choose a --device")
     if targets and texts is None:
         raise OptionError("--targets go with --texts; of held-out ones the task knows the answers")
     check_by(by)
@@ -79,7 +79,7 @@ def run(
         task.check_samples(held_out, "--held-out ")
 
     from transformer_viz.export import survey_html
-    from transformer_viz.surveying.survey import survey
+    from transformer_viz.surveys.survey import survey
     from transformer_viz.writing import write_text
 
     name = model.model or model.checkpoint
@@ -139,10 +139,10 @@ def _lines(found: "Survey", folder: Path) -> Iterator[str]:
             yield f"BLEU          {outputs.bleu:.2f}"
     for kind in found.kinds:
         # The head of a kind with the most of what its texts are chosen by.
-        heads = [(head.statistics[head.by], head) for head in found.heads if head.kind == kind and head.by is not None]
-        if known := [(statistic, head) for statistic, head in heads if statistic is not None]:
-            most, best = max(known, key=lambda both: both[0].mean)
-            role, n = max(best.roles.items(), key=lambda item: item[1])
-            place, interval = head_label(best.layer, best.head), f"({most.low:.3f} to {most.high:.3f})"
-            yield f"{kind:14}{place:8}{best.by} {most.mean:.3f} {interval}, {role} in {percent_words(n / best.n_texts)}"
+        rows = [found.at(texts.place, texts.by) for texts in found.examples if texts.kind == kind]
+        if best := max((row for row in rows if row is not None), key=lambda row: row.mean, default=None):
+            (role, share), *_ = found.roles(best.place)
+            low, high = best.interval
+            place, interval = head_label(best.layer, best.head), f"({low:.3f} to {high:.3f})"
+            yield f"{kind:14}{place:8}{best.statistic} {best.mean:.3f} {interval}, {role} in {percent_words(share)}"
     yield f"{folder}: {_FILES}"

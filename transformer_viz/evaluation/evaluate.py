@@ -1,43 +1,74 @@
 """How good a checkpoint is on texts that it never saw, and how much of a head's attention is on the true key."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from transformer_viz.batches import compare_with_answer, drawn_texts, run_texts
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
 from transformer_viz.schema import whole_number
-from transformer_viz.tasks import Task
 
-_BATCH = 512
+_AT_ONCE, _IN_MEMORY = 512, 2**14
+"""Texts of a batch, and of which the ids are in memory."""
 _FAILURES = 5
 _LARGEST_SEED = 2**63 - 2
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One text and what became of it."""
+class Evaluation:
+    """What a checkpoint wrote for texts, in their order.
 
-    source: str
-    text: str
-    length: int
-    output: str
-    is_right: bool
+    Attributes:
+        outputs: without special tokens, as text.
+        lengths: symbols of each text.
+        is_exact: whether all of it, `<end>` included, is the true answer; never where nobody knows it.
+        n_right: how many tokens of each true answer, `<end>` included, were written at their place.
+        n_tokens: how many tokens each true answer has, `<end>` included.
+        n_steps: how many steps of all texts have a true key.
+        on_true_key: float64 (layer, head), the weight of cross-attention on it, summed over these steps.
+    """
+
+    outputs: list[str]
+    lengths: list[int]
+    is_exact: list[bool]
+    n_right: list[int]
+    n_tokens: list[int]
+    n_steps: int
+    on_true_key: np.ndarray
+
+    @property
+    def head_mass(self) -> np.ndarray | None:
+        """Mean weight on the true key, (layer, head); None where no step has one."""
+        return self.on_true_key / self.n_steps if self.n_steps else None
 
 
-@dataclass
-class HeadMass:
-    """Summed weight of each cross-attention head on the true key, (layer, head), and over how many steps."""
+def evaluate_texts(checkpoint: Checkpoint, texts: Sequence[str], at_once: int = _AT_ONCE) -> Evaluation:
+    """Decodes texts that the checkpoint's task drew greedily, at most `at_once` in a batch.
 
-    total: np.ndarray | float = 0.0
-    n_steps: int = 0
-
-    def mean(self) -> np.ndarray | None:
-        """The mean weight on the true key; None where no step has one."""
-        return np.asarray(self.total) / self.n_steps if self.n_steps else None
+    Raises:
+        DeviceError: the device ran out of memory.
+    """
+    n, sizes = len(texts), checkpoint.model.sizes
+    outputs, lengths, is_exact, n_right, n_tokens, n_steps = [""] * n, [0] * n, [False] * n, [0] * n, [0] * n, 0
+    on_true_key = np.zeros((len(sizes.layers["cross"]), sizes.heads["cross"]))
+    n_special = len(checkpoint.task.frame([]))
+    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        for first in range(0, n, _IN_MEMORY):
+            drawn = list(drawn_texts(checkpoint, texts[first : first + _IN_MEMORY], first))
+            for batch in run_texts(checkpoint, drawn, record=("weights",), kinds=("cross",), at_once=at_once):
+                for text, ids, weights in zip(batch.texts, batch.written, batch.weights["cross"], strict=True):
+                    i, correctness = text.index, compare_with_answer(checkpoint, text.answer, ids)
+                    outputs[i], lengths[i] = checkpoint.tokenizer.text(ids), len(text.ids) - n_special
+                    is_exact[i], n_right[i] = correctness.is_exact, correctness.n_right
+                    n_tokens[i] = len(text.answer.tokens or ())
+                    steps = [(t, key) for t, key in enumerate(text.alignment[: len(ids)]) if key is not None]
+                    rows, keys = [t for t, _ in steps], [key for _, key in steps]
+                    on_true_key += weights[:, :, rows, keys].sum(-1, dtype=np.float64)
+                    n_steps += len(steps)
+    return Evaluation(outputs, lengths, is_exact, n_right, n_tokens, n_steps, on_true_key)
 
 
 def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> dict[str, Any]:
@@ -64,70 +95,40 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
     task = checkpoint.task
     task.check_samples(samples)
     whole_number("seed", seed, 0, _LARGEST_SEED)
-    judged: list[Verdict] = []
-    mass = HeadMass()
-    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
-        for batch in batches_of(task, task.judged(samples, seed)):
-            judged += verdicts(checkpoint, batch, mass)
-    failures = [{"source": one.text, "output": one.output} for one in judged if not one.is_right]
-    return {
-        "exact_match": _share([one.is_right for one in judged]),
-        "by_source": _grouped(judged, "source", task.sources),
-        "by_length": {str(n): share for n, share in _grouped(judged, "length", sorted({one.length for one in judged})).items()},
-        **_heads(mass),
-        **({"bleu": _bleu(task, judged)} if task.metric == "bleu" else {}),
-        "failures": failures[:_FAILURES],
-        "samples": len(judged),
-        "judged_by": task.judged_by,
-        "seed": seed,
+    drawn = list(task.judged(samples, seed))
+    found = evaluate_texts(checkpoint, [text for _, text in drawn])
+    by_source, by_length = dict[str, list[bool]](), dict[int, list[bool]]()
+    for (source, _), length, is_exact in zip(drawn, found.lengths, found.is_exact, strict=True):
+        by_source.setdefault(source, []).append(is_exact)
+        by_length.setdefault(length, []).append(is_exact)
+    result = {
+        "exact_match": _share(found.is_exact),
+        "by_source": {source: _share(by_source[source]) for source in task.sources if source in by_source},
+        "by_length": {str(length): _share(hits) for length, hits in sorted(by_length.items())},
     }
-
-
-def verdicts(checkpoint: Checkpoint, texts: Sequence[tuple[str, str]], mass: HeadMass) -> list[Verdict]:
-    """Decodes (source, text) pairs of one length, and adds to `mass` what each head had on the true keys."""
-    symbols = [checkpoint.task.symbols(text) for _, text in texts]
-    judged = evaluate_batch(checkpoint, symbols)
-    mass.total = mass.total + judged.on_true_key
-    mass.n_steps += judged.n_letters
-    each = zip(texts, symbols, judged.outputs, judged.hits, strict=True)
-    return [Verdict(*text, len(s), output, hit) for text, s, output, hit in each]
-
-
-def batches_of(task: Task, texts: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Texts of one length each, in the order in which the lengths first come."""
-    by_length: dict[int, list[tuple[str, str]]] = {}
-    for source, text in texts:
-        by_length.setdefault(len(task.symbols(text)), []).append((source, text))
-    for same in by_length.values():
-        for start in range(0, len(same), _BATCH):
-            yield same[start : start + _BATCH]
-
-
-def _heads(mass: HeadMass) -> dict[str, Any]:
-    mean = mass.mean()
-    if mean is None:
-        return {}
-    layer, head = np.unravel_index(int(mean.argmax()), mean.shape)
-    return {
-        "best_head_mass": round(float(mean.max()), 6),
-        "best_head": {"layer": int(layer), "head": int(head)},
-        "head_mass": mean.round(6).tolist(),
-    }
-
-
-def _bleu(task: Task, judged: Sequence[Verdict]) -> float | None:
-    """Corpus BLEU of sacrebleu (Post 2018) against the data's own wording, 0 to 100; None where it is not installed."""
-    try:
-        from sacrebleu import corpus_bleu
-    except ModuleNotFoundError:
-        return None
-    references = [task.reference(one.text) for one in judged]
-    return round(corpus_bleu([one.output for one in judged], [references]).score, 2)
-
-
-def _grouped(judged: Sequence[Verdict], by: str, names: Sequence[Any]) -> dict[Any, float]:
-    groups = {name: [one.is_right for one in judged if getattr(one, by) == name] for name in names}
-    return {name: _share(hits) for name, hits in groups.items() if hits}
+    if (mean := found.head_mass) is not None:
+        layer, head = np.unravel_index(int(mean.argmax()), mean.shape)
+        result |= {
+            "best_head_mass": round(float(mean.max()), 6),
+            "best_head": {"layer": int(layer), "head": int(head)},
+            "head_mass": mean.round(6).tolist(),
+        }
+    if task.metric == "bleu":
+        try:
+            from sacrebleu import corpus_bleu
+        except ModuleNotFoundError:
+            result["bleu"] = None
+        else:
+            # Against the data's own wording (Post 2018), 0 to 100.
+            references = [task.reference(text) for _, text in drawn]
+            result["bleu"] = round(corpus_bleu(found.outputs, [references]).score, 2)
+    failures = [
+        {"source": text, "output": output}
+        for (_, text), output, is_exact in zip(drawn, found.outputs, found.is_exact, strict=True)
+        if not is_exact
+    ]
+    about = {"samples": len(drawn), "judged_by": task.judged_by, "seed": seed}
+    return {**result, "failures": failures[:_FAILURES], **about}
 
 
 def _share(hits: Sequence[bool]) -> float:

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import torch
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.evaluation.evaluate import HeadMass, batches_of, verdicts
+from transformer_viz.evaluation.evaluate import evaluate_texts
 
 
 class Probe:
@@ -21,18 +20,16 @@ class Probe:
         task = checkpoint.task
         self.checkpoint = replace(checkpoint, metrics={})
         # Another seed than the evaluation's, which must not be what training was stopped by.
-        self.batches = list(batches_of(task, task.judged(max(samples, task.least_samples()), seed=1)))
+        self.texts = [text for _, text in task.judged(max(samples, task.least_samples()), seed=1)]
 
-    @torch.no_grad()
     def __call__(self) -> dict[str, float]:
         """`held_out` (exact match), and `mass_LAYER_HEAD`, counted from 0, for tasks with a true alignment."""
         model = self.checkpoint.model
         was_training = model.training
         model.eval()
-        mass = HeadMass()
-        judged = [one for batch in self.batches for one in verdicts(self.checkpoint, batch, mass)]
+        found = evaluate_texts(self.checkpoint, self.texts)
         model.train(was_training)
-        checks = {"held_out": sum(one.is_right for one in judged) / len(judged)} if judged else {}
-        if (mean := mass.mean()) is not None:
+        checks = {"held_out": sum(found.is_exact) / len(found.is_exact)} if found.is_exact else {}
+        if (mean := found.head_mass) is not None:
             checks |= {f"mass_{layer}_{head}": float(share) for (layer, head), share in np.ndenumerate(mean)}
         return checks

@@ -1,11 +1,25 @@
 """A run as a file: pages, pictures and tables that work without this program. Needs neither torch nor streamlit."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from transformer_viz.export.frames import frame
 from transformer_viz.export.inside_page import inside_html
 from transformer_viz.export.pages import figure_html, html
 from transformer_viz.export.pictures import picture
 from transformer_viz.export.saving import save
-from transformer_viz.export.survey_page import survey_html
 from transformer_viz.export.tables import table
 
 __all__ = ["figure_html", "frame", "html", "inside_html", "picture", "save", "survey_html", "table"]
+
+if TYPE_CHECKING:
+    from transformer_viz.surveys.page import survey_html as survey_html
+
+_OF_ROOMS = {"survey_html": "transformer_viz.surveys.page"}
+"""Pages of a room, which itself needs this folder: loaded when they are first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_OF_ROOMS[name]), name)

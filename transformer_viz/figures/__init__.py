@@ -1,16 +1,18 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch.
 
 A new figure is a file `NAME.py` with a function `NAME`, found by looking into this folder. Those below are imported by name, so
-that editors and type checkers know them.
+that editors and type checkers know them. Figures of a room, which itself needs
+this folder, are loaded when they are first used.
 """
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.figures.attention import attention
-from transformer_viz.figures.by_length import accuracy_by_length, survey_lengths
+from transformer_viz.figures.by_length import accuracy_by_length
 from transformer_viz.figures.change import change
 from transformer_viz.figures.counter_proof import counter_proof
 from transformer_viz.figures.difference import difference
@@ -27,16 +29,26 @@ from transformer_viz.figures.patching import patching
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.snapshot_maps import snapshot_maps
-from transformer_viz.figures.survey_agreement import survey_agreement
-from transformer_viz.figures.survey_calibration import survey_calibration
-from transformer_viz.figures.survey_difference import survey_difference
-from transformer_viz.figures.survey_distribution import survey_distribution
-from transformer_viz.figures.survey_heads import survey_heads
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.training import training
 from transformer_viz.figures.training_playback import training_playback
 
+if TYPE_CHECKING:
+    from transformer_viz.surveys.figures.survey_agreement import survey_agreement as survey_agreement
+    from transformer_viz.surveys.figures.survey_calibration import survey_calibration as survey_calibration
+    from transformer_viz.surveys.figures.survey_difference import survey_difference as survey_difference
+    from transformer_viz.surveys.figures.survey_distribution import survey_distribution as survey_distribution
+    from transformer_viz.surveys.figures.survey_heads import survey_heads as survey_heads
+    from transformer_viz.surveys.figures.survey_lengths import survey_lengths as survey_lengths
+
+_ROOMS = ("surveys",)
+_OF_ROOMS = {
+    file.stem: f"transformer_viz.{room}.figures.{file.stem}"
+    for room in _ROOMS
+    for file in sorted((Path(__file__).parent.parent / room / "figures").glob("[a-z]*.py"))
+}
 __all__ = [
+    *_OF_ROOMS,
     "Style",
     "accuracy_by_length",
     "attention",
@@ -57,12 +69,6 @@ __all__ = [
     "search_tree",
     "snapshot_maps",
     "softmax_maps",
-    "survey_agreement",
-    "survey_calibration",
-    "survey_difference",
-    "survey_distribution",
-    "survey_heads",
-    "survey_lengths",
     "token_losses",
     "training",
     "training_playback",
@@ -72,3 +78,9 @@ _modules = {module.name: import_module(f"{__name__}.{module.name}") for module i
 FOUND: dict[str, Callable[..., Any]] = {name: vars(module)[name] for name, module in _modules.items() if name in vars(module)}
 """Every figure that is called as its file is."""
 globals().update(FOUND)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_OF_ROOMS[name]), name)

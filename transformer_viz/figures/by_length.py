@@ -1,12 +1,11 @@
-"""How right outputs are at each length of the source: of a model by itself, and of a survey."""
+"""How right outputs are at each length of the source."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from transformer_viz.analysis.intervals import wilson
-from transformer_viz.analysis.length_report import ByLength
-from transformer_viz.analysis.survey.result import SurveyedOutputs
 from transformer_viz.errors import OptionError
+from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, filled, tick_step, words_at
 from transformer_viz.figures.theme import Style, escape, see_through
@@ -15,11 +14,11 @@ from transformer_viz.terms import head_title
 
 
 @plotly_figure
-def accuracy_by_length(found: ByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
+def accuracy_by_length(found: AccuracyByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
     """Exact match with its 95 % interval, and the best head's mass below it; the lengths of training are shaded.
 
     Args:
-        found: from `evaluation.by_length.accuracy_by_length`.
+        found: from `evaluation.accuracy_by_length.accuracy_by_length`.
         height: in pixels.
         style: theme and size.
 
@@ -35,16 +34,16 @@ def accuracy_by_length(found: ByLength, *, height: int | None = None, style: Sty
         masses.append((point.length, mass))
         lines = [
             f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
-            _right(point.n_exact, point.n_strings),
+            right_words(point.n_exact, point.n_strings),
             f"tokens right: {percent_words(point.token_accuracy, 1)}",
             "" if mass is None else f"weight on the true key: {mass:.3f}",
         ]
         hovers.append("<br>".join(filter(None, lines)))
     counts = [(point.length, point.n_exact, point.n_strings) for point in found.points]
     dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
-    mass_line = _line(f"weight on the true key, {head_title(*best)}", masses, **dotted) if best is not None else []
+    mass_line = share_line(f"weight on the true key, {head_title(*best)}", masses, **dotted) if best is not None else []
     title = escape("tokens of the source, without <start> and <end>")
-    drawn = _chart(counts, hovers, mass_line, title, height or (460 if style.large else 400), style)
+    drawn = length_chart(counts, hovers, mass_line, title, height or (460 if style.large else 400), style)
     # The trained lengths as far as they are drawn; what they are stands between the legend and the chart.
     layout: dict[str, Any] = {**drawn.layout, "margin": {**drawn.layout["margin"], "t": 100 if style.narrow else 56}}
     (first, last), (start, end) = found.trained, layout["xaxis"]["range"]
@@ -59,42 +58,14 @@ def accuracy_by_length(found: ByLength, *, height: int | None = None, style: Sty
     return PlainFigure(drawn.data, {**layout, "shapes": [box], "annotations": [note]})
 
 
-@plotly_figure
-def survey_lengths(outputs: SurveyedOutputs, *, style: Style = Style()) -> PlainFigure:
-    """Exact match by length with its 95 % interval, the share of right tokens, and BLEU where it is known.
-
-    Args:
-        outputs: of a survey.
-        style: theme and size.
-
-    Raises:
-        OptionError: of no output the answer is known.
-    """
-    points, colours = [point for point in outputs.by_length if point.n_known], style.colours
-    if not points:
-        raise OptionError("Of no output the right answer is known, so that none can be counted as right.")
-    hovers = []
-    for point in points:
-        lines = [f"<b>{count_words(point.length, 'token')}</b>", _right(point.n_exact, point.n_known)]
-        lines += [f"{point.n_right:,} of {point.n_tokens:,} tokens right"] if point.n_tokens else []
-        lines += [] if point.bleu is None else [f"BLEU {point.bleu:.1f}"]
-        hovers.append("<br>".join(lines))
-    counts = [(point.length, point.n_exact, point.n_known) for point in points]
-    tokens = [(point.length, point.n_right / point.n_tokens if point.n_tokens else None) for point in points]
-    bleu = [(point.length, None if point.bleu is None else point.bleu / 100) for point in points]
-    dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
-    lines_below = _line("tokens right at their place", tokens, **dotted)
-    lines_below += _line("BLEU, of 100", bleu, line={"color": colours.ink, "width": 1.5}, symbol="square-open")
-    return _chart(counts, hovers, lines_below, "tokens of the source", 400 if style.large else 320, style)
-
-
-def _right(n_right: int, n: int) -> str:
+def right_words(n_right: int, n: int) -> str:
+    """How many outputs are right, with the 95 % interval of their share; markup."""
     interval = interval_words(wilson(n_right, n), percent_words, 1)
     return f"whole output right: <b>{n_right:,} of {n:,}</b>, {percent_words(n_right / n, 1)} (95 % interval {interval})"
 
 
-def _line(name: str, points: Sequence[tuple[int, float | None]], *, line: dict[str, Any], symbol: str) -> list[Plain]:
-    """Another share by length; None where no length has it."""
+def share_line(name: str, points: Sequence[tuple[int, float | None]], *, line: dict[str, Any], symbol: str) -> list[Plain]:
+    """A line of another share by length; no line where no length has it."""
     if all(share is None for _, share in points):
         return []
     x, y = (list(column) for column in zip(*points, strict=True))
@@ -102,7 +73,7 @@ def _line(name: str, points: Sequence[tuple[int, float | None]], *, line: dict[s
     return [scatter(x=x, y=y, mode="lines+markers", name=name, line=line, marker=marker, hoverinfo="skip")]
 
 
-def _chart(
+def length_chart(
     counts: Sequence[tuple[int, int, int]],
     hovers: Sequence[str],
     others: Sequence[Plain],

@@ -7,14 +7,12 @@ since padding before them would move the positions that an edit names.
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from transformer_viz import batches
 from transformer_viz import edits as plain_edits
-from transformer_viz.decoding.greedy import greedy
+from transformer_viz.batches import Text, answer_of, compare_with_answer, drawn_texts, run_batch
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.loaded_model import LoadedModel
@@ -22,22 +20,16 @@ from transformer_viz.model import devices, mistakes
 from transformer_viz.schema import whole_number
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.edit_tap import changing_tap, kind_sizes, looks_ahead
-from transformer_viz.tracing.framing import framed_sources, padded_batch
-from transformer_viz.vocabulary import END
+from transformer_viz.tracing.framing import framed_sources
 
 MOST_SAMPLES = 5_000
 SAMPLES = 500
 """Strings unless somebody asks for another number."""
 COUNTED = 100
 """Strings after which the numbers are those of a fair sample again: within them the short ones are decoded first."""
-# Strings of about one length end together, so few rows are decoded beyond their end; more at once take no less time.
-_TOGETHER = 25
-MOST_LOGITS = 2**26
-"""Of what is read first, at once: a prompt has logits at each of its places."""
+_AT_ONCE = COUNTED // 4
 # Keeps the strings apart from those of training and of `evaluate`.
 _STREAM = 78
-Answer = list[str] | None
-"""The true tokens, the end included; None = nobody knows them."""
 
 
 @dataclass(frozen=True)
@@ -58,122 +50,70 @@ class Effect:
 
 
 class Strings:
-    """Strings of a model, and what it writes for them unchanged, decoded once.
+    """Texts of a model in batches, and what it writes for them unchanged, decoded once.
 
     Attributes:
         samples: how many.
-        answers: of each.
-        batches: their numbers, as they are decoded together, in order.
+        batches: texts that are decoded together, in order.
     """
 
-    def __init__(self, model: LoadedModel, ids: Sequence[list[int]], answers: Sequence[Answer], max_length: int | None) -> None:
-        """`ids` are what is read of each; `max_length` as in `decode`."""
-        reader = model.model
-        self._max_length = most_written(model, max_length, (max(map(len, ids)) - 1) * reader.kind.has_prompt)
-        self.samples, self.answers = len(ids), answers
-        self.batches: list[list[int]] = []
-        self._read: list[tuple[Tensor, Tensor]] = []
+    def __init__(self, model: LoadedModel, texts: Sequence[Text]) -> None:
+        self.samples, self.batches, self._widths = len(texts), list[list[Text]](), list[int]()
         for start in range(0, self.samples, COUNTED):
-            counted = range(start, min(start + COUNTED, self.samples))
+            counted = texts[start : start + COUNTED]
+            self.batches += batches.batches(model, counted, at_once=_AT_ONCE, pad_prompts=False)
             # Among strings of all lengths most are padded, also where those that are decoded together are equally long.
-            width = max(len(ids[i]) for i in counted)
-            for batch in _batches(sorted(counted, key=lambda i: len(ids[i])), ids, model):
-                rows = [ids[i] for i in batch]
-                self.batches.append(batch)
-                fits = len(rows[0]) if reader.kind.has_prompt else width
-                self._read.append(padded_batch(rows, reader.pad_id, fits, device=model.device))
+            width = 0 if model.model.kind.has_prompt else max(len(text.ids) for text in counted)
+            self._widths += [width] * (len(self.batches) - len(self._widths))
         self._unchanged: dict[int, list[list[int]]] = {}
 
-    def unchanged(self, model: LoadedModel, batch: int) -> list[list[int]]:
-        """What the model writes for the strings of a batch, as ids."""
-        if batch not in self._unchanged:
-            self._unchanged[batch] = self.decoded(model, batch, (), None)
-        return self._unchanged[batch]
-
-    def decoded(
-        self, model: LoadedModel, batch: int, edits: tuple[Edit, ...], mistake: mistakes.Mistake | None
+    def decode(
+        self, model: LoadedModel, batch: int, edits: tuple[Edit, ...] = (), mistake: mistakes.Mistake | None = None
     ) -> list[list[int]]:
-        """What it writes with a change; an encoder alone, what it puts in the places of mask tokens."""
-        reader, (source, is_padding) = model.model, self._read[batch]
-        tap, padding = changing_tap(edits, mistake, reader.sizes), is_padding if bool(is_padding.any()) else None
-        if not reader.kind.writes:
-            with torch.inference_mode():
-                filled = reader.encode(source, padding, tap=tap).argmax(-1)
-            masked = torch.isin(source, torch.tensor(model.tokenizer.mask_id, device=source.device))
-            return [row[own].tolist() for row, own in zip(filled, masked, strict=True)]
-        found = greedy(
-            reader,
-            source,
-            padding,
-            max_length=self._max_length,
-            tap=tap,
-            cached=not looks_ahead(edits, mistake),
-            log=lambda row, token: None,
-        )
-        return [row[:n] for row, n in zip(found.ids.tolist(), found.lengths.tolist(), strict=True)]
+        """The ids that the model writes for a batch with a change; an encoder alone, those in the places of mask tokens."""
+        if batch in self._unchanged and not edits and mistake is None:
+            return self._unchanged[batch]
+        tap, cached = changing_tap(edits, mistake, model.model.sizes), not looks_ahead(edits, mistake)
+        written = run_batch(model, self.batches[batch], tap=tap, cached=cached, width=self._widths[batch]).written
+        if tap is None:
+            self._unchanged[batch] = written
+        return written
 
 
-class FreshStrings(Strings):
-    """Fresh strings of a model's task."""
+def fresh_strings(model: LoadedModel, samples: int | None = None, seed: int = 0) -> Strings:
+    """Draws `samples` strings of a model's task, of all lengths and sources alike, by default `SAMPLES`.
 
-    def __init__(self, model: LoadedModel, samples: int | None = None, seed: int = 0) -> None:
-        """Draws `samples` strings of all lengths and sources alike, by default `SAMPLES`; another seed draws others.
-
-        Raises:
-            OptionError: an impossible number of strings, or a model that has no task.
-        """
-        samples, task = SAMPLES if samples is None else whole_number("samples", samples, 1, MOST_SAMPLES), model.task
-        if task is None:
-            raise OptionError(f"{model.name} has no task that strings could be drawn from; give texts of your own")
-        rng = np.random.default_rng([seed, _STREAM])
-        symbols = [task.symbols(text) for text in task.mixed(rng.choice(task.evaluated_lengths, samples).tolist(), rng)]
-        ids = [task.source_vocabulary.encode(task.frame(each)) for each in symbols]
-        answers = [None if (answer := task.answer(each)) is None else [*answer, END] for each in symbols]
-        super().__init__(model, ids, answers, None)
+    Raises:
+        OptionError: an impossible number of strings, or a model that has no task.
+    """
+    n, task = SAMPLES if samples is None else whole_number("samples", samples, 1, MOST_SAMPLES), model.task
+    rng = np.random.default_rng([seed, _STREAM])
+    texts = [] if task is None else task.mixed(rng.choice(task.evaluated_lengths, n).tolist(), rng)
+    return Strings(model, list(drawn_texts(model, texts)))
 
 
-class GivenTexts(Strings):
-    """A person's texts."""
+def given_texts(model: LoadedModel, texts: Sequence[str], max_length: int | None = None) -> Strings:
+    """A person's texts; `max_length` is the most tokens to write, as in `decode`.
 
-    def __init__(self, model: LoadedModel, texts: Sequence[str], max_length: int | None = None) -> None:
-        """`max_length` is the most tokens to write, as in `decode`.
-
-        Raises:
-            OptionError: no texts or too many, or an impossible `max_length`.
-            InputError: a text that cannot be read, or one without a mask token for a model that writes nothing.
-        """
-        if isinstance(texts, str) or not 1 <= len(texts) <= MOST_SAMPLES:
-            given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
-            raise OptionError(f"texts are a list of 1 to {MOST_SAMPLES} texts; {given} cannot be decoded")
-        ids, tokenizer = framed_sources(model, texts, None).rows, model.tokenizer
-        if not model.model.kind.writes:
-            _check_fills(model, ids)
-        known = (tokenizer.known(text, 0).expected_tokens for text in texts)
-        super().__init__(model, ids, [None if tokens is None else list(tokens) for tokens in known], max_length)
-
-
-def _check_fills(model: LoadedModel, ids: Sequence[list[int]]) -> None:
-    """Of an encoder alone: there is something that it fills."""
-    tokenizer = model.tokenizer
-    if tokenizer.mask_id is None or not model.model.sizes.vocabulary:
-        raise OptionError(
-            f"{model.name} writes nothing and fills no mask tokens, so that nothing of what it makes could change"
-        )
-    if any(tokenizer.mask_id not in row for row in ids):
-        mask = tokenizer.target_labels([tokenizer.mask_id])[0]
-        raise InputError(f"{model.name} writes nothing, it fills mask tokens. Put {mask} into each text.")
-
-
-def _batches(ordered: Sequence[int], ids: Sequence[list[int]], model: LoadedModel) -> Iterable[list[int]]:
-    """Numbers of strings that are decoded together, of these, which are ordered by length."""
-    groups = (
-        [list(group) for _, group in groupby(ordered, key=lambda i: len(ids[i]))] if model.model.kind.has_prompt else [ordered]
-    )
-    for group in groups:
-        n_logits = len(ids[group[-1]]) * model.model.sizes.vocabulary
-        together = max(1, min(_TOGETHER, MOST_LOGITS // max(1, n_logits)))
-        for first in range(0, len(group), together):
-            yield list(group[first : first + together])
+    Raises:
+        OptionError: no texts or too many, or an impossible `max_length`.
+        InputError: a text that cannot be read, or one without a mask token for a model that writes nothing.
+    """
+    if isinstance(texts, str) or not 1 <= len(texts) <= MOST_SAMPLES:
+        given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
+        raise OptionError(f"texts are a list of 1 to {MOST_SAMPLES} texts; {given} cannot be decoded")
+    rows, tokenizer, kind = framed_sources(model, texts, None).rows, model.tokenizer, model.model.kind
+    if not kind.writes:
+        if tokenizer.mask_id is None or not model.model.sizes.vocabulary:
+            raise OptionError(
+                f"{model.name} writes nothing and fills no mask tokens, so that nothing of what it makes could change"
+            )
+        if any(tokenizer.mask_id not in row for row in rows):
+            mask = tokenizer.target_labels([tokenizer.mask_id])[0]
+            raise InputError(f"{model.name} writes nothing, it fills mask tokens. Put {mask} into each text.")
+    limit = most_written(model, max_length, (max(map(len, rows)) - 1) * kind.has_prompt)
+    answers = [answer_of(model, tokenizer.known(text, 0)) for text in texts]
+    return Strings(model, [Text(i, ids, limit, answer) for i, (ids, answer) in enumerate(zip(rows, answers, strict=True))])
 
 
 class EffectInProgress:
@@ -222,22 +162,18 @@ class EffectInProgress:
             return
         strings, started = self._strings, time.perf_counter()
         with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters):
-            before = strings.unchanged(model, self._batch)
-            after = strings.decoded(model, self._batch, *self._change)
-        answers = [strings.answers[i] for i in strings.batches[self._batch]]
-        self._known += sum(answer is not None for answer in answers)
-        self._exact_before += _n_right(model, before, answers)
-        self._exact_after += _n_right(model, after, answers)
-        self._changed += sum(a != b for a, b in zip(before, after, strict=True))
+            before = strings.decode(model, self._batch)
+            after = strings.decode(model, self._batch, *self._change)
+        for text, a, b in zip(strings.batches[self._batch], before, after, strict=True):
+            self._known += text.answer.tokens is not None
+            self._exact_before += compare_with_answer(model, text.answer, a).is_exact
+            self._exact_after += compare_with_answer(model, text.answer, b).is_exact
+            self._changed += a != b
         self._batch, self.decoded = self._batch + 1, self.decoded + len(before)
         self.seconds += time.perf_counter() - started
         if self.is_done or self.decoded % COUNTED == 0:
             exact = (n / self._known if self._known else None for n in (self._exact_before, self._exact_after))
             self.found = Effect(self.decoded, *exact, self._changed / self.decoded)
-
-
-def _n_right(model: LoadedModel, written: Sequence[list[int]], answers: Sequence[Answer]) -> int:
-    return sum(model.tokenizer.target_labels(ids) == answer for ids, answer in zip(written, answers, strict=True))
 
 
 def effect(
@@ -270,7 +206,7 @@ def effect(
         raise OptionError("max_length is for texts; what is drawn is written as far as its task goes. Leave it out.")
     if texts is not None and samples is not None:
         raise OptionError("samples says how many strings are drawn, and texts are given; leave one of them out")
-    strings = FreshStrings(checkpoint, samples, seed) if texts is None else GivenTexts(checkpoint, texts, max_length)
+    strings = fresh_strings(checkpoint, samples, seed) if texts is None else given_texts(checkpoint, texts, max_length)
     running = EffectInProgress(checkpoint, strings, edits=edits, mistake=mistake)
     while not running.is_done:
         running.step(checkpoint)

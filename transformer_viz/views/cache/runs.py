@@ -9,7 +9,6 @@ import streamlit as st
 
 from transformer_viz import checkpoints
 from transformer_viz.analysis.alignment_heads import AlignmentHeads
-from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
 from transformer_viz.attribution.attribute import attribute
@@ -17,7 +16,8 @@ from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import BusyError
-from transformer_viz.evaluation.by_length import accuracy_by_length, default_lengths
+from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length, default_lengths
+from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
@@ -105,7 +105,7 @@ def attribution_at_once(
     return computing.compute_if_quick(cost, attribute, model, trace, method, mode=mode, kind=kind)
 
 
-def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
+def by_length(checkpoint: Checkpoint, device: str, samples: int) -> AccuracyByLength:
     """Exact match by source length, beyond training too."""
     cost = float(2 * samples * sum(default_lengths(checkpoint)) * checkpoint.n_parameters)
     return computing.compute("Decoding strings of every length", cost, accuracy_by_length, checkpoint, samples=samples)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
@@ -29,7 +29,7 @@ def is_for(model: "LoadedModel") -> bool:
 def show(shown: Shown) -> None:
     """A button, and what it found."""
     # Here, because a file has the other tabs where there is no model.
-    from transformer_viz.evaluation.by_length import default_lengths, trained_lengths
+    from transformer_viz.evaluation.accuracy_by_length import default_lengths, trained_lengths
     from transformer_viz.views.cache import runs
 
     checkpoint, device = shown.checkpoint, shown.device
@@ -56,12 +56,12 @@ def show(shown: Shown) -> None:
     _show_found(found)
 
 
-def _show_found(found: ByLength) -> None:
+def _show_found(found: AccuracyByLength) -> None:
     st.markdown(literal(summary(found)))
     figure = call(figures.accuracy_by_length, found, style=style.figure_style())
     chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")
     figure_file.offer(figure, "by-length")
-    frame = call(ByLength.to_frame, found)
+    frame = call(AccuracyByLength.to_frame, found)
     with st.expander("The numbers"):
         st.dataframe(frame, hide_index=True)
         st.download_button(
@@ -70,7 +70,7 @@ def _show_found(found: ByLength) -> None:
     code.show(figure, frame, key="code_of_tab")
 
 
-def summary(found: ByLength) -> str:
+def summary(found: AccuracyByLength) -> str:
     """How many were right in training's lengths and outside them, and where it breaks."""
     inside = [point for point in found.points if point.is_trained]
     below = [point for point in found.points if point.length < found.trained[0]]
@@ -83,11 +83,11 @@ def summary(found: ByLength) -> str:
     return words
 
 
-def _right(points: list[AtLength]) -> str:
+def _right(points: list[AccuracyAtLength]) -> str:
     right, n = sum(point.n_exact for point in points), sum(point.n_strings for point in points)
     return f"{right:,} of {n:,} strings right"
 
 
-def _span(points: list[AtLength]) -> str:
+def _span(points: list[AccuracyAtLength]) -> str:
     first, last = points[0].length, points[-1].length
     return str(first) if first == last else f"{first}–{last}"

@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
-from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, GivenTexts, Strings
+from transformer_viz.mask_checks.effect import EffectInProgress, Strings, fresh_strings, given_texts
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
 from transformer_viz.views.cache import computing
@@ -80,6 +80,4 @@ def _over_many(
 
 @st.cache_resource(max_entries=_STRINGS, show_spinner=False)
 def _strings(name: Hashable, texts: tuple[str, ...] | None, _model: LoadedModel) -> Strings:
-    if texts is None:
-        return FreshStrings(_model)
-    return GivenTexts(_model, texts, most_written(_model))
+    return fresh_strings(_model) if texts is None else given_texts(_model, texts, most_written(_model))

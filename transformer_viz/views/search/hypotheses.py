@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.answer import hypothesis_answer
+from transformer_viz.analysis.correctness import hypothesis_answer
 from transformer_viz.terms import visible_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace

@@ -14,9 +14,8 @@ from pathlib import Path
 import streamlit as st
 
 from transformer_viz import places, reading
-from transformer_viz.analysis.survey.file import NAME, load_survey
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.errors import SurveyError, shortened
+from transformer_viz.surveys.result import NAME, Survey, load_survey
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components.markdown import literal
 

@@ -6,10 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import export
-from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import visible_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.cache.store import store
@@ -23,7 +23,7 @@ TITLE, ORDER = "How it was made", 4
 def show(shown: Shown) -> None:
     """A sentence, the texts that failed, files, the command."""
     survey = shown.survey
-    st.markdown(sentence(words.made_of(survey)))
+    st.markdown(sentence(sentences.made_of(survey)))
     if survey.texts.failed:
         st.markdown(f"Texts that could not be read, {_which(survey)}:")
         rows = [(each.line, visible_text(each.text), each.why) for each in survey.texts.failed]

@@ -4,12 +4,12 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.survey.compare import SurveyComparison
-from transformer_viz.analysis.survey.readings import kinds
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import PlainFigure, plain
-from transformer_viz.figures.survey_difference import survey_difference
-from transformer_viz.figures.survey_heads import survey_heads
+from transformer_viz.surveys.comparison import SurveyComparison
+from transformer_viz.surveys.figures.survey_difference import survey_difference
+from transformer_viz.surveys.figures.survey_heads import survey_heads
+from transformer_viz.surveys.readings import kinds
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.views.components import chart, clicks, screen, style
 from transformer_viz.views.components.recorded_calls import call
@@ -64,7 +64,7 @@ def _go(shown: Shown, tile: dict[str, Any]) -> None:
     """Makes the head of a clicked tile the focus; what is no head of this survey is passed over."""
     state = st.session_state
     try:
-        head = shown.survey.at(tile.get("kind", ""), tile.get("layer", -1), tile.get("head", -1))
+        head = shown.survey.place(tile.get("kind", ""), tile.get("layer", -1), tile.get("head", -1))
     except OptionError:
         return
     state.kind, state.layer, state.head = head.kind, head.layer, head.head

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.result import SurveyedOutputs, WorstOutput
-from transformer_viz.figures.by_length import survey_lengths
 from transformer_viz.figures.figure_data import plain
-from transformer_viz.figures.survey_calibration import survey_calibration
 from transformer_viz.numbers_in_words import number_words
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.figures.survey_calibration import survey_calibration
+from transformer_viz.surveys.figures.survey_lengths import survey_lengths
+from transformer_viz.surveys.result import SurveyedOutputs, WorstOutput
 from transformer_viz.terms import visible_text
 from transformer_viz.views.components import chart, screen, style
 from transformer_viz.views.survey import texts
@@ -24,20 +24,20 @@ def show(shown: Shown) -> None:
         return
     left, right = screen.columns(2, "survey-outputs")
     with left:
-        said = words.right(outputs)
+        said = sentences.right(outputs)
         st.markdown(shown.heading(said))
         if any(point.n_known for point in outputs.by_length):
             figure = plain(survey_lengths)(outputs, style=style.figure_style())
             chart.show(figure, "survey-lengths", f"By length of the source. {said}", zooms=False, painted=True)
     with right:
-        said = words.calibrated(outputs)
+        said = sentences.calibrated(outputs)
         st.markdown(shown.heading(said))
         if any(outputs.confidence.counts):
             figure = plain(survey_calibration)(outputs.confidence, style=style.figure_style())
             words_on = f"Right tokens by their probability, and how many there are. {said}"
             chart.show(figure, "survey-calibration", words_on, zooms=False, painted=True)
     lines = [_line(each) for each in outputs.worst]
-    texts.show({f"{words.worst_title(outputs)}, by the probability of {_of_what(outputs)}": lines}, shown, "survey-worst")
+    texts.show({f"{sentences.worst_title(outputs)}, by the probability of {_of_what(outputs)}": lines}, shown, "survey-worst")
 
 
 def _of_what(outputs: SurveyedOutputs) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import places, serving
-from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.compare import SurveyComparison, compare_surveys
-from transformer_viz.analysis.survey.file import load_survey
-from transformer_viz.analysis.survey.readings import best, readings
-from transformer_viz.analysis.survey.result import Survey, SurveyedHead
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError, SurveyError
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.comparison import SurveyComparison, compare_surveys
+from transformer_viz.surveys.readings import best, readings
+from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import head_label
 from transformer_viz.views.components import code, style, tabs, word_list
 from transformer_viz.views.components.markdown import literal, sentence
@@ -94,7 +94,7 @@ def _empty() -> None:
 def _show(name: str, known: dict[str, Source], survey: Survey) -> None:
     numbers = readings(survey)
     if not numbers:
-        st.info(sentence(words.made_of(survey)), icon=":material/info:")
+        st.info(sentence(sentences.made_of(survey)), icon=":material/info:")
         return
     number = numbers[link.option("survey_number", list(numbers), words=_number_words(survey))]
     head = _focus(survey, number.name)
@@ -120,9 +120,9 @@ def _show(name: str, known: dict[str, Source], survey: Survey) -> None:
         code.show(*drawn or [survey])
 
 
-def _focus(survey: Survey, name: str) -> SurveyedHead:
+def _focus(survey: Survey, name: str) -> HeadPlace:
     """The head in focus: the session's, the link's, or the one with the highest number."""
-    state, default = st.session_state, best(survey, name) or survey.heads[0]
+    state, default = st.session_state, best(survey, name) or survey.places[0]
     kinds_there = tuple(kind for kind, of in survey.kinds.items() if of.layers)
     focus.start_kind(kinds_there, default.kind, default.kind)
     kind = state.kind
@@ -131,7 +131,7 @@ def _focus(survey: Survey, name: str) -> SurveyedHead:
     if state.get("layer", of.layers[0]) not in of.layers or state.get("head", 0) not in range(of.n_heads):
         state.layer, state.head = place
     focus.start_layer_and_head(of.layers, [*range(of.n_heads)], place)
-    return survey.at(kind, state.layer, state.head)
+    return survey.place(kind, state.layer, state.head)
 
 
 def _beside(known: dict[str, Source], survey: Survey) -> tuple[Survey | None, str]:
@@ -155,14 +155,17 @@ def _compared(shown: Shown) -> SurveyComparison:
 def _sentence(shown: Shown, comparison: SurveyComparison | None) -> None:
     """What there is to see, and the way to the head that it is about."""
     if comparison is None:
-        said, there = words.headline(shown.survey, shown.number.name), best(shown.survey, shown.number.name)
+        said, there = sentences.headline(shown.survey, shown.number.name), best(shown.survey, shown.number.name)
     else:
-        said, there = words.changed(comparison, shown.name, st.session_state.survey_beside), comparison.largest
+        said, there = (
+            sentences.changed(comparison, shown.name, st.session_state.survey_beside),
+            getattr(comparison.largest, "place", None),
+        )
     with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
         st.markdown(shown.heading(said), width="stretch")
-        place = None if there is None else (there.kind, there.layer, there.head)
-        if place is not None and place != (shown.head.kind, shown.head.layer, shown.head.head):
-            focus.go_to_head_button(f"Go to {head_label(place[1], place[2])}", "survey-go", place)
+        if there is not None and there != shown.head:
+            place = (there.kind, there.layer, there.head)
+            focus.go_to_head_button(f"Go to {head_label(there.layer, there.head)}", "survey-go", place)
 
 
 def _controls(shown: Shown, numbers: list[str]) -> None:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from transformer_viz.analysis.survey.readings import Reading
-from transformer_viz.analysis.survey.result import Survey, SurveyedHead
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.figures.theme import ThemeName
+from transformer_viz.surveys.readings import Reading
+from transformer_viz.surveys.result import Survey
 from transformer_viz.views.components.markdown import sentence
 
 
@@ -27,7 +28,7 @@ class Shown:
     identity: tuple[object, ...]
     survey: Survey
     number: Reading
-    head: SurveyedHead
+    head: HeadPlace
     beside: Survey | None
     theme: ThemeName
     is_large: bool

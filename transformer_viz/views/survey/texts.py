@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from transformer_viz.analysis.survey.partial import CUT
-from transformer_viz.analysis.survey.result import SurveyedHead
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.surveys.block_results import CUT
 from transformer_viz.terms import KIND_TITLES, visible_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import navigation
@@ -82,7 +82,7 @@ def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str,
     return {"place": place, "value": line.value, "text": visible_text(line.text), "more": more, "links": links}
 
 
-def address(text: str, model: str, head: SurveyedHead, tab: str = "") -> str:
+def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
     """Explore's link, from this page."""
     place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
     said = {"text": text, "checkpoint": model, **place, **({"explore_tab": tab} if tab else {})}

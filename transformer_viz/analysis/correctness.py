@@ -1,0 +1,94 @@
+"""Whether what a run wrote is right, in the words that stand beside every output."""
+
+from dataclasses import replace
+from typing import Literal
+
+from transformer_viz.analysis.sentences import Sentence, Style, of_run
+from transformer_viz.analysis.words import is_by_words, noun
+from transformer_viz.errors import shortened
+from transformer_viz.terms import place_words
+from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import START
+
+Answer = Literal["right", "wrong", "unfinished", "not known"]
+TEACHER_FORCING = "teacher forcing"
+"""What a Trace calls this strategy."""
+_LONGEST = 160
+
+
+def is_given(trace: Trace) -> bool:
+    """Whether its output is not its own choice: teacher forcing, or tokens from elsewhere."""
+    return trace.finished == "given" or trace.made_by.get("strategy") == TEACHER_FORCING
+
+
+def answer(trace: Trace) -> Answer | None:
+    """What the output is; None where it is not the run's own, or not recorded, and of a model that is not ours, whose tokens
+    have ids: nobody knows a right one.
+
+    `unfinished` is one without an end that the true answer begins with.
+    """
+    if is_given(trace) or not trace.output_tokens or _has_no_task(trace):
+        return None
+    if trace.is_right is None:
+        return "not known"
+    if trace.finished != "end" and trace.expected_tokens is not None and trace.first_wrong_step is None:
+        return "unfinished"
+    return "right" if trace.is_right else "wrong"
+
+
+def _has_no_task(trace: Trace) -> bool:
+    is_a_tokenizers = trace.output_ids is not None or (is_by_words(trace) and "task" not in trace.made_by)
+    return is_a_tokenizers and trace.expected is None
+
+
+def hypothesis_answer(trace: Trace, number: int) -> Answer | None:
+    """`answer` of a node of the run's beam search, by its tokens alone: its attention need not be put together."""
+    search = trace.search
+    assert search is not None
+    if _has_no_task(trace):
+        return None
+    path = search.path(number)
+    tokens = tuple(node.token for node in path)
+    return answer(
+        replace(
+            trace,
+            attentions={},
+            search=None,
+            steps=(),
+            text=path[-1].text,
+            target_tokens=(START, *tokens[:-1]),
+            output_tokens=tokens,
+            finished="end" if path[-1].state == "end" else "length",
+            alignment=search.alignment[: len(path)],
+        )
+    )
+
+
+def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
+    """`right`, or ``wrong, expected `olleh`, differs from step 3 on``; nothing where `answer` is None.
+
+    `step_name` is what a step is called, where a step is something else.
+    """
+    found, step = answer(trace), trace.first_wrong_step
+    if found is None:
+        return ()
+    if found == "not known":
+        return (("plain", "not known whether it is right"),)
+    if found == "unfinished":
+        return (("strong", "unfinished"), ("plain", ", right so far"))
+    if found == "right":
+        return (("strong", "right"),)
+    if trace.expected is None:
+        # It ends where something is left to be read: wrong, though the answer is not known.
+        key = None if step is None else trace.alignment[step]
+        assert key is not None
+        token = of_run(shortened(trace.source_tokens[key]))
+        return (
+            ("strong", "wrong"),
+            ("plain", ", ends before "),
+            token,
+            ("plain", f" ({place_words(key, noun(trace))}) is read"),
+        )
+    words: list[tuple[Style, str]] = [("strong", "wrong"), ("plain", ", expected ")]
+    words.append(of_run(shortened(trace.expected, _LONGEST)) if trace.expected else ("plain", "nothing"))
+    return (*words, *([] if step is None else [("plain", f", differs from {step_name} {step + 1} on")]))

@@ -1,1 +1,0 @@
-"""What a survey of many texts found: statistics of every head and of what was written. Numpy only; no model is needed."""

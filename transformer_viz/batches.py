@@ -1,0 +1,334 @@
+"""Many texts through a model: which run together, what each writes, what is recorded of it, and whether it is right."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_viz.decoding.greedy import greedy
+from transformer_viz.errors import InputError, OptionError, TransformerVizError
+from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.model.tap import Tap, TapName, compose
+from transformer_viz.terms import Kind, ModelKind
+from transformer_viz.trace.recorder import Recorder
+from transformer_viz.tracing.framing import padded_batch
+from transformer_viz.vocabulary import END
+
+AT_ONCE = 32
+"""Texts of a batch. More waste time on padding, fewer on the calls of tiny operations."""
+MOST_WEIGHTS = 2**26
+"""Attention weights recorded at once: 256 MiB in float32. One text alone may have more."""
+MOST_LOGITS = 2**26
+"""Of what is read at once: a prompt, and what an encoder alone reads, have logits at each of their places."""
+Recorded = Literal["weights", "mask", "probabilities"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The known answer of a text.
+
+    Attributes:
+        text: None = it is not known.
+        tokens: its tokens or ids, the end included; None where the model has no tokens for it.
+    """
+
+    text: str | None = None
+    tokens: Sequence[str | int] | None = None
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """What was written beside the known answer.
+
+    Attributes:
+        is_exact: it is the answer and has ended; never where the answer is not known.
+        n_right: tokens of the answer that were written at their place, the end included.
+        n_right_before_wrong: of these, those before the first wrong token.
+    """
+
+    is_exact: bool
+    n_right: int
+    n_right_before_wrong: int
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is read of one text, and what is known of it.
+
+    Attributes:
+        index: its number among all texts.
+        ids: its tokens, framed.
+        limit: the most tokens that may be written after them.
+        answer: the known one.
+        alignment: for each step the place in the source that it must look at, or None; for all steps that may be written.
+    """
+
+    index: int
+    ids: Sequence[int]
+    limit: int
+    answer: Answer = Answer()
+    alignment: Sequence[int | None] = ()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What became of texts that were run together.
+
+    Attributes:
+        texts: in the order of the arrays.
+        written: the ids that each wrote; of an encoder alone those in the places of its mask tokens.
+        probabilities: float64, one for each id that was written, of all tokens at temperature 1; empty where not recorded.
+        weights: for each recorded kind float32 (text, layer, head, query, key).
+        masked: for each recorded kind bool (text or 1, layer, head or 1, query, key), True = masked; None where nothing is
+            masked but what was not written yet.
+        is_growing: whether the keys of a decoder's row end at its own position.
+        has_prompts: whether texts are read by the decoder, shorter ones behind padding.
+    """
+
+    texts: Sequence[Text]
+    written: list[list[int]]
+    probabilities: list[np.ndarray]
+    weights: dict[Kind, np.ndarray]
+    masked: dict[Kind, np.ndarray | None]
+    is_growing: bool
+    has_prompts: bool
+
+    def n_rows(self, i: int) -> int:
+        """How many rows the decoder has of a text."""
+        before = len(self.texts[i].ids) - 1 if self.has_prompts else 0
+        return before + len(self.written[i])
+
+    def n_before(self, kind: Kind, i: int) -> int:
+        """How many rows of padding stand before a text's own."""
+        is_behind_padding = self.has_prompts and kind == "decoder"
+        return max(len(text.ids) for text in self.texts) - len(self.texts[i].ids) if is_behind_padding else 0
+
+    @cached_property
+    def _are_finite(self) -> bool:
+        """Whether all numbers are, padding included."""
+        return all(np.isfinite(p).all() for p in self.probabilities) and all(
+            np.isfinite(weights.sum()) for weights in self.weights.values()
+        )
+
+    def is_finite(self, i: int) -> bool:
+        """Whether all numbers of a text are; those of padding may be none."""
+        if self._are_finite:
+            return True
+        numbers = [self.probabilities[i]]
+        for kind, weights in self.weights.items():
+            first, n_source, n_rows = self.n_before(kind, i), len(self.texts[i].ids), self.n_rows(i)
+            n_queries, n_keys = n_source if kind == "encoder" else n_rows, n_rows if kind == "decoder" else n_source
+            numbers.append(weights[i, ..., first : first + n_queries, first : first + n_keys])
+        return all(np.isfinite(array.sum()) for array in numbers)
+
+
+class TooLarge(Exception):
+    """The attention of these texts does not fit into memory at once."""
+
+
+def run_texts(
+    model: LoadedModel,
+    texts: Sequence[Text],
+    *,
+    record: Collection[Recorded] = (),
+    kinds: Sequence[Kind] | None = None,
+    at_once: int | None = None,
+    on_failure: Callable[[Text, TransformerVizError], None] | None = None,
+) -> Iterator[Batch]:
+    """Runs texts in batches, in the order of their lengths; a batch whose attention does not fit is run in halves.
+
+    Args:
+        model: in eval mode.
+        texts: which run together follows from their lengths, limits and answers alone.
+        record: see `Batch`.
+        kinds: of attention that are recorded; None = all that the model has.
+        at_once: the most texts of a batch; None is `AT_ONCE`.
+        on_failure: is told of a text that fails alone; then the others of its batch are run without it. None = the error is
+            raised.
+
+    Raises:
+        TransformerVizError: as `decode`.
+    """
+    waiting = list(batches(model, texts, record=record, kinds=kinds, at_once=at_once))
+    while waiting:
+        batch = waiting.pop(0)
+        try:
+            result = run_batch(model, batch, record=record, kinds=kinds)
+        except TooLarge:
+            half = len(batch) // 2
+            waiting[:0] = [batch[:half], batch[half:]]
+        except TransformerVizError as error:
+            if on_failure is None:
+                raise
+            if len(batch) == 1:
+                on_failure(batch[0], error)
+            else:
+                waiting[:0] = [[text] for text in batch]
+        else:
+            yield result
+
+
+def batches(
+    model: LoadedModel,
+    texts: Sequence[Text],
+    *,
+    record: Collection[Recorded] = (),
+    kinds: Sequence[Kind] | None = None,
+    at_once: int | None = None,
+    pad_prompts: bool = True,
+) -> Iterator[list[Text]]:
+    """Texts of about one length together, as `run_texts` runs them; with `pad_prompts` False prompts of one length alone."""
+    reader, most_texts = model.model, AT_ONCE if at_once is None else at_once
+    most = min(reader.sizes.longest_target, reader.sizes.longest_source)
+    batch: list[Text] = []
+    limit = n_steps = 0
+    for text in sorted(texts, key=lambda text: len(text.ids)):
+        width = len(text.ids)
+        limit, n_steps = max(limit, text.limit), max(n_steps, len(text.answer.tokens or "1"))
+        # Padded prompts need places too, and a model's own rules may count from the end.
+        can_pad = not reader.kind.has_prompt or (pad_prompts and reader.rules is None and width + limit <= most)
+        is_full = len(batch) >= most_texts or not (can_pad or not batch or len(batch[0].ids) == width)
+        if batch and (is_full or not _fits(model, len(batch) + 1, width, min(n_steps, limit), record, kinds)):
+            yield batch
+            batch, limit, n_steps = [], text.limit, len(text.answer.tokens or "1")
+        batch.append(text)
+    if batch:
+        yield batch
+
+
+def _fits(
+    model: LoadedModel, n_texts: int, width: int, n_steps: int, record: Collection[Recorded], kinds: Sequence[Kind] | None
+) -> bool:
+    """Whether what is recorded of texts of this many tokens fits when so many are written, and the logits of what is read."""
+    sizes, kind = model.model.sizes, model.model.kind
+    rows = n_steps + (width - 1 if kind.has_prompt else 0)
+    cells: dict[Kind, int] = {"encoder": width * width, "decoder": rows * rows, "cross": rows * width}
+    recorded = (sizes.kinds if kinds is None else kinds) if "weights" in record else ()
+    n_weights = n_texts * sum(len(sizes.layers[kind]) * sizes.heads[kind] * cells[kind] for kind in recorded)
+    n_logits = 0 if kind is ModelKind.ENCODER_DECODER else n_texts * width * sizes.vocabulary
+    return n_texts == 1 or (n_weights <= MOST_WEIGHTS and n_logits <= MOST_LOGITS)
+
+
+def run_batch(
+    model: LoadedModel,
+    texts: Sequence[Text],
+    *,
+    record: Collection[Recorded] = (),
+    kinds: Sequence[Kind] | None = None,
+    tap: Tap | None = None,
+    cached: bool = True,
+    width: int = 0,
+) -> Batch:
+    """Runs texts together: greedy decoding, or one pass of an encoder alone.
+
+    Args:
+        model: in eval mode.
+        texts: at least one.
+        record: see `Batch`; of attention as `tap` leaves it.
+        kinds: of attention that are recorded; None = all that the model has.
+        tap: may change attention.
+        cached: False where a later token may change an earlier row.
+        width: sources are padded to so many tokens, or to the longest.
+
+    Raises:
+        TooLarge: several texts have more weights than may be recorded at once.
+        TransformerVizError: as `decode`.
+    """
+    reader, device, rows = model.model, model.device, [text.ids for text in texts]
+    width = max(width, *map(len, rows))
+    ids, is_padding = padded_batch(rows, reader.pad_id, width, on_left=reader.kind.has_prompt, device=device)
+    padding = is_padding if any(len(row) < width for row in rows) else None
+    names: list[TapName] = [name for name in ("weights", "mask") if name in record]
+    recorded = (reader.sizes.kinds if kinds is None else kinds) if names else ()
+    recorder = Recorder(names, recorded)
+    seen = tap if not names else recorder if tap is None else compose(tap, recorder)
+    probabilities = [np.empty(0) for _ in texts]
+    with torch.inference_mode(), devices.memory_errors(device):
+        if reader.kind.writes:
+            n_given, rows_of_p, is_too_large = width - 1 if reader.kind.has_prompt else 0, list[Tensor](), False
+            n_read = 0
+
+            def log(logits: Tensor, chosen: Tensor) -> None:
+                nonlocal n_read
+                n_read += 1
+                if "probabilities" in record and n_read > n_given:
+                    rows_of_p.append(logits.double().log_softmax(-1).gather(-1, chosen[:, None])[:, 0].exp())
+
+            def after_step(_: Tensor) -> bool:
+                nonlocal is_too_large
+                is_too_large = not _fits(model, len(texts), width, n_read - n_given, record, kinds)
+                return not is_too_large
+
+            decoded = greedy(
+                reader,
+                ids,
+                padding,
+                max_length=max(text.limit for text in texts),
+                tap=seen,
+                cached=cached,
+                log=log,
+                after_step=after_step if names else None,
+                drop_ended=cached and tap is None,
+            )
+            if is_too_large:
+                raise TooLarge
+            lengths = [min(length, text.limit) for length, text in zip(decoded.lengths.tolist(), texts, strict=True)]
+            written = [row[:length] for row, length in zip(decoded.ids.tolist(), lengths, strict=True)]
+            if rows_of_p:
+                p = torch.stack(rows_of_p, 1).cpu().numpy()
+                probabilities = [row[:length] for row, length in zip(p, lengths, strict=True)]
+        else:
+            logits, mask_id = reader.encode(ids, padding, tap=seen), model.tokenizer.mask_id
+            written = [[] for _ in texts]
+            if logits is not None and mask_id is not None:
+                written = [row[own].tolist() for row, own in zip(logits.argmax(-1), ids == mask_id, strict=True)]
+        weights, masked = dict[Kind, np.ndarray](), dict[Kind, np.ndarray | None]()
+        for kind in recorded:
+            if (tensor := recorder.gathered(kind, "weights")) is not None:
+                weights[kind] = tensor.cpu().numpy().astype(np.float32, copy=False)
+            if "mask" in record:
+                mask = None if recorder.is_open(kind) else recorder.gathered(kind, "mask", fill=True)
+                masked[kind] = None if mask is None else mask.cpu().numpy()
+    return Batch(texts, written, probabilities, weights, masked, recorder.is_growing("decoder"), reader.kind.has_prompt)
+
+
+def drawn_texts(model: LoadedModel, texts: Sequence[str], first: int = 0) -> Iterator[Text]:
+    """Texts that a model's own task drew, which may be longer than what people may type; numbered from `first`.
+
+    Raises:
+        OptionError: the model has no task.
+    """
+    if (task := model.task) is None:
+        raise OptionError(f"{model.name} has no task that strings could be drawn from; give texts of your own")
+    for index, text in enumerate(texts, first):
+        symbols = task.symbols(text)
+        answer = task.answer(symbols)
+        limit = min(max(task.max_target_length, len(answer or ())) + 1, model.model.sizes.longest_target)
+        known = Answer() if answer is None else Answer(task.join(answer), (*answer, END))
+        yield Text(index, task.source_vocabulary.encode(task.frame(symbols)), limit, known, task.alignment(symbols, limit))
+
+
+def answer_of(model: LoadedModel, known: Known, target: str | None = None) -> Answer:
+    """The right answer of a text: its target, else what the task knows."""
+    if target is None:
+        return Answer(known.expected, known.expected_tokens)
+    try:
+        return Answer(target, [*model.tokenizer.target(target), model.model.end_ids[0]])
+    except InputError:
+        return Answer(target)
+
+
+def compare_with_answer(model: LoadedModel, answer: Answer, ids: Sequence[int]) -> Correctness:
+    """Whether the written `ids` are the answer, and how much of them."""
+    true = list(answer.tokens or ())
+    written = model.tokenizer.target_labels(ids) if true and isinstance(true[0], str) else list(ids)
+    is_right = [a == b for a, b in zip(written, true, strict=False)]
+    has_ended = bool(ids) and ids[-1] in model.model.end_ids
+    is_answer = written == true if true else answer.text is not None and answer.text == model.tokenizer.text(ids)
+    n_before = next((step for step, right in enumerate(is_right) if not right), len(is_right))
+    return Correctness(has_ended and is_answer, sum(is_right), n_before)

@@ -1,0 +1,99 @@
+"""One block of a survey: its lines read, written and measured on one thread. The same block gives the same bytes anywhere."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.verdict import CAUSE, of_run
+from transformer_viz.batches import Text, answer_of, run_texts
+from transformer_viz.errors import TransformerVizError, shortened
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveys.block_results import CUT, BlockResult, VerdictResults
+from transformer_viz.surveys.corpus import Block
+from transformer_viz.surveys.head_values import Heads, Labels, is_special
+from transformer_viz.surveys.options import SurveyOptions
+from transformer_viz.surveys.outputs import Outputs
+from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.decode_request import most_written
+from transformer_viz.tracing.framing import framed_sources
+from transformer_viz.tracing.trace_builder import not_finite
+
+
+def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> BlockResult:
+    """What the heads of a model do with the lines of a block, and what it writes.
+
+    A line that cannot be read, or of which the model computes no numbers, says why; the others are as if it were not there.
+    """
+    sizes, n, has_prompt = model.model.sizes, len(block.lines), model.model.kind.has_prompt
+    faults = [line.fault for line in block.lines]
+    heads = {kind: Heads(numbers, sizes.heads[kind], n) for kind, numbers in sizes.layers.items()}
+    outputs = Outputs(model, n) if model.model.kind.writes else None
+    texts = []
+    for place, line in enumerate(block.lines):
+        if line.fault is not None:
+            continue
+        try:
+            (ids,) = framed_sources(model, [line.text], None).rows
+            limit = most_written(model, options.max_length, len(ids) - 1 if has_prompt else 0)
+        except TransformerVizError as error:
+            faults[place] = str(error)
+            continue
+        known = model.tokenizer.known(line.text, limit + (len(ids) if has_prompt else 0))
+        texts.append(Text(place, ids, limit, answer_of(model, known, line.target), known.alignment))
+
+    def fail(text: Text, error: TransformerVizError) -> None:
+        faults[text.index] = str(error)
+
+    with one_thread():
+        for batch in run_texts(model, texts, record=("weights", "mask", "probabilities"), on_failure=fail):
+            labels = Labels(model, batch)
+            for kind, of in heads.items():
+                of.add(batch, kind, labels)
+            for i, text in enumerate(batch.texts):
+                own = (labels.target if batch.has_prompts else labels.source)[i][: len(text.ids)]
+                if not batch.is_finite(i):
+                    faults[text.index] = str(not_finite(model))
+                elif outputs is not None:
+                    length = sum(not is_special(label) for label in own)
+                    outputs.add(text, block.lines[text.index], length, batch.written[i], batch.probabilities[i])
+    read = np.array([fault is None for fault in faults])
+    arrays = {name: array for kind, of in heads.items() for name, array in of.arrays(kind, read).items()}
+    return BlockResult(
+        digest=digest,
+        faults=tuple(None if fault is None else shortened(fault, CUT) for fault in faults),
+        outputs=() if outputs is None else tuple(outputs.texts),
+        expected=() if outputs is None else tuple(outputs.expected),
+        has_bleu=outputs is not None and outputs.has_bleu,
+        arrays=arrays | ({} if outputs is None else outputs.arrays()),
+    )
+
+
+def survey_verdicts(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> VerdictResults:
+    """The verdict of every map on each of some lines; a line that cannot be read or judged leaves nothing."""
+    others, missing, verdicts = [name for name in METHODS if name != CAUSE], dict[str, str](), []
+    with one_thread():
+        for line in block.lines:
+            try:
+                trace = None if line.fault else decode(model, line.text, max_length=options.max_length)
+            except TransformerVizError:
+                continue  # its block says why
+            try:
+                if trace is not None:
+                    verdicts.append(of_run(model, trace, others, missing, mode=options.mode))
+            except TransformerVizError as error:
+                missing.setdefault(CAUSE, str(error))
+    return VerdictResults.of(digest, verdicts, missing)
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Several threads add in another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

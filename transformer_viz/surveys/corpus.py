@@ -1,0 +1,178 @@
+"""A corpus: the lines of a file or of standard input, texts as they are, or those by which a task's models are judged.
+
+A line that cannot be read is counted and says why; the others are read all the same. What is too long is never held.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+from transformer_viz import reading
+from transformer_viz.errors import FileError, InputError, OptionError, quoted
+from transformer_viz.loaded_model import LoadedModel
+
+BLOCK_SIZE = 64
+"""Lines of a block, but for the last one. The result of a block is the same wherever and whenever it is run."""
+LONGEST_LINE, MOST_LINES = 100_000, 1_000_000
+"""Bytes of a line, and lines of a corpus."""
+_LARGEST_FILE = 2**40
+_SHOWN, _CHUNK = 200, 2**20
+_BOM = b"\xef\xbb\xbf"
+STANDARD_INPUT = "-"
+Lines = str | PathLike[str] | Sequence[str]
+"""The path of a file with a text a line, `-` for standard input, or texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a corpus.
+
+    Attributes:
+        number: counted from 1, as an editor counts them; every line counts, an empty one too.
+        text: without its line break; of a line that is not read the beginning, for people.
+        target: the known answer, or None.
+        fault: why the line is not read, as a sentence without its full stop; None where it is read.
+    """
+
+    number: int
+    text: str
+    target: str | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some lines that one worker is given at once, and the number of the block, from 0."""
+
+    number: int
+    lines: tuple[Line, ...]
+
+    @property
+    def content(self) -> bytes:
+        """All lines, as they decide what comes of them."""
+        return json.dumps([(line.number, line.text, line.target, line.fault) for line in self.lines]).encode()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All lines, and what people call their source, never a path.
+
+    Raises:
+        InputError: there is no line, or too many.
+    """
+
+    source: str
+    lines: tuple[Line, ...]
+
+    def __post_init__(self) -> None:
+        if not self.lines:
+            raise InputError("There is no text: no line is there to be read. Give a text a line.")
+        if len(self.lines) > MOST_LINES:
+            raise InputError(f"There are more than {MOST_LINES:,} lines; survey them in parts.")
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The lines, `BLOCK_SIZE` at a time."""
+        return blocks_of(self.lines, BLOCK_SIZE)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all lines."""
+        found = hashlib.sha256()
+        for block in self.blocks:
+            found.update(block.content)
+        return found.hexdigest()
+
+
+def blocks_of(lines: Sequence[Line], size: int) -> list[Block]:
+    """Lines that follow each other, so many at a time."""
+    return [Block(i // size, tuple(lines[i : i + size])) for i in range(0, len(lines), size)]
+
+
+def read_corpus(texts: Lines, targets: Lines | None = None) -> Corpus:
+    """A corpus that somebody gives.
+
+    Args:
+        texts: the path of a UTF-8 file with a text a line, `-` for standard input, or a list of texts.
+        targets: the known answers in the same form, one for each text; one that is empty is not known.
+
+    Raises:
+        InputError: there is no such file, it is no regular one or empty, something is no text, there are too many lines, or
+            not one target for each text.
+    """
+    read, answers = _read(texts), None if targets is None else _read(targets)
+    if answers is not None and len(answers) != len(read):
+        raise InputError(
+            f"There are {len(read)} texts and {len(answers)} targets. Give one target for each text, line by line."
+        )
+    lines = []
+    for number, (text, fault) in enumerate(read, 1):
+        target, wrong = ("", None) if answers is None else answers[number - 1]
+        if target and wrong and fault is None:
+            fault = f"of its target: {wrong}"
+        lines.append(Line(number, text, target or None, fault))
+    is_file = isinstance(texts, str | PathLike)
+    source = "standard input" if texts == STANDARD_INPUT else Path(texts).name if is_file else "given texts"
+    return Corpus(source, tuple(lines))
+
+
+def held_out_corpus(model: LoadedModel, n: int, seed: int) -> Corpus:
+    """So many texts by which models of a task are judged: never seen in training where the task keeps some apart.
+
+    Raises:
+        OptionError: the model has no task, or there are fewer than one of each kind and length, or too many.
+    """
+    if (task := model.task) is None:
+        raise OptionError(f"{model.name} has no task whose texts could be held out of training; give texts")
+    task.check_samples(n, "held_out=")
+    lines = tuple(Line(number, text) for number, (_, text) in enumerate(task.judged(n, seed), 1))
+    return Corpus(f"{task.judged_by}, seed {seed}", lines)
+
+
+def _read(given: Lines) -> list[tuple[str, str | None]]:
+    """Of each line its text, or the beginning of it, and why it is not read."""
+    if not isinstance(given, str | PathLike):
+        if wrong := [text for text in given if not isinstance(text, str)]:
+            raise InputError(f"{quoted(wrong[0])} is no text.")
+        # Half a character is no text, which is said as of any other line.
+        encoded = [text.encode(errors="surrogatepass") for text in given]
+        return [_decoded(text, len(text)) for text in encoded]
+    if given == STANDARD_INPUT and sys.stdin is None:
+        raise InputError("Texts are - and standard input is closed. Name a file, or pipe them in.")
+    found: list[tuple[str, str | None]] = []
+    try:
+        with nullcontext(sys.stdin.buffer) if given == STANDARD_INPUT else reading.opened(given, _LARGEST_FILE) as file:
+            # Longer than the longest line with its mark and its break, so that one that is cut is seen to be too long.
+            while len(found) <= MOST_LINES and (line := file.readline(LONGEST_LINE + 5)):
+                text = _without_break(line).removeprefix(b"" if found else _BOM)
+                n_bytes = len(text)
+                while n_bytes > LONGEST_LINE and not line.endswith(b"\n") and (line := file.readline(_CHUNK)):
+                    n_bytes += len(_without_break(line))
+                found.append(_decoded(text, n_bytes))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(given)[-200:]!r}.") from None
+    except FileError as error:
+        raise InputError(f"{str(given)[-200:]!r} is not read: {error}.") from error
+    return found
+
+
+def _without_break(line: bytes) -> bytes:
+    return line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
+
+
+def _decoded(text: bytes, n_bytes: int) -> tuple[str, str | None]:
+    fault = None if n_bytes else "it is empty"
+    if n_bytes > LONGEST_LINE:
+        fault = f"it has {n_bytes:,} bytes; at most {LONGEST_LINE:,} are read"
+    try:
+        if fault is None:
+            return text.decode(), None
+    except UnicodeDecodeError:
+        fault = "it is not UTF-8 text"
+    return text[:_SHOWN].decode(errors="replace"), fault

@@ -1,0 +1,201 @@
+"""What the heads of a batch do: every statistic of every text at once, in pieces that fit into a processor's cache."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from transformer_viz.analysis.head_names import roles
+from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measures import OF_MANY
+from transformer_viz.analysis.positions import NONE, Positions, last_of
+from transformer_viz.analysis.rows import has_weight
+from transformer_viz.analysis.word_starts import is_special as _is_special
+from transformer_viz.batches import Batch
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveys.result import MOST_COMPARED
+from transformer_viz.terms import Kind
+
+_PIECE = 2**19
+"""Weights of a piece: 4 MiB in float64."""
+is_special = lru_cache(maxsize=2**14)(_is_special)
+
+
+class Heads:
+    """One kind of attention over the texts of a block.
+
+    Args:
+        layers: their numbers.
+        n_heads: of each.
+        n_texts: of the block.
+    """
+
+    def __init__(self, layers: Sequence[int], n_heads: int, n_texts: int) -> None:
+        self.layers, self.n_heads = tuple(layers), n_heads
+        heads = (len(layers), n_heads)
+        self._values = np.full((len(OF_MANY), 2, n_texts, *heads), np.nan)
+        self._roles = np.full((n_texts, *heads), NONE, np.int8)
+        n_compared = heads[0] * heads[1] if heads[0] * heads[1] <= MOST_COMPARED else 0
+        self._agreed = np.zeros((n_texts, n_compared, n_compared))
+        self._compared = np.zeros((n_texts, n_compared, n_compared), bool)
+
+    def add(self, batch: Batch, kind: Kind, labels: "Labels") -> None:
+        """Texts of a batch, and what their tokens are called."""
+        each = len(self.layers) * self.n_heads * int(np.prod(batch.weights[kind].shape[-2:]))
+        at_once = max(1, _PIECE // max(1, each))
+        for first in range(0, len(batch.texts), at_once):
+            these = range(first, min(first + at_once, len(batch.texts)))
+            places = [batch.texts[i].index for i in these]
+            tops = []
+            for layers, judged in _judged(batch, kind, these, labels):
+                uniform, like = _uniform(judged)
+                for number, measure in enumerate(OF_MANY.values()):
+                    if (found := measure.of(judged)) is not None:
+                        even = measure.of(uniform)
+                        assert even is not None
+                        self._values[number, 0, places, layers] = found
+                        self._values[number, 1, places, layers] = even[like]
+                self._roles[places, layers] = roles(judged, uniform, like).number
+                tops.append(np.where(judged.rows & judged.has_choice, judged.top, NONE))
+            if self._agreed.size:
+                self._compare(places, np.concatenate(tops, 1))
+
+    def _compare(self, places: Sequence[int], tops: np.ndarray) -> None:
+        """Of the largest keys (text, layer, head, query), NONE in rows that are not judged, where two heads have the same."""
+        tops = tops.reshape(len(tops), -1, tops.shape[-1])
+        n_heads, n_rows = tops.shape[1:]
+        is_judged = (tops != NONE).astype(np.float32)
+        both = is_judged @ is_judged.swapaxes(-1, -2)
+        at_once = max(1, _PIECE // (n_heads * n_rows * len(tops)))
+        for first in range(0, n_heads, at_once):
+            some = slice(first, first + at_once)
+            alike = tops[:, some, None] == tops[:, None]
+            alike &= (tops != NONE)[:, None]
+            self._agreed[places, some] = alike.sum(-1) / np.maximum(both[:, some], 1)
+        self._compared[places] = both > 0
+
+    def arrays(self, kind: Kind, read: np.ndarray) -> dict[str, np.ndarray]:
+        """As in `BlockResult`; `read` is bool (text,), and of the other texts there is nothing."""
+        self._values[:, :, ~read] = np.nan
+        self._roles[~read] = NONE
+        # Of pairs of heads the sum alone is kept: for each text it would be more than all other numbers together.
+        agreed, compared = self._agreed[read].sum(0), self._compared[read].sum(0)
+        found = {"values": self._values, "roles": self._roles, "agreed": agreed, "compared": compared}
+        return {f"{kind}.{name}": array for name, array in found.items()}
+
+
+class Labels:
+    """What the tokens of a batch are called, as far as statistics ask: of each text, of what an encoder and a decoder read."""
+
+    def __init__(self, model: LoadedModel, batch: Batch) -> None:
+        tokenizer, sources = model.tokenizer, [[] if batch.has_prompts else text.ids for text in batch.texts]
+        self.source = [tokenizer.source_labels(ids) for ids in sources]
+        start = [] if model.model.start_id is None else [model.model.start_id]
+        self.target = [
+            tokenizer.target_labels([*(text.ids if batch.has_prompts else start), *ids[:-1]]) if ids else []
+            for text, ids in zip(batch.texts, batch.written, strict=True)
+        ]
+        letters = (tokenizer.letters(labels) for labels in self.source)
+        self.letters = _filled([[NONE if letter is None else letter for letter in each] for each in letters], NONE)
+        self.last = np.array([last_of(labels, np.ones(len(labels), bool)) for labels in self.source])
+        self.is_special = [
+            _filled([[is_special(each) for each in one] for one in side], False) for side in (self.source, self.target)
+        ]
+
+
+def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[tuple[slice, Judged]]:
+    """Some texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
+    n_rows = [batch.n_rows(i) for i in these]
+    n_sources = [len(batch.texts[i].ids) for i in these]
+    n_queries, n_keys = n_sources if kind == "encoder" else n_rows, n_rows if kind == "decoder" else n_sources
+    size = max(n_queries), max(n_keys)
+    before = [batch.n_before(kind, i) for i in these]
+    weights = _cropped(batch.weights[kind][these.start : these.stop], before, size)
+    own = _below(n_queries, size[0])[:, None, None, :, None] & _below(n_keys, size[1])[:, None, None, None]
+    masked = batch.masked[kind]
+    if masked is not None:
+        whole = (
+            masked[these.start : these.stop] if len(masked) > 1 else np.broadcast_to(masked, (len(these), *masked.shape[1:]))
+        )
+        allowed = own & ~_cropped(whole, before, size)
+    elif kind == "decoder" and batch.is_growing:
+        allowed = own & np.tri(*size, dtype=bool)
+    else:
+        allowed = own
+    if (allowed == allowed[:, :1, :1]).all():
+        allowed = allowed[:, :1, :1]
+    positions = _positions(batch, kind, these, labels, size, (n_queries, n_rows))
+    at_once = max(1, _PIECE // (weights[:, 0].size or 1))
+    for first in range(0, weights.shape[1], at_once):
+        some = slice(first, first + at_once)
+        open_ = allowed[:, some] if allowed.shape[1] > 1 else allowed
+        exact = weights[:, some].astype(np.float64)
+        rows = open_.any(-1) & has_weight(exact)
+        if (rows == rows[:, :1, :1]).all():
+            rows = rows[:, :1, :1]
+        exact *= rows[..., None]
+        yield some, Judged(kind, exact, open_, rows, positions)
+
+
+def _uniform(judged: Judged) -> tuple[Judged, np.ndarray]:
+    """Uniform attention over the texts of which it differs, and which of these each text is like."""
+    positions, n = judged.positions, len(judged.weights)
+    parts = (judged.allowed, judged.rows, *positions.parts)
+    packed = np.concatenate([np.ascontiguousarray(part).reshape(n, -1).view(np.uint8) for part in parts if part.size], 1)
+    numbers: dict[bytes, int] = {}
+    like = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
+    firsts = np.unique(like, return_index=True)[1]
+    some = replace(
+        judged,
+        weights=judged.weights[firsts],
+        allowed=judged.allowed[firsts],
+        rows=judged.rows[firsts],
+        positions=positions.only(firsts),
+    )
+    return some.uniform(), np.array(like)
+
+
+def _positions(
+    batch: Batch, kind: Kind, these: range, labels: Labels, size: tuple[int, int], n: tuple[list[int], list[int]]
+) -> Positions:
+    """Of some texts; NONE behind the shorter ones."""
+    n_queries, n_rows = n
+    width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
+    some = slice(these.start, these.stop)
+    known = (batch.texts[i].alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
+    true = [[NONE if key is None else key for key in alignment] for alignment in known]
+    return Positions(
+        letters=labels.letters[some, :width],
+        last=labels.last[some],
+        true=_filled(true, NONE, size[0]) if true else np.empty((len(these), 0), int),
+        special=labels.is_special[kind == "decoder"][some, : size[1]],
+        n_queries=np.array(n_queries),
+        n_steps=np.array(n_rows),
+    )
+
+
+def _filled(rows: Sequence[Sequence[int]], fill: int, width: int = 0) -> np.ndarray:
+    """(row, place), with something behind the shorter ones, as wide as the longest or so many places."""
+    lengths = [len(row) for row in rows]
+    width = width or max(lengths)
+    found = np.full((len(rows), width), fill)
+    found[_below(lengths, width)] = [each for row in rows for each in row]
+    return found
+
+
+def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) -> np.ndarray:
+    """(text, layer, head, query, key) from each text's own first row and key on."""
+    n_queries, n_keys = size
+    if not any(before):
+        return whole[..., :n_queries, :n_keys]
+    found = np.zeros((*whole.shape[:3], n_queries, n_keys), whole.dtype)
+    for i, first in enumerate(before):
+        own = whole[i, ..., first : first + n_queries, first : first + n_keys]
+        found[i, ..., : own.shape[-2], : own.shape[-1]] = own
+    return found
+
+
+def _below(numbers: Sequence[int], size: int) -> np.ndarray:
+    """bool (text, place)."""
+    return np.arange(size) < np.array(numbers)[:, None]

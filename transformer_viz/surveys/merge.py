@@ -1,0 +1,220 @@
+"""The files of all blocks made into one survey: every mean, interval, histogram and list is computed here, once.
+
+A column is one statistic of all texts in the order of their lines, so that a survey is the same to the last bit whatever
+computed its blocks. One column after the other is read: memory grows with the texts, not with the statistics.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis import verdict as judging
+from transformer_viz.analysis.head_names import ROLES
+from transformer_viz.errors import shortened
+from transformer_viz.surveys.block_results import CUT, BlockDescription, read_arrays, read_description, read_verdicts
+from transformer_viz.surveys.result import (
+    MOST_COMPARED,
+    Confidence,
+    CorrectAtLength,
+    Failed,
+    HeadStatistic,
+    HeadTexts,
+    Survey,
+    SurveyedKind,
+    SurveyedModel,
+    SurveyedOutputs,
+    SurveyedTexts,
+    TextValue,
+    WorstOutput,
+    role_share,
+)
+from transformer_viz.surveys.statistics import SHARES, STATISTICS, preferred
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.version import __version__
+
+MOST_FAILED = 20
+Paths = Sequence[str | PathLike[str]]
+
+
+def merge(
+    texts: Sequence[str],
+    blocks: Paths,
+    verdicts: Paths,
+    *,
+    model: SurveyedModel,
+    kinds: Mapping[Kind, SurveyedKind],
+    source: str,
+    digest: str,
+    options: Mapping[str, Any],
+) -> Survey:
+    """One survey of all blocks.
+
+    Args:
+        texts: all lines, from line 1 on.
+        blocks: files of `BlockResult`, in the order of the lines.
+        verdicts: files of `VerdictResults`, in the order of the lines.
+        model: whose.
+        kinds: its layers and heads.
+        source: the name of the texts, for people.
+        digest: of all lines.
+        options: what decided the numbers: `k` texts are kept of each head, chosen `by` a statistic; `seed` is that of the
+            intervals of verdicts.
+
+    Raises:
+        SurveyError: a file that is damaged.
+    """
+    results = [read_description(path) for path in blocks]
+    faults = [fault for result in results for fault in result.faults]
+    read = np.array([place for place, fault in enumerate(faults) if fault is None], np.int64)
+    failed = [(place, fault) for place, fault in enumerate(faults) if fault is not None]
+    by, k = options.get("by"), int(options["k"])
+
+    heads: list[HeadStatistic] = []
+    examples: list[HeadTexts] = []
+    agreement = {}
+    for kind in (kind for kind in KINDS if kind in kinds):
+        places = [HeadPlace(kind, layer, head) for layer in kinds[kind].layers for head in range(kinds[kind].n_heads)]
+        rows: list[list[HeadStatistic]] = [[] for _ in places]
+        chosen: dict[str, np.ndarray] = {}
+        for number, of in enumerate(STATISTICS):
+            own, uniform = _column(blocks, f"{kind}.values", number)[read].reshape(len(read), 2, len(places)).swapaxes(0, 1)
+            if of.name in preferred(by):
+                chosen[of.name] = own
+            for head, place in enumerate(places):
+                there = ~np.isnan(own[:, head])
+                if n := int(there.sum()):
+                    values = own[there, head]
+                    row = HeadStatistic(
+                        kind=kind,
+                        layer=place.layer,
+                        head=place.head,
+                        statistic=of.name,
+                        n=n,
+                        mean=float(values.mean()),
+                        sd=float(values.std(ddof=1)) if n > 1 else 0.0,
+                        min=float(values.min()),
+                        max=float(values.max()),
+                        uniform=float(uniform[there, head].mean()),
+                        counts=tuple(np.histogram(np.clip(values, of.edges[0], of.edges[-1]), of.edges)[0].tolist()),
+                    )
+                    rows[head].append(row)
+        roles = _column(blocks, f"{kind}.roles")[read].reshape(len(read), len(places))
+        for head, place in enumerate(places):
+            means = {row.statistic: row.mean for row in rows[head]}
+            counts = np.bincount(roles[:, head], minlength=len(ROLES)).tolist()
+            heads += rows[head]
+            heads += [role_share(place, role, n, len(read)) for role, n in zip(ROLES, counts, strict=True) if n]
+            if best := next((name for name in preferred(by) if name in means), None):
+                values, mean = chosen[best][:, head], means[best]
+                apart, lists = np.abs(values - mean), {}
+                for name, keys in (("highest", -values), ("typical", apart), ("unusual", -apart)):
+                    # Stable, so that of equal ones the first lines are kept; what is none comes last.
+                    order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
+                    lists[name] = tuple(
+                        TextValue(line=line + 1, text=shortened(texts[line], CUT), value=float(values[i]))
+                        for i, line in zip(order, read[order].tolist(), strict=True)
+                    )
+                examples.append(HeadTexts(kind=kind, layer=place.layer, head=place.head, by=best, **lists))
+        if len(places) <= MOST_COMPARED:
+            n_texts: Any = sum(read_arrays(blocks, f"{kind}.compared"))
+            shares = sum(read_arrays(blocks, f"{kind}.agreed")) / np.maximum(n_texts, 1)
+            pairs = zip(shares.tolist(), n_texts.tolist(), strict=True)
+            agreement[kind] = tuple(tuple(s if n else None for s, n in zip(*pair, strict=True)) for pair in pairs)
+    judged = [read_verdicts(path) for path in verdicts]
+    each = [verdict for result in judged for verdict in result.of_runs()]
+    missing = {name: why for result in judged for name, why in result.missing.items()}
+    return Survey(
+        model=model,
+        texts=SurveyedTexts(
+            source=source,
+            n=len(faults),
+            n_read=len(read),
+            n_failed=len(failed),
+            failed=tuple(
+                Failed(line=place + 1, text=shortened(texts[place], CUT), why=fault) for place, fault in failed[:MOST_FAILED]
+            ),
+            digest=digest,
+        ),
+        options=dict(options),
+        statistics=STATISTICS,
+        kinds=dict(kinds),
+        heads=tuple(heads),
+        examples=tuple(examples),
+        agreement=agreement,
+        outputs=_outputs(texts, results, blocks, read, k) if any(result.outputs for result in results) else None,
+        verdict=judging.over(each, missing, seed=int(options.get("seed", 0))) if each else None,
+        version=__version__,
+    )
+
+
+def _column(blocks: Paths, name: str, statistic: int | None = None) -> np.ndarray:
+    """One array of all blocks, joined along its texts."""
+    return np.concatenate([*read_arrays(blocks, name, statistic)])
+
+
+def _outputs(
+    texts: Sequence[str], results: Sequence[BlockDescription], blocks: Paths, read: np.ndarray, k: int
+) -> SurveyedOutputs:
+    """What was written: how right it is, by length, how sure, and the worst."""
+    written, expected = ([text for result in results for text in getattr(result, name)] for name in ("outputs", "expected"))
+    has_bleu = all(result.has_bleu for result in results)
+    names = ("length", "is_known", "is_exact", "n_tokens", "n_right", "confidence", "bleu", "n_written", "n_judged")
+    of = {name: _column(blocks, f"outputs.{name}")[read] for name in (*names, "n_judged_right")}
+    p = _column(blocks, "outputs.p")
+    # The place of each token in its text tells which are judged.
+    place = np.arange(len(p)) - np.repeat(np.cumsum(of["n_written"]) - of["n_written"], of["n_written"])
+    is_judged, is_right = (place < np.repeat(of[name], of["n_written"]) for name in ("n_judged", "n_judged_right"))
+    bins = np.clip(np.searchsorted(SHARES, p, "right") - 1, 0, len(SHARES) - 2)
+
+    def histogram(some: np.ndarray, weights: np.ndarray | None = None) -> tuple[Any, ...]:
+        own = None if weights is None else weights[some]
+        return tuple(np.bincount(bins[some], own, minlength=len(SHARES) - 1).tolist())
+
+    def correct(some: np.ndarray) -> dict[str, Any]:
+        counts = {"n": int(some.sum()), "n_known": int(of["is_known"][some].sum()), "n_exact": int(of["is_exact"][some].sum())}
+        counts |= {name: int(of[name][some].sum()) for name in ("n_tokens", "n_right")}
+        bleu = _bleu(of["bleu"][some].sum(0).tolist()) if has_bleu and counts["n_known"] else None
+        return {**counts, "bleu": bleu}
+
+    def badness(i: int) -> tuple[bool, float]:
+        """Wrong outputs first, the surest before all; then those of which nobody knows, the least probable before all."""
+        is_known, confidence = bool(of["is_known"][i]), float(of["confidence"][i])
+        return (False, -confidence) if is_known else (True, confidence)
+
+    worst = sorted(np.flatnonzero(~of["is_exact"]).tolist(), key=badness)[:k]
+    every = np.ones(len(p), bool)
+    return SurveyedOutputs(
+        **correct(np.ones(len(read), bool)),
+        by_length=tuple(
+            CorrectAtLength(length=length, **correct(of["length"] == length)) for length in np.unique(of["length"]).tolist()
+        ),
+        confidence=Confidence(
+            edges=SHARES,
+            counts=histogram(every),
+            n_judged=histogram(is_judged),
+            sum_p=tuple(map(float, histogram(is_judged, p))),
+            n_right=histogram(is_right),
+        ),
+        worst=tuple(
+            WorstOutput(
+                line=line + 1,
+                text=shortened(texts[line], CUT),
+                output=written[line],
+                expected=expected[line],
+                confidence=float(of["confidence"][i]),
+            )
+            for i, line in zip(worst, read[worst].tolist(), strict=True)
+        ),
+    )
+
+
+def _bleu(sums: list[int]) -> float | None:
+    """Corpus BLEU of sacrebleu (Post 2018) from the sums of its sentences; None where it is not installed."""
+    try:
+        from sacrebleu.metrics import BLEU
+    except ModuleNotFoundError:
+        return None
+    return BLEU.compute_bleu(sums[:4], sums[4:8], sums[8], sums[9], smooth_method="exp").score

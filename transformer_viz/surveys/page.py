@@ -1,0 +1,105 @@
+"""A survey as one HTML page that asks nothing of the network: maps of all heads, each head with its texts, and the outputs."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, Mean, left_out_words
+from transformer_viz.export.pages import PlotlyJs, page
+from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.theme import Style
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.figures.survey_agreement import survey_agreement
+from transformer_viz.surveys.figures.survey_calibration import survey_calibration
+from transformer_viz.surveys.figures.survey_distribution import survey_distribution
+from transformer_viz.surveys.figures.survey_heads import survey_heads
+from transformer_viz.surveys.figures.survey_lengths import survey_lengths
+from transformer_viz.surveys.readings import kinds, readings
+from transformer_viz.surveys.result import Survey
+from transformer_viz.terms import KIND_TITLES, head_title, visible_text
+
+LISTS = {"highest": "highest", "typical": "typical: nearest to the mean", "unusual": "unusual: farthest from the mean"}
+"""The texts that are kept of a head, and what their lists are called."""
+
+
+def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = "packed") -> str:
+    """A survey as one page; it depends on the survey and the arguments alone, to the last byte.
+
+    Args:
+        survey: of many texts.
+        style: of the page and its figures.
+        plotlyjs: as in `html`.
+
+    Raises:
+        OptionError: an argument has an impossible value.
+    """
+    by_name, outputs, verdict = readings(survey), survey.outputs, survey.verdict
+    heads = {
+        name: {kind: _plain(plain(survey_heads)(survey, kind, name, style=style)) for kind in kinds(survey, name)}
+        for name in by_name
+    }
+    drawn: dict[str, PlainFigure] = {}
+    for texts in survey.examples:
+        place = texts.place
+        drawn[str(place)] = plain(survey_distribution)(survey, place.kind, place.layer, place.head, texts.by, style=style)
+    shown_kinds = [kind for kind, of in survey.kinds.items() if of.layers]
+    for kind in shown_kinds:
+        if survey.agreement.get(kind):
+            drawn[f"agreement.{kind}"] = plain(survey_agreement)(survey, kind, style=style)
+    if outputs is not None and any(point.n_known for point in outputs.by_length):
+        drawn["lengths"] = plain(survey_lengths)(outputs, style=style)
+    if outputs is not None and any(outputs.confidence.counts):
+        drawn["calibration"] = plain(survey_calibration)(outputs.confidence, style=style)
+    figures = {name: _plain(figure) for name, figure in drawn.items()}
+
+    def numbers(head: HeadPlace) -> Iterator[tuple[str, ...]]:
+        for name, reading in by_name.items():
+            row = survey.at(head, name)
+            if row is not None and (reading.role is None or row.mean):
+                ends = (row.mean, *row.interval, row.uniform)
+                yield (reading.title, *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
+
+    tables: dict[str, Any] = {"failed": [(each.line, each.text, each.why) for each in survey.texts.failed]}
+    if outputs is not None:
+        tables["worst"] = [
+            (each.line, number_words(each.confidence), each.text, each.output, each.expected or "") for each in outputs.worst
+        ]
+    if verdict is not None:
+        judged = f"{count_words(verdict.n_texts, 'text')}, {count_words(verdict.n_judged, 'step')} judged"
+        tables["judged"] = f"{judged}; {left_out_words(verdict)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}."
+        tables["verdict"] = [
+            *((each.name, *_ends(each.top), *_ends(each.rho)) for each in verdict.maps),
+            ("by chance", *_ends(verdict.chance), "", ""),
+        ]
+    return page(
+        "survey.html",
+        {"heads": heads, "figures": figures},
+        ("survey.js",),
+        ("inside.css", "survey.css"),
+        plotlyjs,
+        title=f"Survey: {survey.model.name}",
+        root={"data-theme": style.theme, "class": "large" if style.large else ""},
+        survey=survey,
+        readings=by_name,
+        kinds=shown_kinds,
+        figures=figures,
+        numbers=numbers,
+        texts=lambda found: [(number_words(each.value), each.text) for each in found],
+        lists=LISTS,
+        titles=KIND_TITLES,
+        words=sentences,
+        head_title=head_title,
+        visible_text=visible_text,
+        **tables,
+    )
+
+
+def _plain(figure: PlainFigure) -> dict[str, Any]:
+    return json.loads(figure.to_json())
+
+
+def _ends(mean: Mean) -> tuple[str, str]:
+    value = "–" if mean.value != mean.value else number_words(mean.value)
+    return value, "" if mean.interval is None else interval_words(mean.interval)

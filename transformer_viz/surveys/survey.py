@@ -1,0 +1,184 @@
+"""A survey of a corpus: blocks of lines are run by workers, what each leaves is kept, and all is merged in the order of lines.
+
+A block's result follows from its lines, the model and the options alone: so the survey is the same to the last bit, whichever
+workers ran it, however many, and however often they were ended on the way.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from transformer_viz.errors import InputError, OptionError, SurveyError
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveys import parquet_file
+from transformer_viz.surveys.block_results import read_description, read_verdicts
+from transformer_viz.surveys.corpus import Block, Lines, blocks_of, held_out_corpus, read_corpus
+from transformer_viz.surveys.folder import opened_folder
+from transformer_viz.surveys.merge import merge
+from transformer_viz.surveys.options import SurveyOptions
+from transformer_viz.surveys.result import NAME, Survey, SurveyedKind, SurveyedModel
+from transformer_viz.surveys.statistics import NAMES, check_by
+from transformer_viz.surveys.workers import Stage, Unit, Workers, memory_of_worker
+
+FORMAT = 4
+"""Of what a block leaves; of another one it is run again."""
+_VERDICT_BLOCK = 8
+"""Sampled lines of one unit: each takes as long as many of a block."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a survey is.
+
+    Attributes:
+        stage: texts, then the verdicts of the sampled ones.
+        n_done: lines of this stage, those of an earlier run included.
+        n_total: how many there are.
+        n_workers: who run them; None where Ray decides.
+        worker_bytes: memory that each takes, about.
+    """
+
+    stage: Stage
+    n_done: int
+    n_total: int
+    n_workers: int | None
+    worker_bytes: int
+
+
+OnProgress = Callable[[Progress], object]
+"""Is told at the beginning of a stage and after each unit. What it raises ends the survey, which can go on later."""
+
+
+def survey(
+    model: str | LoadedModel,
+    texts: Lines | None = None,
+    *,
+    targets: Lines | None = None,
+    held_out: int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
+    gpus_per_worker: float = 0.0,
+    device: str = "auto",
+    k: int = 5,
+    by: str | None = None,
+    max_length: int | None = None,
+    seed: int = 0,
+    verdict_texts: int = 300,
+    mode: str = "word",
+    on_progress: OnProgress | None = None,
+) -> Survey:
+    """What every head does over a corpus, and how good and how sure the outputs are.
+
+    Args:
+        model: a name or a folder as in `load_model`, which each worker loads; or a loaded model, which runs in this process.
+        texts: the path of a UTF-8 file with a text a line, `-` for standard input, or the texts themselves in a list.
+        targets: the known answers in the same form, one for each text; an empty one is not known. None = those that the
+            model's task knows.
+        held_out: instead of `texts` so many of those by which models of this task are judged.
+        output: a folder for all files, so that the survey can go on where it ended; None = nothing is kept.
+        workers: processes of this machine, or tasks of Ray at a time; None = one for each processor that may be used.
+        ray: `auto` for a Ray cluster that the environment names, else one of this machine alone; or a cluster's address.
+        gpus_per_worker: how much of a GPU a task of Ray has; 0 = it computes on the CPU.
+        device: where the model runs, as in `load_model`.
+        k: how many typical and unusual texts are kept of each head, and how many of the worst outputs.
+        by: the statistic by which texts are so; None = `mass` where there is a true key, else `entropy_share`.
+        max_length: the most tokens to write, as in `decode`.
+        seed: of held-out texts, of the sample for verdicts, and of their intervals.
+        verdict_texts: of how many texts it is asked whether attention points at the cause; 0 = of none.
+        mode: how a token is taken away for that, as in `attribute`.
+        on_progress: is told how far it is.
+
+    Raises:
+        InputError: texts that are not there, or none that can be read.
+        OptionError: an impossible option, or a folder that is in use for something else.
+        SurveyError: a disk that is full, a worker that was ended, Ray that is not there.
+        TransformerVizError: as `load_model`.
+    """
+    options = SurveyOptions(k=k, by=by, max_length=max_length, seed=seed, verdict_texts=verdict_texts, mode=mode)
+    check_by(by)
+    parquet_file.check_can_write()
+    crew = Workers(model, device, workers, ray, gpus_per_worker)
+    if (texts is None) == (held_out is None):
+        raise OptionError("give either texts, or held_out for so many of those by which the model's task is judged")
+    if texts is None and targets is not None:
+        raise OptionError("targets go with texts; of held-out ones the task knows the answers")
+    corpus = None if texts is None else read_corpus(texts, targets)
+    loaded = crew.load()
+    corpus = corpus or held_out_corpus(loaded, held_out or 0, seed)
+    job = crew.job(loaded, options)
+    identity = {"format": FORMAT, "model": job.fingerprint, **options.of_blocks()}
+
+    def unit(stage: Stage, block: Block) -> Unit:
+        about = json.dumps([identity, NAMES, block.number], sort_keys=True)
+        return Unit(stage, block, hashlib.sha256(about.encode() + block.content).hexdigest())
+
+    # The lines whose numbers have the lowest hashes: the same ones whatever lines are added.
+    most = verdict_texts if loaded.model.kind.writes else 0
+    readable = [line for line in corpus.lines if line.fault is None] if most else []
+    sample = sorted(readable, key=lambda line: hashlib.sha256(f"{seed} {line.number}".encode()).digest())[:most]
+    in_order = blocks_of(sorted(sample, key=lambda line: line.number), _VERDICT_BLOCK)
+    units: dict[Stage, list[Unit]] = {
+        "texts": [unit("texts", block) for block in corpus.blocks],
+        "verdicts": [unit("verdicts", block) for block in in_order],
+    }
+    with ExitStack() as stack:
+        path = Path(stack.enter_context(TemporaryDirectory()) if output is None else output)
+        folder = stack.enter_context(opened_folder(path))
+        folder.begin({**identity, "texts": hashlib.sha256(corpus.blocks[0].content).hexdigest()})
+        n_done, left = dict.fromkeys(units, 0), []
+        for one in (one for some in units.values() for one in some):
+            if _is_done(one, path):
+                n_done[one.stage] += len(one.block.lines)
+            else:
+                left.append(one)
+
+        def tell(stage: Stage) -> None:
+            if on_progress is not None:
+                n_total = sum(len(one.block.lines) for one in units[stage])
+                on_progress(Progress(stage, n_done[stage], n_total, crew.n, memory_of_worker(loaded)))
+
+        for stage in units:
+            tell(stage)
+        with closing(crew.run(loaded, job, left)) as results:
+            for one, result in results:
+                folder.write(_file_of(one), result)
+                n_done[one.stage] += len(one.block.lines)
+                tell(one.stage)
+        sizes = loaded.model.sizes
+        result = merge(
+            [line.text for line in corpus.lines],
+            *([path / _file_of(one) for one in some] for some in units.values()),
+            model=SurveyedModel(
+                name=loaded.name, variant=loaded.variant, parameters=loaded.n_parameters, fingerprint=job.fingerprint
+            ),
+            kinds={kind: SurveyedKind(layers=tuple(sizes.layers[kind]), n_heads=sizes.heads[kind]) for kind in sizes.layers},
+            source=corpus.source,
+            digest=corpus.digest,
+            options=asdict(options),
+        )
+        if not result.texts.n_read:
+            (first, *_) = result.texts.failed
+            raise InputError(f"None of {result.texts.n} texts can be read; line {first.line}: {first.why}.")
+        folder.write(NAME, result.to_json())
+        folder.write(parquet_file.NAME, parquet_file.parquet(result))
+        return result
+
+
+def _file_of(unit: Unit) -> str:
+    number = f"{unit.block.number:06}"
+    return f"blocks/{number}.safetensors" if unit.stage == "texts" else f"verdicts/{number}.json"
+
+
+def _is_done(unit: Unit, folder: Path) -> bool:
+    """Whether its file is there, whole, and of this very work; anything else is made again."""
+    read = read_description if unit.stage == "texts" else read_verdicts
+    try:
+        return read(folder / _file_of(unit)).digest == unit.digest
+    except SurveyError:
+        return False
