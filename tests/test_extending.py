@@ -73,7 +73,7 @@ ADDED = {
         def knows(model):
             return type(model).__name__ == "Strange"
         @contextmanager
-        def watched(model, running, given):
+        def record_attention(model, running, has_source, has_target):
             yield lambda: []
         """,
 }

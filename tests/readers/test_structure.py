@@ -14,7 +14,7 @@ from transformer_viz.readers.huggingface.loading import wrapped
 pytestmark = needs("transformers")
 
 PLACEMENTS = {
-    **dict.fromkeys(("marian", "bart", "bert", "roberta", "distilbert", "electra"), "post"),
+    **dict.fromkeys(("marian", "bart", "bert", "roberta", "distilbert", "electra", "albert"), "post"),
     **dict.fromkeys(("t5", "mt5", "umt5", "mbart", "m2m_100", "pegasus", "blenderbot"), "pre"),
     **dict.fromkeys(("gpt2", "opt", "llama", "mistral", "qwen2", "modernbert"), "pre"),
     **dict.fromkeys(("gemma2", "gemma3_text", "t5gemma"), "before and within"),
@@ -23,7 +23,6 @@ PLACEMENTS = {
 UNTOLD = {
     "gpt_neox": "attention and feed-forward read the same and are added together",
     **dict.fromkeys(("switch_transformers", "nllb-moe"), "a feed-forward layer is several experts, chosen for each token"),
-    "albert": "a residual connection is within the module of its attention",
 }
 SLOTS = {"pre": ("before",), "post": ("after",), "before and within": ("before", "within")}
 
@@ -61,6 +60,12 @@ def test_what_does_not_add_up_is_not_claimed(name: str) -> None:
     architecture = family(name).architecture
     assert architecture.untold
     assert {block.role for block in architecture} == {"embedding", "attention", "output"}
+
+
+def test_a_norm_of_the_next_part_is_not_taken_for_that_of_the_attention() -> None:
+    """ModernBERT's first attention has none, and the feed-forward layer behind it reads the sum through one."""
+    model = family("modernbert").model
+    assert [model.surroundings("encoder", layer).placement for layer in range(3)] == [None, "pre", "pre"]
 
 
 def test_a_layer_that_is_not_the_sum_of_its_parts_is_not_drawn_as_one() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_viz.mask_checks.rounding import rounded
-from transformer_viz.tracing.adapters.functions import is_parameter
+from transformer_viz.tracing.adapters.running_modules import is_parameter
 
 _WIDER = {
     torch.float16: torch.float64,

@@ -18,7 +18,7 @@ from transformer_viz.errors import ModelError, OptionError, TransformerVizError,
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.readers.description import Say, check_memory, in_silence
-from transformer_viz.readers.huggingface import bounds, languages, structure
+from transformer_viz.readers.huggingface import bounds, languages
 from transformer_viz.readers.huggingface.folder import Contents, contents
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
@@ -226,13 +226,12 @@ def _config(folder: Path, found: Mapping[str, Any], name: str) -> Any:
 def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     """A model and its tokenizer that are there already, as a reader. The model's attention is ours from here on."""
     with quiet():
-        found = probe(model, _longest(model, tokenizer))
-        drawn = structure.architecture(model, {"encoder": found.encoder, "decoder": found.decoder}, found.sizes)
-        reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer, found.sizes))
+        probed = probe(model, _longest(model, tokenizer))
+        reader = HuggingFaceReader(model, probed, Generation.of(model, tokenizer, probed.sizes))
         check_decoding(reader)
-    own = HuggingFaceTokenizer.of(tokenizer, found.sizes.vocabulary)
-    reads = replace(own, n_embedded=found.sizes.source_vocabulary)
-    return HuggingFaceModel(name, reader, reads, model.device, drawn)
+    own = HuggingFaceTokenizer.of(tokenizer, probed.sizes.vocabulary)
+    reads = replace(own, n_embedded=probed.sizes.source_vocabulary)
+    return HuggingFaceModel(name, reader, reads, model.device, probed.architecture)
 
 
 def classes_of(config: Any) -> tuple[Any, ...]:

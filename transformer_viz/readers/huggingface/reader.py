@@ -15,10 +15,10 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
 from transformer_viz.readers.huggingface import attention
-from transformer_viz.readers.huggingface.around import handed
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.generation import Generation
-from transformer_viz.readers.huggingface.probe import Found, failures, refused, tokens_of
+from transformer_viz.readers.huggingface.layer_hooks import hooked
+from transformer_viz.readers.huggingface.probe import ProbedModel, failures, refused, tokens_of
 from transformer_viz.terms import Kind, ModelKind
 
 _TOLERANCE = 1e-3
@@ -31,12 +31,12 @@ class HuggingFaceReader:
 
     Attributes:
         model: in eval mode, with our attention in its place.
-        found: by the probe.
+        probed: what the probe found.
         generation: what its generation config decides.
     """
 
     model: Any
-    found: Found
+    probed: ProbedModel
     generation: Generation
 
     @cached_property
@@ -44,7 +44,7 @@ class HuggingFaceReader:
         """By its config; which of the two a model with one stack is, the probe found."""
         if self.model.config.is_encoder_decoder:
             return ModelKind.ENCODER_DECODER
-        return ModelKind.DECODER if self.found.decoder else ModelKind.ENCODER
+        return ModelKind.DECODER if self.probed.decoder else ModelKind.ENCODER
 
     @property
     def start_id(self) -> int | None:
@@ -69,7 +69,7 @@ class HuggingFaceReader:
     @property
     def sizes(self) -> Sizes:
         """As the probe found them."""
-        return self.found.sizes
+        return self.probed.sizes
 
     @property
     def training(self) -> bool:
@@ -81,7 +81,7 @@ class HuggingFaceReader:
         if not self.kind.has_encoder:
             return None
         module = self.model.get_encoder() if self.kind.writes else self.model
-        with self._seen_by(self.found.encoder, tap):
+        with self._seen_by(self.probed.encoder, tap):
             returned = module(input_ids=source, attention_mask=_real(source, source_padding))
         return returned.last_hidden_state if self.kind.writes else getattr(returned, "logits", None)
 
@@ -100,7 +100,7 @@ class HuggingFaceReader:
     ) -> Tensor:
         """All rows at once, without a cache."""
         real = _real(target, target_padding)
-        with self._seen_by(self.found.decoder, tap):
+        with self._seen_by(self.probed.decoder, tap):
             if self.kind.has_encoder:
                 given = self.of_encoder(memory, source_padding)
                 return self.model(**given, decoder_input_ids=target, decoder_attention_mask=real, use_cache=False).logits
@@ -108,20 +108,20 @@ class HuggingFaceReader:
 
     def surroundings(self, kind: Kind, layer: int) -> Surroundings:
         """What stands around one layer's attention, as far as it was found."""
-        return self.found.around[kind, layer].told
+        return self.probed.modules[kind, layer].surroundings
 
     @contextmanager
     def _seen_by(self, places: tuple[Place, ...], tap: Tap | None) -> Generator[None]:
         """A tap sees attention within, and what surrounds it."""
         now = _pass(places, tap)
-        with attention.seen_by(now), handed(now, self.found.around):
+        with attention.seen_by(now), hooked(now, self.probed.modules):
             yield
 
     def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
         """What a decoder is told of its source."""
         # Some families take a tuple for what their encoder returns, and some only the class itself.
-        assert self.found.encoder_output is not None
-        returned = self.found.encoder_output(last_hidden_state=memory)
+        assert self.probed.encoder_output is not None
+        returned = self.probed.encoder_output(last_hidden_state=memory)
         return {"encoder_outputs": returned, "attention_mask": _real(memory[..., 0], source_padding)}
 
     def positions(self, real: Tensor, tokens: Tensor) -> dict[str, Tensor]:
@@ -146,7 +146,7 @@ class HuggingFaceReading:
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
         """One token of every sentence, (batch,), or at first a prompt, (batch, position)."""
         rows = tokens if tokens.dim() == 2 else tokens[:, None]
-        with attention.seen_by(_pass(self._reader.found.decoder, tap, self._n_read)):
+        with attention.seen_by(_pass(self._reader.probed.decoder, tap, self._n_read)):
             logits = self._with_encoder(rows) if self._reader.kind.has_encoder else self._alone(rows)
         self._n_read += rows.shape[1]
         return logits if tokens.dim() == 2 else logits[:, -1]

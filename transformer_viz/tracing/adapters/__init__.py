@@ -1,14 +1,13 @@
 """Attention of a model that is not ours: any module with `torch.nn.MultiheadAttention`, or a Hugging Face model.
 
-One forward pass over a source and a target (teacher forcing), watched: every layer's and head's weights, and the
+One forward pass over a source and a target (teacher forcing) is recorded: every layer's and head's weights, and the
 masks that attention was really given. The model is left as it was, also when the pass fails.
 """
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import iter_modules
@@ -20,14 +19,14 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.schema import whole_number
-from transformer_viz.terms import Kind
 from transformer_viz.trace.given_arrays import explained
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.adapters import faults, huggingface, steps, unseen
-from transformer_viz.tracing.adapters.functions import Functions
-from transformer_viz.tracing.adapters.labels import Labels, Vocabulary, flat, ids_of, padding, read_tokens
-from transformer_viz.tracing.adapters.running import Running, followed
-from transformer_viz.tracing.adapters.seen import Given, Layers, Seen, by_kind
+from transformer_viz.tracing import ranked
+from transformer_viz.tracing.adapters import huggingface
+from transformer_viz.tracing.adapters.attention_calls import AttentionCall, check_calls, layers_by_kind
+from transformer_viz.tracing.adapters.labels import Vocabulary, flat, given_labels, ids_of, labels_of, padding
+from transformer_viz.tracing.adapters.running_modules import RunningModules
+from transformer_viz.tracing.adapters.unseen import WATCHED, accept_unseen, check_allowed, find_unseen, unseen_words
 
 Call = Callable[..., Any]
 # Modes, the fast path and attention settings are put back to what they were; two runs at once would put back each other's.
@@ -87,168 +86,139 @@ def trace_module(
         raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{huggingface.install_hint()}")
     n_candidates = whole_number("candidates", candidates, 1, 100_000)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    allowed = unseen.names_of(allow_missing, model)
+    allowed = check_allowed(allow_missing, model)
     source, target = (ids_of(f"{name}_ids", ids, device) for name, ids in (("source", source_ids), ("target", target_ids)))
     if source is None and target is None:
         raise OptionError("there are no ids; give source_ids, target_ids or both")
-    read, written = _Side.of("source", source, source_tokens), _Side.of("target", target, target_tokens)
+    source_labels, target_labels = (
+        given_labels("source_tokens", source_tokens, source),
+        given_labels("target_tokens", target_tokens, target),
+    )
+    known = [*zip(flat(source), source_labels or (), strict=False), *zip(flat(target), target_labels or (), strict=False)]
+    label = labels_of(vocabulary, dict(known))
     inner = huggingface.pretrained(model)
     if pad_id is None and inner is not None:
         pad_id = getattr(inner.config, "pad_token_id", None)
+
     started = time.perf_counter()
-    run = _run(model, inner, source, target, pad_id, call)
-    made_by = _made_by(model, inner, device, time.perf_counter() - started)
-    if not_seen := unseen.accepted(model, run.missing, allowed):
-        made_by["not_seen"] = not_seen
-    faults.check(model, run.calls, run.softmax_columns)
-    layers = by_kind(run.calls)
-    if (set(layers) == {"decoder"} and target is None) or (set(layers) == {"encoder"} and source is None):
-        read, written = written, read
-    labels = Labels(vocabulary, [*read.pairs(), *written.pairs()])
-    trace = _trace(layers, read, written, labels, pad_id, made_by)
-    rows = steps.logits_of(run.returned, trace.n_steps, vocabulary, logits)
-    return _with_output(trace, rows, written.ids, output_ids, labels, n_candidates)
-
-
-@dataclass(frozen=True)
-class _Side:
-    """The ids of the source or of the target, and the labels that were given for them; None where there are none."""
-
-    ids: Tensor | None
-    tokens: Sequence[str] | None
-
-    @classmethod
-    def of(cls, name: str, ids: Tensor | None, tokens: Iterable[str] | None) -> "_Side":
-        return cls(ids, read_tokens(f"{name}_tokens", tokens, ids))
-
-    def pairs(self) -> Iterable[tuple[int, str]]:
-        """Each id with the label that was given for it."""
-        return zip(flat(self.ids), self.tokens or (), strict=False)
-
-    def labelled(self, labels: Labels) -> Sequence[str]:
-        """The labels that were given, otherwise those of the ids."""
-        return [labels.of(number) for number in flat(self.ids)] if self.tokens is None else self.tokens
-
-
-def _trace(
-    layers: dict[Kind, Layers], read: _Side, written: _Side, labels: Labels, pad_id: int | None, made_by: dict[str, Any]
-) -> Trace:
-    """The attention with its labels, without what was written from it."""
-    trace = Trace.from_arrays(
-        **{kind: found.weights for kind, found in layers.items()},
-        source_tokens=read.labelled(labels),
-        target_tokens=written.labelled(labels),
-        masks={kind: found.masked for kind, found in layers.items()},
-        made_by=made_by,
-    )
-    reasons = _reasons(layers, read.ids, written.ids, pad_id)
-    attentions = {
-        kind: replace(attention, reasons=reasons[kind], layers=layers[kind].numbers or ())
-        for kind, attention in trace.attentions.items()
-    }
-    return replace(trace, attentions=attentions)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What one pass returned, and what was seen of it; `softmax_columns` as in `Functions`."""
-
-    returned: Any
-    calls: list[Seen]
-    missing: list[unseen.Unseen]
-    softmax_columns: dict[str, int]
-
-
-def _run(
-    model: nn.Module, inner: Any | None, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Call | None
-) -> _Run:
-    """One pass, watched."""
-
-    def forward() -> Any:
-        with followed(model, running), functions:
-            if call is None and inner is model:
-                return huggingface.call_of(inner, source, target, pad_id)
-            return (call or model)(*(ids for ids in (source, target) if ids is not None))
-
-    running = Running(model)
-    functions = Functions(running)
-    given = Given(has_source=source is not None, has_target=target is not None)
-    with _ONE_AT_A_TIME, _quiet(model):
-        with _adapter(model).watched(model, running, given) as seen:
-            returned = _answer(model, forward)
-        calls = seen()
-    missing = unseen.found(model, inner, running, functions, calls)
-    if not calls:
-        raise OptionError(
-            f"no attention was seen in {type(model).__name__}; {unseen.WATCHED}. "
-            f"{f'It has {unseen.words(missing)}. ' if missing else ''}Other attention is given as arrays to Trace.from_arrays."
-        )
-    return _Run(returned, calls, missing, functions.softmax_columns)
-
-
-def _adapter(model: nn.Module) -> ModuleType:
-    """The first module here, by `ORDER`, that knows how this model attends."""
-    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
-    adapters = sorted((module for module in modules if hasattr(module, "watched")), key=lambda module: module.ORDER)
-    return next(module for module in adapters if module.knows(model))
-
-
-def _answer(model: nn.Module, forward: Callable[[], Any]) -> Any:
-    try:
-        return forward()
-    except TransformerVizError:
-        raise
-    except Exception as error:
-        raise OptionError(
-            f"{type(model).__name__} failed: {type(error).__name__}: {str(error)[:300]}. "
-            "Does it take (source_ids, target_ids)? Otherwise say with call= how it is run."
-        ) from error
-
-
-@contextmanager
-def _quiet(model: nn.Module) -> Generator[None]:
-    """Eval mode and no gradients; every module's mode as it was afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        model.eval()
-        with torch.no_grad():
-            yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
-
-
-def _reasons(layers: dict[Kind, Layers], source: Tensor | None, target: Tensor | None, pad_id: int | None) -> dict[Kind, Any]:
-    """Why each cell is masked, as far as the ids tell."""
-    found = {}
-    for kind in layers:
-        numbers = torch.tensor(flat(target if kind == "decoder" else source))
-        is_padding = padding(numbers, pad_id, everywhere=kind != "decoder" or "cross" not in layers)
-        found[kind] = explained(kind, layers[kind].masked, is_padding.numpy())
-    return found
-
-
-def _with_output(
-    trace: Trace, logits: Tensor | None, target: Tensor | None, output_ids: Any, labels: Labels, n_candidates: int
-) -> Trace:
-    """What was written: given, or the next id of the target and, where there are logits, the model's own last one."""
-    written = flat(ids_of("output_ids", output_ids, torch.device("cpu")))
-    if written and len(written) != trace.n_steps:
-        raise OptionError(f"output_ids has {len(written)} ids for {trace.n_steps} target ids; one is needed for each")
-    if not written and logits is not None:
-        written = [*flat(target)[1:], int(logits[-1].argmax())]
-    tokens = tuple(labels.of(number) for number in written)
-    known = () if logits is None else steps.steps_of(logits, written, labels, n_candidates)
-    return replace(trace, output_tokens=tokens, text=" ".join(tokens), steps=known)
-
-
-def _made_by(model: nn.Module, inner: Any | None, device: torch.device, seconds: float) -> dict[str, Any]:
+    running = RunningModules(model)
+    returned, calls = _run(model, inner, running, source, target, pad_id, call)
     packages = ("torch", "numpy", *(() if inner is None else ("transformers",)))
-    return {
+    made_by: dict[str, Any] = {
         "checkpoint": type(model).__name__ if inner is None else huggingface.name_of(inner) or type(model).__name__,
         "variant": type(model).__name__,
         "strategy": "teacher forcing",
         "device": str(device),
         "versions": {name: version(name) for name in packages},
-        "seconds": round(seconds, 6),
+        "seconds": round(time.perf_counter() - started, 6),
     }
+    missing = find_unseen(model, inner, running, calls)
+    if not calls:
+        raise OptionError(
+            f"no attention was seen in {type(model).__name__}; {WATCHED}. "
+            f"{f'It has {unseen_words(missing)}. ' if missing else ''}Other attention is given as arrays to Trace.from_arrays."
+        )
+    if not_seen := accept_unseen(model, missing, allowed):
+        made_by["not_seen"] = not_seen
+    check_calls(model, calls, running.softmax_columns)
+
+    layers = layers_by_kind(calls)
+    read, written = (source, source_labels), (target, target_labels)
+    if (set(layers) == {"decoder"} and target is None) or (set(layers) == {"encoder"} and source is None):
+        read, written = written, read
+    tokens = [[label(number) for number in flat(ids)] if labels is None else labels for ids, labels in (read, written)]
+    trace = Trace.from_arrays(
+        **{kind: of_kind.weights for kind, of_kind in layers.items()},
+        source_tokens=tokens[0],
+        target_tokens=tokens[1],
+        masks={kind: of_kind.masked for kind, of_kind in layers.items()},
+        made_by=made_by,
+    )
+    attentions = dict(trace.attentions)
+    for kind, of_kind in layers.items():
+        keys = torch.tensor(flat(written[0] if kind == "decoder" else read[0]))
+        is_padding = padding(keys, pad_id, everywhere=kind != "decoder" or "cross" not in layers)
+        reasons = explained(kind, of_kind.masked, is_padding.numpy())
+        attentions[kind] = replace(attentions[kind], reasons=reasons, layers=of_kind.numbers)
+    trace = replace(trace, attentions=attentions)
+
+    # What was written: given, or the next id of the target and, where there are logits, the model's own last one.
+    rows = _logits(returned, trace.n_steps, vocabulary, logits)
+    outputs = flat(ids_of("output_ids", output_ids, torch.device("cpu")))
+    if outputs and len(outputs) != trace.n_steps:
+        raise OptionError(f"output_ids has {len(outputs)} ids for {trace.n_steps} target ids; one is needed for each")
+    steps = ()
+    if rows is not None:
+        outputs = outputs or [*flat(written[0])[1:], int(rows[-1].argmax())]
+        if not bool(rows.isfinite().any(-1).all()) or bool(rows.isnan().any()):
+            raise OptionError(
+                "the model's logits hold NaN; attention with a row in which everything is masked can be the cause"
+            )
+        if bad := [number for number in outputs if not 0 <= number < rows.shape[-1]]:
+            raise OptionError(f"output id {bad[0]} is not in the model's vocabulary of {rows.shape[-1]}")
+        steps = ranked.steps_of(rows, outputs, n_candidates, label)
+    output_tokens = tuple(map(label, outputs))
+    return replace(trace, output_tokens=output_tokens, text=" ".join(output_tokens), steps=steps)
+
+
+def _run(
+    model: nn.Module,
+    inner: Any | None,
+    running: RunningModules,
+    source: Tensor | None,
+    target: Tensor | None,
+    pad_id: int | None,
+    call: Call | None,
+) -> tuple[Any, list[AttentionCall]]:
+    """What one pass returned, in eval mode and without gradients, and its calls of attention."""
+    given = (source is not None, target is not None)
+    with _ONE_AT_A_TIME:
+        modes = [(module, module.training) for module in model.modules()]
+        try:
+            model.eval()
+            with torch.no_grad(), _adapter(model).record_attention(model, running, *given) as recorded, running.followed(model):
+                if call is None and inner is model:
+                    returned = huggingface.call_model(inner, source, target, pad_id)
+                else:
+                    returned = (call or model)(*(ids for ids in (source, target) if ids is not None))
+        except TransformerVizError:
+            raise
+        except Exception as error:
+            raise OptionError(
+                f"{type(model).__name__} failed: {type(error).__name__}: {str(error)[:300]}. "
+                "Does it take (source_ids, target_ids)? Otherwise say with call= how it is run."
+            ) from error
+        finally:
+            for module, mode in modes:
+                module.training = mode
+    return returned, recorded()
+
+
+def _adapter(model: nn.Module) -> ModuleType:
+    """The first module here, by `ORDER`, that knows how this model attends."""
+    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+    adapters = sorted((module for module in modules if hasattr(module, "record_attention")), key=lambda module: module.ORDER)
+    return next(module for module in adapters if module.knows(model))
+
+
+def _logits(returned: Any, n_steps: int, vocabulary: Vocabulary | None, is_logits: bool | None) -> Tensor | None:
+    """float64 (step, vocabulary) on the CPU, or None where what the model returns is not certainly that.
+
+    Hidden states have the same axes as logits. So without a word from the caller only `.logits` is taken for them, or
+    what has as many columns as the vocabulary has tokens.
+    """
+    if is_logits is False or n_steps == 0:
+        return None
+    named = getattr(returned, "logits", None)
+    first = returned[0] if isinstance(returned, tuple | list) and returned else returned
+    tensor = named if isinstance(named, Tensor) else first
+    rows = tensor if isinstance(tensor, Tensor) and tensor.is_floating_point() else None
+    if rows is not None and rows.dim() == 3 and 1 in rows.shape[:2]:
+        rows = torch.squeeze(rows, 0 if rows.shape[0] == 1 else 1)
+    if rows is not None and rows.dim() == 2 and rows.shape[0] == n_steps:
+        size = len(vocabulary) if isinstance(vocabulary, list | tuple | dict) else None
+        return rows.detach().cpu().double() if is_logits or tensor is named or rows.shape[1] == size else None
+    if is_logits:
+        shape = f"a tensor {tuple(tensor.shape)}" if isinstance(tensor, Tensor) else "no tensor"
+        raise OptionError(f"logits=True, but the model returns {shape}; (1, {n_steps}, vocabulary) is needed")
+    return None

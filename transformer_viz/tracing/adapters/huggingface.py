@@ -1,7 +1,7 @@
 """What attention does inside a Hugging Face model, for every family that calls it through their `AttentionInterface`.
 
 Their default kernel computes no weights, and returns none without an error. For the run ours stands in its place, as it does
-for good in a model that is read (`readers/huggingface/attention.py`): every call is told to the run that it belongs to.
+for good in a model that is loaded (`readers/huggingface/attention.py`): every call is told to the run that it belongs to.
 """
 
 import re
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from transformer_viz.errors import OptionError
 from transformer_viz.model import masks
 from transformer_viz.readers.huggingface import attention
-from transformer_viz.readers.huggingface.attention import Call, Witness
+from transformer_viz.readers.huggingface.attention import Call
 from transformer_viz.readers.huggingface.loading import quiet
 from transformer_viz.terms import Kind
+from transformer_viz.tracing.adapters.attention_calls import AttentionCall, numpy
 from transformer_viz.tracing.adapters.labels import padding
-from transformer_viz.tracing.adapters.running import Running
-from transformer_viz.tracing.adapters.seen import Given, Seen, numpy
+from transformer_viz.tracing.adapters.running_modules import RunningModules
 
 ORDER = 0
 INSTALL = "pip install 'transformers>=5.23,<6'"
@@ -60,19 +60,20 @@ def pretrained(model: nn.Module) -> Any | None:
     return next((module for module in model.modules() if isinstance(module, PreTrainedModel)), None)
 
 
-def call_of(model: Any, source: Tensor | None, target: Tensor | None, pad_id: int | None) -> Any:
+def call_model(model: Any, source: Tensor | None, target: Tensor | None, pad_id: int | None) -> Any:
     """Runs a model as its documentation says, with the padding of both sides masked."""
+
+    def real(name: str, ids: Any, *, everywhere: bool = True) -> dict[str, Tensor]:
+        is_pad = padding(ids, pad_id, everywhere=everywhere)
+        return {name: (~is_pad).long()} if is_pad.any() else {}
+
     if not model.config.is_encoder_decoder:
         ids = source if target is None else target
-        return model(input_ids=ids, **_real("attention_mask", ids, pad_id, everywhere=True))
+        return model(input_ids=ids, **real("attention_mask", ids))
     if source is None or target is None:
         raise OptionError(f"{type(model).__name__} has an encoder and a decoder; give source_ids and target_ids")
-    return model(
-        input_ids=source,
-        decoder_input_ids=target,
-        **_real("attention_mask", source, pad_id, everywhere=True),
-        **_real("decoder_attention_mask", target, pad_id, everywhere=False),
-    )
+    options = real("attention_mask", source) | real("decoder_attention_mask", target, everywhere=False)
+    return model(input_ids=source, decoder_input_ids=target, **options)
 
 
 def name_of(model: Any) -> str:
@@ -85,61 +86,24 @@ def name_of(model: Any) -> str:
     return Path(given).resolve().name if name in ("", "..") else name
 
 
+def encoder_modules(inner: Any) -> set[int]:
+    """The ids of all modules of the encoder, in a model that has a decoder too."""
+    return {id(module) for module in inner.get_encoder().modules()} if inner.config.is_encoder_decoder else set()
+
+
 def knows(model: nn.Module) -> bool:
     """Whether there is a Hugging Face model in it."""
     return pretrained(model) is not None
 
 
 @contextmanager
-def watched(model: nn.Module, running: Running, given: Given) -> Generator[Callable[[], list[Seen]]]:
-    """Watches every attention call of the Hugging Face model in `model`, and leaves nothing behind; afterwards what it gave
-    says what was seen."""
-    inner, calls = pretrained(model), list[Seen]()
-    attention.register()
-    with _ours_in(model), attention.seen_by(_recording(inner, running, calls)):
-        yield lambda: calls
-
-
-@contextmanager
-def _ours_in(model: nn.Module) -> Generator[None]:
-    """Our attention everywhere in `model`, and afterwards whatever there was: their setter may choose another than it was.
-
-    What the setter changes in one configuration is changed in all, since parts that were put together keep copies of theirs.
-    """
-    configs = (config for module in model.modules() for config in _configs(getattr(module, "config", None)))
-    before = [(config, dict(vars(config))) for config in configs]
-    try:
-        _set_ours(model)
-        changed = {name: value for config, old in before for name, value in vars(config).items() if old.get(name) is not value}
-        for config, _ in before:
-            vars(config).update(changed)
-        yield
-    finally:
-        for config, settings in before:
-            vars(config).update(settings)
-
-
-def _configs(config: Any) -> Iterator[Any]:
-    """Of a module, and those within, as of a model of several parts."""
-    from transformers import PreTrainedConfig
-
-    if isinstance(config, PreTrainedConfig):
-        yield config
-        for name in config.sub_configs:
-            yield from _configs(getattr(config, name, None))
-
-
-def _set_ours(model: nn.Module) -> None:
-    """In each model by itself: one whose class was written at a prompt cannot be set, with a warning, and what is in it can."""
-    from transformers import PreTrainedModel
-
-    with quiet():
-        for module in model.modules():
-            if isinstance(module, PreTrainedModel):
-                module.set_attn_implementation(attention.NAME)
-
-
-def _recording(inner: Any, running: Running, calls: list[Seen]) -> Witness:
+def record_attention(
+    model: nn.Module, running: RunningModules, has_source: bool, has_target: bool
+) -> Generator[Callable[[], list[AttentionCall]]]:
+    """Records every attention call of the Hugging Face model in `model`, and leaves nothing behind; afterwards what it gave
+    returns the calls."""
+    inner: Any = pretrained(model)
+    calls = list[AttentionCall]()
     names = {id(module): name for name, module in inner.named_modules()}
     encoder, has_both = encoder_modules(inner), inner.config.is_encoder_decoder
 
@@ -148,46 +112,51 @@ def _recording(inner: Any, running: Running, calls: list[Seen]) -> Witness:
         if len(weights) != 1:
             raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
         masked = call.masked.expand(weights.shape)[0]
-        is_cross = _is_cross(module, names.get(id(module), ""), has_both, running.given(_SECOND_SEQUENCE))
-        alone: Kind = "decoder" if has_both or _is_causal(module, masked) else "encoder"
-        calls.append(
-            Seen(
-                kind="encoder" if id(module) in encoder else "cross" if is_cross else alone,
-                weights=numpy(weights[0]),
-                masked=numpy(masked),
-                module=running.innermost,
-                place=running.place,
-                is_applied=call.is_applied(_TOLERANCE),
-            )
-        )
+        is_causal = getattr(module, "is_causal", None)
+        # Cross-attention is given a second sequence. Where there is no such parameter, it is what is not causal in the decoder
+        # of a model with both.
+        if second := running.given(_SECOND_SEQUENCE):
+            is_cross = second[0] is not None
+        else:
+            is_cross = (has_both and is_causal is False) or "cross" in names.get(id(module), "").lower()
+        kind: Kind = "encoder"
+        if id(module) not in encoder:
+            is_decoder = has_both or (masks.hides_future(masked) if is_causal is None else bool(is_causal))
+            kind = "cross" if is_cross else "decoder" if is_decoder else "encoder"
+        where = {"module": running.innermost, "place": running.place}
+        calls.append(AttentionCall(kind, numpy(weights[0]), numpy(masked), **where, is_applied=call.is_applied(_TOLERANCE)))
 
-    return record
-
-
-def _real(name: str, ids: Any, pad_id: int | None, *, everywhere: bool) -> dict[str, Tensor]:
-    """Their mask of real tokens, where there are others."""
-    is_pad = None if pad_id is None else padding(ids, pad_id, everywhere=everywhere)
-    return {} if is_pad is None or not is_pad.any() else {name: (~is_pad).long()}
+    attention.register()
+    with _our_attention_in(model), attention.seen_by(record):
+        yield lambda: calls
 
 
-def encoder_modules(inner: Any) -> set[int]:
-    """The ids of all modules of the encoder, in a model that has a decoder too."""
-    if not inner.config.is_encoder_decoder:
-        return set()
-    return {id(module) for module in inner.get_encoder().modules()}
+@contextmanager
+def _our_attention_in(model: nn.Module) -> Generator[None]:
+    """Our attention everywhere in `model`, and afterwards whatever there was: their setter may choose another than it was.
 
-
-def _is_cross(module: nn.Module, name: str, has_both: bool, second: list[Any]) -> bool:
-    """Cross-attention is given a second sequence; `second` is what was given for it, empty where there is no such parameter.
-
-    Without the parameter: what is not causal in the decoder of a model with both.
+    What the setter changes in one configuration is changed in all, since parts that were put together keep copies of theirs.
     """
-    if second:
-        return second[0] is not None
-    return (has_both and getattr(module, "is_causal", None) is False) or "cross" in name.lower()
+    from transformers import PreTrainedConfig, PreTrainedModel
 
+    def configs(config: Any) -> Iterator[Any]:
+        if isinstance(config, PreTrainedConfig):
+            yield config
+            for name in config.sub_configs:
+                yield from configs(getattr(config, name, None))
 
-def _is_causal(module: nn.Module, masked: Tensor) -> bool:
-    """As the module says, else as its mask shows."""
-    said = getattr(module, "is_causal", None)
-    return masks.hides_future(masked) if said is None else bool(said)
+    owned = (config for module in model.modules() for config in configs(getattr(module, "config", None)))
+    before = [(config, dict(vars(config))) for config in owned]
+    try:
+        # Each model by itself: one whose class was written at a prompt cannot be set, with a warning, and what is in it can.
+        with quiet():
+            for module in model.modules():
+                if isinstance(module, PreTrainedModel):
+                    module.set_attn_implementation(attention.NAME)
+        changed = {name: value for config, old in before for name, value in vars(config).items() if old.get(name) is not value}
+        for config, _ in before:
+            vars(config).update(changed)
+        yield
+    finally:
+        for config, settings in before:
+            vars(config).update(settings)

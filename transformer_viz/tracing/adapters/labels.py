@@ -1,6 +1,6 @@
 """Ids as people and libraries give them, and the tokens that label them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -55,28 +55,7 @@ def padding(ids: Tensor, pad_id: int | None, *, everywhere: bool) -> Tensor:
     return trailing
 
 
-class Labels:
-    """Tokens by id: those of a vocabulary, else those of this run, else the number itself."""
-
-    def __init__(self, vocabulary: Vocabulary | None, known: Iterable[tuple[int, str]] = ()) -> None:
-        self._vocabulary, self._known = vocabulary, dict(known)
-
-    def of(self, number: int) -> str:
-        token = self._from_vocabulary(number)
-        return self._known.get(number, str(number)) if token is None else str(token)
-
-    def _from_vocabulary(self, number: int) -> Any:
-        vocabulary = self._vocabulary
-        if vocabulary is None:
-            return None
-        if (convert := getattr(vocabulary, "convert_ids_to_tokens", None)) is not None:
-            return convert(number)
-        if isinstance(vocabulary, Mapping):
-            return vocabulary.get(number)
-        return vocabulary[number] if 0 <= number < len(vocabulary) else None
-
-
-def read_tokens(name: str, given: Iterable[str] | None, ids: Tensor | None) -> list[str] | None:
+def given_labels(name: str, given: Iterable[str] | None, ids: Tensor | None) -> list[str] | None:
     """Labels as they were given, one for each id.
 
     Raises:
@@ -90,3 +69,20 @@ def read_tokens(name: str, given: Iterable[str] | None, ids: Tensor | None) -> l
     if len(tokens) != n:
         raise OptionError(f"{name} has {len(tokens)} tokens for {n} ids; one is needed for each")
     return tokens
+
+
+def labels_of(vocabulary: Vocabulary | None, known: Mapping[int, str]) -> Callable[[int], str]:
+    """The token of an id: that of the vocabulary, else the one that is known of this run, else the number itself."""
+    convert = getattr(vocabulary, "convert_ids_to_tokens", None)
+
+    def label(number: int) -> str:
+        token = None
+        if convert is not None:
+            token = convert(number)
+        elif isinstance(vocabulary, Mapping):
+            token = vocabulary.get(number)
+        elif vocabulary is not None and 0 <= number < len(vocabulary):
+            token = vocabulary[number]
+        return known.get(number, str(number)) if token is None else str(token)
+
+    return label

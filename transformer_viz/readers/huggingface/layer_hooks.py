@@ -1,0 +1,139 @@
+"""Hooks through which a tap sees and changes what surrounds the attention of a Hugging Face model."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from transformer_viz.errors import ModelError
+from transformer_viz.model.tap import Site, TapName, looking, reads
+from transformer_viz.readers.huggingface import attention
+from transformer_viz.readers.huggingface.attention import Pass, Place
+from transformer_viz.readers.huggingface.layers import AttentionModules, first_input, first_output
+from transformer_viz.terms import Kind
+
+NAMES: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "added", "state")
+"""Of what a tap may see here; hooks stand in the model for as long as a pass whose tap reads one of them."""
+
+
+@contextmanager
+def hooked(now: Pass | None, modules: Mapping[Place, AttentionModules]) -> Generator[None]:
+    """Within, the pass hands its tap what surrounds attention, where the tap reads that."""
+    if now is None or not any(reads(now.tap, name) for name in NAMES):
+        yield
+        return
+    hooks = _Hooks(now, {place: modules[place] for place in now.places})
+    handles = hooks.register()
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class _Hooks:
+    """Of one pass, on modules that other threads may be using: what is not this pass is let by."""
+
+    def __init__(self, now: Pass, modules: Mapping[Place, AttentionModules]) -> None:
+        self.now, self.modules = now, modules
+        self.layers = sorted({layer for _, layer in now.places})
+        self.stack: Kind = "encoder" if now.places[0][0] == "encoder" else "decoder"
+        self.n_layers = 0
+        self.norm_input: Tensor | None = None
+        self.before: Tensor | None = None
+        self.is_open = False
+        """Whether the last call's way out is still to come."""
+
+    def register(self) -> list[Any]:
+        def mine(hook: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *given: hook(*given) if attention.is_now(self.now) else None
+
+        handles = []
+        for name, before, after in (
+            ("attention", self.enter, None),
+            ("out", None, self.leave),
+            ("norm", self.norm, self.normed),
+            ("layer", self.begin, self.end),
+        ):
+            # Each module once, though several attentions may share it.
+            for module in dict.fromkeys(getattr(modules, name) for modules in self.modules.values()):
+                if module is not None and before is not None:
+                    handles.append(module.register_forward_pre_hook(mine(before), with_kwargs=True))
+                if module is not None and after is not None:
+                    handles.append(module.register_forward_hook(mine(after)))
+        return handles
+
+    def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The first layer is given what the embeddings are."""
+        site = Site(self.stack, -1, self.now.first_query)
+        return None if self.n_layers else self._change_input("state", args, kwargs, site)
+
+    def end(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        """A layer is done."""
+        state = first_output(output)
+        if state is None or self.n_layers == len(self.layers):
+            return None
+        site = Site(self.stack, self.layers[self.n_layers], self.now.first_query)
+        self.n_layers += 1
+        seen = self._look("state", state, site)
+        return None if seen is state else (seen, *output[1:]) if isinstance(output, tuple) else seen
+
+    def norm(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """What may turn out to be the residual stream before the norm that stands first."""
+        self.norm_input = _hidden(args, kwargs)
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The attention is given what enters."""
+        site = self._site(self.now.n_seen)
+        placement = self.modules[site.kind, site.layer].surroundings.placement
+        self.before = None if placement is None else self.norm_input if placement == "pre" else _hidden(args, kwargs)
+        self._show("residual_before", self.before, site)
+        self.is_open = True
+        return self._change_input("entered", args, kwargs, site)
+
+    def leave(self, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Any:
+        """The output projection is done."""
+        site = self._site(self.now.n_seen - 1)
+        around = self.modules[site.kind, site.layer]
+        if around.out is not module or not self.is_open:
+            return None
+        added = self._look("added", output, site)
+        if around.surroundings.placement == "pre" and self.before is not None:
+            self._show("residual_after", self.before + added, site)
+        self.is_open = around.surroundings.placement in ("post", "residual-post")
+        return None if added is output else added
+
+    def normed(self, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
+        """The norm that stands after the attention is done."""
+        if not self.is_open or not self.now.n_seen:
+            return
+        site = self._site(self.now.n_seen - 1)
+        around, placement = self.modules[site.kind, site.layer], self.modules[site.kind, site.layer].surroundings.placement
+        if around.norm is not module or placement == "pre" or self.before is None:
+            return
+        self.is_open = False
+        self._show("residual_after", output if placement == "post" else self.before + output, site)
+
+    def _site(self, number: int) -> Site:
+        kind, layer = self.now.places[number]
+        return Site(kind, layer, self.now.first_query)
+
+    def _look(self, name: TapName, value: Tensor, site: Site) -> Tensor:
+        return looking(self.now.tap, *site)(name, value)
+
+    def _show(self, name: TapName, value: Tensor | None, site: Site) -> None:
+        """What stands on the way of no module, and can be seen and not changed."""
+        if value is not None and self._look(name, value, site) is not value:
+            raise ModelError(f"{name} cannot be changed in a model of Hugging Face; change state, entered or added instead")
+
+    def _change_input(self, name: TapName, args: tuple[Any, ...], kwargs: dict[str, Any], site: Site) -> Any:
+        x = _hidden(args, kwargs)
+        if x is None or (seen := self._look(name, x, site)) is x:
+            return None
+        return (args, {**kwargs, "hidden_states": seen}) if "hidden_states" in kwargs else ((seen, *args[1:]), kwargs)
+
+
+def _hidden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    first = first_input(args, kwargs)
+    return first if first is not None and first.is_floating_point() else None

@@ -1,0 +1,314 @@
+"""The layers of a Hugging Face model, found by what a pass over three tokens computes, not by names.
+
+A norm and a residual connection are where the numbers say so: what a layer gives is computed again from what its parts gave.
+The output projection is the linear module whose input is what the heads give. What does not add up is not told.
+"""
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.model.config import NormPlacement
+from transformer_viz.model.surroundings import Norm, Surroundings
+from transformer_viz.readers.huggingface.attention import Call, seen_by
+
+_TOLERANCE = 1e-5
+_LAYER = re.compile(r"^.*?\.\d+(?=\.|$)")
+"""The name of a layer: that of a module within it up to the first number."""
+
+
+class ModuleCall(NamedTuple):
+    """A module that was called: its name in the model, the tensor that it was given first, and the one that it gave.
+
+    `given` is what it gave where it was given no tensor; `attention` is the call of attention within, if there was one.
+    """
+
+    name: str
+    module: nn.Module
+    given: Tensor
+    gave: Tensor
+    attention: Call | None = None
+
+    @property
+    def n_parameters(self) -> int:
+        """Of its module."""
+        return sum(parameter.numel() for parameter in self.module.parameters())
+
+
+class Recording(NamedTuple):
+    """The calls of modules in the order in which they end, and those of attention."""
+
+    modules: list[ModuleCall]
+    attentions: list[Call]
+
+
+@contextmanager
+def record_calls(model: nn.Module) -> Generator[Recording]:
+    """Records whatever is computed within, but modules that give no tensor."""
+    recording, unfinished, handles = Recording([], []), dict[nn.Module, Call](), []
+
+    def record_attention(call: Call) -> None:
+        recording.attentions.append(call)
+        unfinished[call.module] = call
+
+    def recorder(name: str) -> Any:
+        def record(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            given, gave, call = first_input(args, kwargs), first_output(output), unfinished.pop(module, None)
+            if gave is not None:
+                recording.modules.append(ModuleCall(name, module, gave if given is None else given, gave, call))
+
+        return record
+
+    try:
+        handles += [module.register_forward_hook(recorder(name), with_kwargs=True) for name, module in model.named_modules()]
+        with seen_by(record_attention):
+            yield recording
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def first_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """The hidden states that a module is called with, or whatever tensor else comes first."""
+    first = kwargs.get("hidden_states", args[0] if args else None)
+    return first if isinstance(first, Tensor) else None
+
+
+def first_output(output: Any) -> Tensor | None:
+    """The tensor that a module gives, or the first of several."""
+    first = output[0] if isinstance(output, tuple) and output else output
+    return first if isinstance(first, Tensor) else None
+
+
+class Part(NamedTuple):
+    """A norm; or what stands between norms: attention with its output projection, or a feed-forward layer."""
+
+    is_norm: bool
+    calls: tuple[ModuleCall, ...]
+
+    @property
+    def given(self) -> Tensor:
+        """What it reads."""
+        return self.calls[0].given
+
+    @property
+    def gave(self) -> Tensor:
+        """What it gives."""
+        return self.calls[-1].gave
+
+    @property
+    def attention(self) -> Call | None:
+        """The call of attention in it, or None."""
+        return next((call.attention for call in self.calls if call.attention is not None), None)
+
+
+class Branch(NamedTuple):
+    """What is added to the residual stream, with the norm before it, that of what is added, and that of the sum, if any."""
+
+    part: Part
+    before: Part | None
+    within: Part | None
+    after: Part | None
+
+
+@dataclass(frozen=True)
+class ModelLayer:
+    """One layer that has attention.
+
+    Attributes:
+        whole: the call of its module.
+        inner: those of the modules within.
+        branches: as many as add up, from what the layer is given on.
+        adds_up: whether they lead to what it gives.
+    """
+
+    whole: ModuleCall
+    inner: tuple[ModuleCall, ...]
+    branches: tuple[Branch, ...]
+    adds_up: bool
+
+
+def layers_of(calls: Sequence[ModuleCall]) -> list[ModelLayer]:
+    """The layers in their order; an attention whose name has no number is in none."""
+    names = {match[0] for call in calls if call.attention is not None and (match := _LAYER.match(call.name))}
+    layers = []
+    for start, end in pairwise([-1, *(place for place, call in enumerate(calls) if call.name in names)]):
+        whole = calls[end]
+        inner = tuple(call for call in calls[start + 1 : end] if call.name.startswith(f"{whole.name}."))
+        branches, adds_up = _branches(_parts(inner), whole.given, whole.gave)
+        layers.append(ModelLayer(whole, inner, tuple(branches), adds_up))
+    return layers
+
+
+def _parts(calls: Sequence[ModuleCall]) -> list[Part]:
+    steps = []
+    for place, call in enumerate(calls):
+        if call.attention is not None:
+            # ALBERT's attention ends with a residual connection and a norm.
+            inner = iter([other for other in calls[:place] if other.name.startswith(f"{call.name}.")])
+            out = next((other for other in inner if _projects(other, call.attention)), None)
+            norms = [other for other in inner if is_norm(other.module)]
+            steps += [call._replace(gave=out.gave), *norms] if out is not None and norms else [call]
+        elif (is_norm(call.module) or is_linear(call.module)) and not any(
+            other.attention is not None and call.name.startswith(f"{other.name}.") for other in calls
+        ):
+            steps.append(call)
+    # Two norms may follow each other, of which one is of what was added and one of what is read next.
+    groups = groupby(enumerate(steps), lambda step: (norm := is_norm(step[1].module), norm and step[0]))
+    return [Part(norm, tuple(call for _, call in group)) for (norm, _), group in groups]
+
+
+def _branches(parts: Sequence[Part], stream: Tensor, end: Tensor) -> tuple[list[Branch], bool]:
+    """Branches that lead from a residual stream on, and whether they lead to `end`."""
+    if not parts:
+        return [], is_same(stream, end)
+    before, rest = (parts[0], parts[1:]) if parts[0].is_norm else (None, parts)
+    if not rest or rest[0].is_norm or (before is not None and not is_same(before.given, stream)):
+        return [], False
+    part, rest = rest[0], rest[1:]
+    n_attentions = sum(call.attention is not None for call in part.calls)
+    if n_attentions > 1 or not is_same(part.given, stream if before is None else before.gave):
+        return [], False
+    if part.gave.numel() != stream.numel():
+        return [], False
+    added = part.gave.reshape(stream.shape)
+    ways = [(rest, stream + added, Branch(part, before, None, None))]
+    if rest and rest[0].is_norm:
+        norm = rest[0]
+        if is_same(norm.given, added):
+            ways.append((rest[1:], stream + norm.gave.reshape(stream.shape), Branch(part, before, norm, None)))
+        if is_same(norm.given, stream + added):
+            # Where the layer does not add up, a norm behind is one of the sum unless there was one before.
+            ways.insert(len(ways) if before else 0, (rest[1:], norm.gave, Branch(part, before, None, norm)))
+    longest: list[Branch] = []
+    for left, then, branch in ways:
+        others, adds_up = _branches(left, then, end)
+        if adds_up:
+            return [branch, *others], True
+        if len(others) + 1 > len(longest) and is_same(left[0].given if left else end, then):
+            longest = [branch, *others]
+    return longest, False
+
+
+def is_same(a: Tensor, b: Tensor) -> bool:
+    """Whether two are the same numbers, perhaps with their rows in one row of rows."""
+    if a.numel() != b.numel() or a.shape[-1] != b.shape[-1]:
+        return False
+    return torch.allclose(a.reshape(-1), b.reshape(-1), rtol=_TOLERANCE, atol=_TOLERANCE * float(b.abs().max()))
+
+
+def is_linear(module: nn.Module) -> bool:
+    """With one matrix, and perhaps a bias: also the Conv1D of transformers."""
+    weight = getattr(module, "weight", None)
+    return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)
+
+
+def is_norm(module: nn.Module) -> bool:
+    """By its name, or with vectors of parameters only."""
+    parameters = [*module.parameters()]
+    is_named = "Norm" in type(module).__name__
+    return next(module.children(), None) is None and (is_named or (bool(parameters) and all(p.dim() == 1 for p in parameters)))
+
+
+def _projects(call: ModuleCall, attention: Call) -> bool:
+    return is_linear(call.module) and is_same(call.given, attention.output.flatten(2))
+
+
+# ---- around an attention
+
+
+@dataclass(frozen=True)
+class AttentionModules:
+    """The modules around one attention, and what is told of them.
+
+    Attributes:
+        attention: the module that is given what enters; None where that is not what queries are made of.
+        out: the output projection, or None.
+        norm: the norm around the attention, or None.
+        layer: the module of the whole layer, or None.
+        surroundings: what is told.
+    """
+
+    attention: nn.Module | None
+    out: nn.Module | None
+    norm: nn.Module | None
+    layer: nn.Module | None
+    surroundings: Surroundings
+
+
+def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_scores: bool) -> Iterator[AttentionModules]:
+    """Of each call of attention, in their order; `has_scores` says whether scores are computed as we do."""
+    places = {id(call.attention): (layer, call) for layer in layers for call in layer.inner if call.attention is not None}
+    for attention in recording.attentions:
+        scale = attention.options.get("scaling")
+        told = Surroundings(
+            scale=(attention.query.shape[-1] ** -0.5 if scale is None else float(scale)) if has_scores else None,
+            softcap=attention.options.get("softcap") if has_scores else None,
+        )
+        if id(attention) not in places:
+            yield AttentionModules(None, None, None, None, told)
+            continue
+        layer, call = places[id(attention)]
+        module = layer.whole.module
+        if not any(is_linear(other.module) and other.given is call.given for other in layer.inner):
+            yield AttentionModules(None, None, None, module, told)
+            continue
+        out = next((other for other in layer.inner if _projects(other, attention)), None)
+        matrix = None if out is None else _matrix(out, attention)
+        if out is None or matrix is None:
+            yield AttentionModules(call.module, None, None, module, told)
+            continue
+        told = replace(told, out=matrix, out_bias=getattr(out.module, "bias", None))
+        branch = next((branch for branch in layer.branches if branch.part.attention is attention), None)
+        norm = None
+        if branch is not None and is_same(branch.part.gave, out.gave):
+            placements: tuple[tuple[Part | None, NormPlacement], ...] = (
+                (branch.before, "pre"),
+                (branch.within, "residual-post"),
+                (branch.after, "post"),
+            )
+            norms = [(part.calls[0], placement) for part, placement in placements if part is not None]
+            if len(norms) == 1 and (kind := _norm(norms[0][0])) is not None:
+                norm, told = norms[0][0].module, replace(told, placement=norms[0][1], norm=kind)
+        yield AttentionModules(call.module, out.module, norm, module, told)
+
+
+def _matrix(out: ModuleCall, attention: Call) -> Tensor | None:
+    """W_O by heads, (head, d_v, d_model), whichever way the module keeps it."""
+    weight, bias = out.module.weight, getattr(out.module, "bias", None)
+    assert isinstance(weight, Tensor)
+    for matrix in (weight.T, weight):
+        if matrix.shape != (out.given.shape[-1], out.gave.shape[-1]):
+            continue
+        made = out.given @ matrix
+        if is_same(made if bias is None else made + bias, out.gave):
+            return matrix.unflatten(0, (attention.weights.shape[1], -1))
+    return None
+
+
+def _norm(call: ModuleCall) -> Norm | None:
+    """Which of the known norms this is, by what it computed."""
+    weight: Any = getattr(call.module, "weight", None)
+    bias: Any = getattr(call.module, "bias", None)
+    epsilons = (getattr(call.module, name, None) for name in ("eps", "variance_epsilon"))
+    epsilon = next((float(value) for value in epsilons if value), None)
+    if epsilon is None:
+        return None
+    x = call.given
+    centred = x - x.mean(-1, keepdim=True)
+    # Gemma keeps by how much the weight is more than 1.
+    more: Any = None if weight is None else 1 + weight
+    for norm in (Norm("layer", weight, bias, epsilon), Norm("rms", weight, bias, epsilon), Norm("rms", more, bias, epsilon)):
+        u = centred if norm.kind == "layer" else x
+        made = u * torch.rsqrt(u.pow(2).mean(-1, keepdim=True) + norm.epsilon)
+        made = made if norm.weight is None else made * norm.weight
+        made = made if norm.bias is None else made + norm.bias
+        if is_same(made, call.gave):
+            return norm
+    return None

@@ -1,0 +1,161 @@
+"""The calls of attention that an adapter recorded: checked, and as the arrays of a Trace."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace import given_arrays
+from transformer_viz.tracing.adapters.running_modules import Place
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """One call of attention for one sentence.
+
+    Attributes:
+        kind: which attention.
+        weights: float (head, query, key), after the softmax.
+        masked: bool (query, key) or (head, query, key), True = masked.
+        module: the name of the module that attends.
+        place: where it stands among the layers.
+        is_applied: whether what it made of the values is what these weights make of them.
+    """
+
+    kind: Kind
+    weights: np.ndarray
+    masked: np.ndarray
+    module: str = ""
+    place: Place = ()
+    is_applied: bool = True
+
+
+@dataclass(frozen=True)
+class Layers:
+    """All layers of one kind.
+
+    Attributes:
+        weights: float (layer, head, query, key), in the order of their numbers.
+        masked: bool (query, key) where all layers and heads share one, else in the shape of `weights`; True = masked.
+        numbers: of the layers, where others without such attention stand between them; else empty.
+    """
+
+    weights: np.ndarray
+    masked: np.ndarray
+    numbers: tuple[int, ...]
+
+
+def numpy(tensor: Tensor) -> np.ndarray:
+    """On the CPU; half precision is widened, since numpy has no bfloat16."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
+
+
+def layers_by_kind(calls: Sequence[AttentionCall]) -> dict[Kind, Layers]:
+    """The layers of each kind that was recorded.
+
+    Raises:
+        OptionError: layers of one kind have different sizes.
+    """
+    layers: dict[Kind, Layers] = {}
+    for kind in KINDS:
+        own = [call for call in calls if call.kind == kind]
+        if len(shapes := {call.weights.shape for call in own}) > 1:
+            sizes = ", ".join(map(str, sorted(shapes)))
+            raise OptionError(
+                f"the layers of {kind} attention have different shapes (head, query, key): {sizes}; a Trace needs one for all"
+            )
+        if own:
+            numbers = _numbers([call.place for call in own])
+            ordered = [call for _, call in sorted(zip(numbers, own, strict=True), key=lambda pair: pair[0])]
+            whole = np.stack([np.broadcast_to(call.masked, call.weights.shape) for call in ordered])
+            layers[kind] = Layers(
+                weights=np.stack([call.weights for call in ordered]),
+                masked=whole[0, 0] if (whole == whole[:1, :1]).all() else whole,
+                numbers=() if set(numbers) == set(range(len(own))) else tuple(sorted(numbers)),
+            )
+    return layers
+
+
+def _numbers(places: Sequence[Place]) -> Sequence[int]:
+    """The numbers of layers: their indices in the outermost list that tells them apart.
+
+    Where no list does (layers that share one module, or stand in several lists) they are numbered as they were called.
+    """
+    for level in zip(*places, strict=False):
+        numbers = tuple(index for _, index in level)
+        if len({name for name, _ in level}) > 1:
+            break
+        if len(set(numbers)) == len(numbers):
+            return numbers
+        if len(set(numbers)) > 1:
+            break
+    return range(len(places))
+
+
+def check_calls(model: nn.Module, calls: Sequence[AttentionCall], softmax_columns: Mapping[str, int]) -> None:
+    """Refuses weights that no Trace can hold, with the module, the place and, where it can be told, the reason.
+
+    Args:
+        model: whose calls they are.
+        calls: all of one run.
+        softmax_columns: per module, over how many columns its softmax went.
+
+    Raises:
+        OptionError: weights that are not finite or negative, masked cells with weight, rows that do not sum to 1, weights
+            that are not those with which the values were weighted.
+    """
+    modules = dict(model.named_modules())
+    for call in calls:
+        module = modules[call.module]
+        if fault := _fault(call, module, softmax_columns.get(call.module)):
+            raise OptionError(f"{call.kind} attention of {call.module or 'the model'} ({type(module).__name__}) {fault}")
+
+
+def _fault(call: AttentionCall, module: nn.Module, columns: int | None) -> str:
+    """Empty where there is none. A softmax over more columns than there are keys has a sink; so has, most often, one whose
+    output is scaled."""
+    weights = call.weights
+    if not np.isfinite(weights).all():
+        return (
+            f"is not finite, first at {_first(~np.isfinite(weights))}; a row in which everything is masked becomes NaN "
+            "in a softmax: leave each row a key that it may look at"
+        )
+    if (weights < 0).any():
+        return f"has negative weights, first at {_first(weights < 0)}; no Trace holds them"
+    if (wrong := given_arrays.weights_on_masked(call.masked, weights)).any():
+        return (
+            f"has weight on {wrong.sum()} cells that the mask it was given hides, first at {_first(wrong)}; "
+            "what else it does with its mask is not known, so no true mask can be shown"
+        )
+    n_heads, n_keys = weights.shape[0], weights.shape[-1]
+    learned = [name for name, parameter in module.named_parameters(recurse=False) if parameter.numel() == n_heads]
+    sink = f"a learned sink ({learned[0]}, one number for each head)" if learned else "a sink"
+    if (wrong := given_arrays.rows_not_one(call.masked, weights)).any():
+        total = weights.sum(-1, dtype=np.float64)[tuple(np.argwhere(wrong)[0])]
+        where = _first(wrong, "head, query")
+        fault, options = f"has {wrong.sum()} of {wrong.size} rows that do not sum to 1, first {total:.6g} at {where}", ""
+        if columns is None:
+            fault += "; it makes them without a softmax"
+        elif columns > n_keys:
+            fault += f"; {sink} takes part of each row: the softmax goes over {columns} columns for {n_keys} keys"
+        else:
+            fault += "; what it gives as weights was changed after the softmax, by dropout or a factor"
+        options = ", normalised=False"
+    elif not call.is_applied:
+        fault, options = "does not give its output: the values weighted with it are something else", ""
+        fault += f"; {sink} takes part of each row that its weights, which sum to 1, do not show" if learned else ""
+    else:
+        return ""
+    by_hand = f"by Trace.from_arrays({call.kind}=…{options})"
+    more = "What the model gives with output_attentions=True and eager attention can be looked at all the same"
+    return f"{fault}. {more}, {by_hand}"
+
+
+def _first(wrong: np.ndarray, axes: str = "head, query, key") -> str:
+    """`[0, 2, 1] (head, query, key)` of the first True."""
+    return f"{[int(i) for i in np.argwhere(wrong)[0]]} ({axes})"
