@@ -97,8 +97,7 @@ class Strings:
         reader, (source, is_padding) = model.model, self._read[batch]
         tap, padding = changing_tap(edits, mistake, reader.sizes), is_padding if bool(is_padding.any()) else None
         if not reader.kind.writes:
-            with torch.inference_mode():
-                filled = reader.encode(source, padding, tap=tap).argmax(-1)
+            filled = reader.encode(source, padding, tap=tap).argmax(-1)
             masked = torch.isin(source, torch.tensor(model.tokenizer.mask_id, device=source.device))
             return [row[own].tolist() for row, own in zip(filled, masked, strict=True)]
         found = greedy(
@@ -221,7 +220,7 @@ class EffectInProgress:
         if self.is_done:
             return
         strings, started = self._strings, time.perf_counter()
-        with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters):
+        with devices.running(model):
             before = strings.unchanged(model, self._batch)
             after = strings.decoded(model, self._batch, *self._change)
         answers = [strings.answers[i] for i in strings.batches[self._batch]]
