@@ -67,7 +67,7 @@ def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, laye
     changing = changing_tap(plain_edits.read(edits), None, tiny.model.sizes)
 
     def probabilities(put):
-        return np.exp(plain.log_p(tiny, source, read, compose(changing, put) if changing else put))
+        return np.exp(plain.log_p(tiny, source, read, compose(changing, put)))
 
     seen = Put(kind, layers, heads)
     before = probabilities(seen)

@@ -23,8 +23,7 @@ def log_p(checkpoint, trace, n, tap=None):
     """(step, vocabulary) of a run's first rows, with its edits."""
     source, read, _ = plain.ids(checkpoint, trace)
     changing = changing_tap(plain_edits.read(trace.edits), None, checkpoint.model.sizes)
-    taps = [each for each in (changing, tap) if each is not None]
-    return plain.log_p(checkpoint, source, read[:n], compose(*taps) if taps else None)
+    return plain.log_p(checkpoint, source, read[:n], compose(changing, tap))
 
 
 @pytest.mark.parametrize(("by", "edits"), [("head", ()), ("layer", ()), ("layer", ("cross.1:*-2", "encoder.2.1:zero"))])

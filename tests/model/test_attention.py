@@ -187,9 +187,10 @@ def test_compose_applies_from_left_to_right():
     def double(site: Site, name: TapName, value: Tensor) -> Tensor:
         return value * 2
 
-    assert compose(add, double)(CROSS, "scores", torch.tensor(5.0)) == 12
-    assert compose(double, add)(CROSS, "scores", torch.tensor(5.0)) == 11
-    assert compose()(CROSS, "scores", torch.tensor(5.0)) == 5
+    for taps, expected in (((add, double), 12), ((double, None, add), 11)):
+        both = compose(*taps)
+        assert both is not None and both(CROSS, "scores", torch.tensor(5.0)) == expected
+    assert compose(None, add) is add and compose(None) is None
 
 
 @pytest.mark.parametrize("bias", [False, True])

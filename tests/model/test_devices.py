@@ -54,6 +54,18 @@ def test_out_of_memory_says_what_to_do_next(monkeypatch):
         _ = 1 / 0
 
 
+def test_a_model_runs_without_autograd_on_one_thread_and_says_what_it_lacks(tiny):
+    with devices.running(tiny):
+        assert torch.is_inference_mode_enabled() and torch.get_num_threads() == 1
+    weights = torch.ones(2)
+    with torch.inference_mode(), devices.running(tiny, has_gradients=True):
+        assert not torch.is_grad_enabled()
+        with torch.enable_grad():
+            assert (weights.clone().requires_grad_() * 3).requires_grad
+    with pytest.raises(DeviceError, match="out of memory"), devices.running(tiny):
+        raise torch.OutOfMemoryError("out of memory")
+
+
 def test_memory_of_this_machine_runs_out_too():
     """Errors as torch and numpy raise them, for more than any machine has: torch's is an ordinary RuntimeError."""
     for allocate in (lambda: torch.empty(2**50), lambda: np.empty(2**57)):

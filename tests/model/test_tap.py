@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from transformer_viz.model.tap import Site, TapName, compose
+from transformer_viz.model.tap import Change, Keep, Site, TapName, compose
 from transformer_viz.trace.recorder import Recorder
 
 NAMES: tuple[TapName, ...] = get_args(TapName)
@@ -52,6 +52,18 @@ def test_one_layer_hands_over_each_name_once_and_in_the_order_of_the_table(model
     want |= {(kind, layer, "state") for kind, n in (("encoder", 2), ("decoder", 3)) for layer in range(-1, n)}
     assert tap.calls == dict.fromkeys(want, 1)
     assert tap.order[: 2 + len(IN_A_LAYER)] == ["state", *IN_A_LAYER, "state"]
+
+
+def test_what_is_changed_is_kept_as_the_model_goes_on_with_it(model, ids):
+    before, after = Keep("weights", "state"), Keep("weights")
+    forward(model, ids, before)
+    plain = {site: kept["weights"] for site, kept in before.kept.items() if "weights" in kept}
+    uniform = Change("weights", lambda site, value: value * 0 + 1 / value.shape[-1] if site == ("cross", 1, 0) else value)
+    forward(model, ids, compose(uniform, after))
+    assert list(after.kept) == list(plain) and set(before.kept) - set(plain) == {Site("encoder", -1), Site("decoder", -1)}
+    changed = {site for site, kept in after.kept.items() if not torch.equal(kept["weights"], plain[site])}
+    assert changed == {Site("cross", 1), Site("decoder", 2), Site("cross", 2)}
+    assert torch.allclose(after.kept[Site("cross", 1)]["weights"], torch.tensor(1 / 6).double())
 
 
 def test_a_tap_is_not_called_for_what_it_does_not_read(model, ids):

@@ -1,7 +1,5 @@
 """How much each key counts for what was written, by a measure of `methods/`."""
 
-import torch
-
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError, listed
@@ -55,9 +53,7 @@ def attribute(
             f"{method} follows attention from layer to layer, and what {reader.name} has written reaches its later steps "
             f"through a recurrence that no weights describe. Possible are {others}."
         )
-    limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
-    # A caller may be in inference mode, and parameters may require gradients: what needs a gradient switches it on itself.
-    with limits[0], limits[1], torch.inference_mode(False), torch.no_grad():
+    with devices.running(reader, has_gradients=True):
         found = chosen.of(Run.of(reader, trace, on_progress), keys, mode)
     return Attribution(
         method=method,

@@ -9,24 +9,11 @@ from torch import Tensor
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError
 from transformer_viz.model.surroundings import Surroundings
-from transformer_viz.model.tap import Site, TapName
+from transformer_viz.model.tap import Keep, Site, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 
 MOST = 2**22
 """Numbers of the vectors that are there at once."""
-
-
-class _Kept:
-    """A tap that keeps what it is asked for, of each call of attention in their order."""
-
-    def __init__(self, names: Sequence[TapName]) -> None:
-        self.names = frozenset(names)
-        self.seen: dict[Site, dict[TapName, Tensor]] = {}
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names:
-            self.seen.setdefault(site, {})[name] = value[0]
-        return value
 
 
 @dataclass(frozen=True)
@@ -112,14 +99,14 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
     Raises:
         OptionError: this model does not tell them.
     """
-    tap = _Kept(("weights", "value", "heads", *streams))
-    with torch.inference_mode():
-        run.logits(run.read, tap)
+    tap = Keep("weights", "value", "heads", *streams)
+    run.logits(run.read, tap)
     found = []
-    for site, seen in tap.seen.items():
+    for site, kept in tap.kept.items():
         around = run.model.model.surroundings(site.kind, site.layer)
         if kind not in (None, site.kind):
             continue
+        seen = {name: value[0] for name, value in kept.items()}
         lacking = [name for name in ("value", *streams) if name not in seen]
         if lacking or around.out is None or (streams and around.placement is None):
             what = "how heads are put together" if not streams else "what goes around its attention"

@@ -20,8 +20,7 @@ from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Site, TapName
-from transformer_viz.terms import Kind
+from transformer_viz.model.tap import Change, Keep, Site, Tap
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.watching import OnProgress
 
@@ -49,8 +48,7 @@ def counter_proof(
     heads = _heads(reader, scope)
     if not 0 < epsilon < 1:
         raise OptionError(f"epsilon={epsilon!r} is not possible; it is a change of probability above 0 and below 1")
-    limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
-    with limits[0], limits[1], torch.inference_mode():
+    with devices.running(reader):
         search = _Search.of(Run.of(reader, trace), heads)
         shares = search.shares(epsilon, on_progress)
         weights = search.blended(shares)
@@ -136,9 +134,12 @@ class _Search:
                 "in this run an edit or a mistake lets rows see later tokens, and each step was a pass of its own: "
                 "no pass over all rows has its weights"
             )
-        seen = _Seen(heads)
-        run.logits(run.read, seen)
-        weights, allowed = (torch.stack(each) for each in (seen.weights, seen.allowed))
+        keep = Keep("mask", "weights")
+        run.logits(run.read, keep)
+        scope = [head.head for head in heads if head.layer == heads[0].layer]
+        seen = [kept for site, kept in keep.kept.items() if site in {Site(head.kind, head.layer) for head in heads}]
+        weights = torch.stack([kept["weights"][0, scope] for kept in seen])
+        allowed = torch.stack([~kept["mask"].expand_as(kept["weights"])[0, scope] for kept in seen])
         targets = torch.stack([target(weights, allowed) for target in TARGETS.values()])
         # A row that may look nowhere stays as it is.
         return cls(run, heads, weights, torch.where(allowed.any(-1, keepdim=True), targets, weights))
@@ -167,10 +168,24 @@ class _Search:
         texts = self.run.read.repeated(len(weights))
         found = []
         for part in self.run.parts(texts):
-            after = self.run.logits(texts[part], _Put(self.heads, weights[part])).double().softmax(-1)
+            after = self.run.logits(texts[part], self._moved(weights[part])).double().softmax(-1)
             apart = (after - self._before).abs()[:, ~self.run.read.target_padding[0]]
             found.append(apart.amax((1, 2)))
         return torch.cat(found)
+
+    def _moved(self, weights: Tensor) -> Tap:
+        """Puts weights, (text, layer, head, query, key), in the place of those of the scope."""
+        layers = sorted({head.layer for head in self.heads})
+        scope = sorted({head.head for head in self.heads})
+
+        def move(site: Site, value: Tensor) -> Tensor:
+            if site.kind != self.heads[0].kind or site.layer not in layers:
+                return value
+            value = value.clone()
+            value[:, scope] = weights[:, layers.index(site.layer)].to(value.dtype)
+            return value
+
+        return Change("weights", move)
 
     def distances(self, weights: Tensor) -> list[float]:
         """Of each target, half the sum of |A′ − A| over keys, the mean over rows that are no padding."""
@@ -186,55 +201,3 @@ class _Search:
         if not bool(found[~self.run.read.target_padding[0]].isfinite().all()):
             raise OptionError("in this run a mistake makes probabilities that are no numbers, so nothing can be unnoticed")
         return found
-
-
-class _OfHeads:
-    """The part of a tap that finds the heads of a scope: layers in their order, and in each the same heads."""
-
-    def __init__(self, heads: tuple[HeadPlace, ...]) -> None:
-        self._kind: Kind = heads[0].kind
-        self._layers = sorted({head.layer for head in heads})
-        self._heads = sorted({head.head for head in heads})
-
-    def layer(self, site: Site) -> int | None:
-        """Which of the scope's layers this is."""
-        return self._layers.index(site.layer) if site.kind == self._kind and site.layer in self._layers else None
-
-
-class _Seen(_OfHeads):
-    """Keeps weights and allowed keys, each (head, query, key), by layer."""
-
-    names = frozenset({"mask", "weights"})
-
-    def __init__(self, heads: tuple[HeadPlace, ...]) -> None:
-        super().__init__(heads)
-        self.weights: list[Tensor] = []
-        self.allowed: list[Tensor] = []
-        self._masked: Tensor | None = None
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name == "mask":
-            self._masked = value
-        elif name == "weights" and self.layer(site) is not None:
-            assert self._masked is not None
-            self.weights.append(value[0, self._heads])
-            self.allowed.append(~self._masked.expand_as(value)[0, self._heads])
-        return value
-
-
-class _Put(_OfHeads):
-    """Puts weights, (text, layer, head, query, key), in the place of those of the scope."""
-
-    names = frozenset({"weights"})
-
-    def __init__(self, heads: tuple[HeadPlace, ...], weights: Tensor) -> None:
-        super().__init__(heads)
-        self._weights = weights
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        layer = self.layer(site)
-        if name != "weights" or layer is None:
-            return value
-        value = value.clone()
-        value[:, self._heads] = self._weights[:, layer].to(value.dtype)
-        return value

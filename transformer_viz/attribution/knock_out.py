@@ -4,6 +4,7 @@ Answers are the true ones where a task knows them, and else what the run wrote. 
 batch. Edits and mistakes of the runs stay in force.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -20,14 +21,14 @@ from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.sizes import Sizes
-from transformer_viz.model.tap import Site, TapName
-from transformer_viz.terms import INSTEAD, KINDS, Kind
+from transformer_viz.model.tap import Change, Keep, Site, Tap, compose
+from transformer_viz.terms import INSTEAD, KINDS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.watching import OnProgress, of_part
 
 MOST_PAIRED = 32
-Means = Mapping[tuple[Kind, int], Tensor]
-"""Of each kind and layer, (head, d_v)."""
+Means = Mapping[Site, Tensor]
+"""Of each attention, (head, d_v)."""
 
 
 def knock_out(
@@ -56,7 +57,7 @@ def knock_out(
     chosen = every if heads is None else tuple(heads)
     if unknown := [place for place in chosen if place not in every]:
         raise OptionError(f"{reader.name} has no head {unknown[0]}; the last one is {every[-1]}")
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+    with devices.running(reader):
         texts = _Texts.of(reader, traces, how)
         found = texts.without([frozenset(), *(frozenset({place}) for place in chosen)], on_progress)
     return KnockOut(
@@ -76,7 +77,7 @@ def interactions(reader: LoadedModel, traces: Sequence[Trace], heads: Sequence[H
     """
     if not 2 <= len(set(heads)) == len(heads) <= MOST_PAIRED:
         raise OptionError(f"{len(heads)} heads cannot be paired; 2 to {MOST_PAIRED} different ones are possible")
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+    with devices.running(reader):
         found = _Texts.of(reader, traces, how).without([frozenset(each) for n in (1, 2) for each in combinations(heads, n)])
     return summary.interactions(found, heads)
 
@@ -97,7 +98,7 @@ def removed(
         the smallest in so far as none of its heads can be spared alone.
     """
     left, gone = list(places(reader.model.sizes)), list[HeadPlace]()
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+    with devices.running(reader):
         texts = _Texts.of(reader, traces, how)
         enough = least * texts.without([frozenset()])[frozenset()].is_exact.mean() - 1e-9
         while left:
@@ -128,12 +129,12 @@ class _Texts:
 
     Attributes:
         runs: each with its answer.
-        change: makes a tap that takes heads away, from (text, head) of each kind and layer.
+        change: makes a tap that takes heads away, from (text, head) of each attention.
         n_known: true answers among them.
     """
 
     runs: tuple[Run, ...]
-    change: Callable[[Mapping[tuple[Kind, int], Tensor]], "_Without"]
+    change: Callable[[Mapping[Site, Tensor]], Tap | None]
     n_known: int
 
     @classmethod
@@ -145,7 +146,7 @@ class _Texts:
         runs = tuple(_with_answer(Run.of(reader, trace)) for trace in traces)
         means = _means(runs) if how == "mean" else {}
         n_known = sum(trace.expected_tokens is not None for trace in traces)
-        return cls(runs, lambda gone: _Without(gone, how, means), n_known)
+        return cls(runs, lambda gone: _ablation(gone, how, means), n_known)
 
     def without(self, sets: Sequence[HeadSet], on_progress: OnProgress | None = None) -> dict[HeadSet, Outcome]:
         """All texts without each of these sets of heads."""
@@ -158,13 +159,13 @@ class _Texts:
 
     def _of_run(self, run: Run, sets: Sequence[HeadSet], on_progress: OnProgress) -> tuple[np.ndarray, np.ndarray]:
         sizes = run.model.model.sizes
-        gone = {(kind, layer): torch.zeros(len(sets), sizes.heads[kind], dtype=torch.bool, device=run.written.device)
+        gone = {Site(kind, layer): torch.zeros(len(sets), sizes.heads[kind], dtype=torch.bool, device=run.written.device)
                 for kind in sizes.kinds for layer in sizes.layers[kind]}  # fmt: skip
         for i, places in enumerate(sets):
             for place in places:
-                gone[place.kind, place.layer][i, place.head] = True
+                gone[Site(place.kind, place.layer)][i, place.head] = True
 
-        def tap_of(part: slice) -> _Without:
+        def tap_of(part: slice) -> Tap | None:
             on_progress(part.start / len(sets))
             return self.change({at: each[part] for at, each in gone.items()})
 
@@ -186,44 +187,28 @@ def _with_answer(run: Run) -> Run:
 
 def _means(runs: Iterable[Run]) -> Means:
     """Each head's mean output over all rows of all runs that are no padding."""
-    sums: dict[tuple[Kind, int], Tensor] = {}
-    counts: dict[tuple[Kind, int], int] = {}
+    sums: dict[Site, Tensor] = {}
+    counts: Counter[Site] = Counter()
     for run in runs:
-
-        def add(site: Site, name: TapName, value: Tensor, run: Run = run) -> Tensor:
-            if name == "heads":
-                real = ~(run.read.source_padding if site.kind == "encoder" else run.read.target_padding)[0]
-                at = (site.kind, site.layer)
-                sums[at] = sums.get(at, 0.0) + value[0, :, real].sum(1)
-                counts[at] = counts.get(at, 0) + int(real.sum())
-            return value
-
-        with torch.inference_mode():
-            run.logits(run.read, add)
-    return {at: total / counts[at] for at, total in sums.items()}
+        keep = Keep("heads")
+        run.logits(run.read, keep)
+        for site, kept in keep.kept.items():
+            real = ~(run.read.source_padding if site.kind == "encoder" else run.read.target_padding)[0]
+            sums[site] = sums.get(site, 0.0) + kept["heads"][0, :, real].sum(1)
+            counts[site] += int(real.sum())
+    return {site: total / counts[site] for site, total in sums.items()}
 
 
-class _Without:
-    """A tap that takes heads away: of each kind and layer bool (text, head), True = gone."""
+def _ablation(gone: Mapping[Site, Tensor], how: str, means: Means) -> Tap | None:
+    """Ablates heads: of each attention bool (text, head), True = gone."""
+    masks = Keep("mask")
 
-    def __init__(self, gone: Mapping[tuple[Kind, int], Tensor], how: str, means: Means) -> None:
-        self._gone, self._how, self._means = gone, how, means
-        self._masked: Tensor | None = None
-        self.names = frozenset({"mask", "weights"} if how == "uniform" else {"heads"})
+    def ablated(site: Site, value: Tensor) -> Tensor:
+        instead = value.new_zeros(()) if how == "zero" else means[site][:, None] if how == "mean" else _uniform(site, value)
+        return torch.where(gone[site][:, :, None, None], instead, value)
 
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        at = (site.kind, site.layer)
-        if name == "mask":
-            self._masked = value
-        if name == "mask" or at not in self._gone or name not in self.names:
-            return value
-        return torch.where(self._gone[at][:, :, None, None], self._instead(at, value), value)
-
-    def _instead(self, at: tuple[Kind, int], value: Tensor) -> Tensor:
-        if self._how == "zero":
-            return torch.zeros_like(value)
-        if self._how == "mean":
-            return self._means[at][:, None]
-        assert self._masked is not None
-        allowed = (~self._masked).to(value.dtype)
+    def _uniform(site: Site, weights: Tensor) -> Tensor:
+        allowed = (~masks.kept[site]["mask"]).to(weights.dtype)
         return allowed / allowed.sum(-1, keepdim=True).clamp_min(1)
+
+    return compose(masks, Change("weights", ablated)) if how == "uniform" else Change("heads", ablated)

@@ -20,7 +20,7 @@ from transformer_viz.attribution.run import Read, Run
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Site, TapName
+from transformer_viz.model.tap import Change, Keep, Site, Tap, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.watching import OnProgress
@@ -31,8 +31,8 @@ _LEAST = 1e-3
 """Of a difference of logits that can be divided by; in single precision less may be rounding."""
 MOST_WORK = 1e12
 """Multiplications of all places together: about a minute of a processor."""
-Kept = Mapping[tuple[Kind, int], Tensor]
-"""Of each kind and layer, (1, head, query, d_v) or (1, query, d_model)."""
+Kept = Mapping[Site, Tensor]
+"""Of each attention, (1, head, query, d_v) or (1, query, d_model)."""
 
 
 def patch(
@@ -70,7 +70,7 @@ def patch(
             "by='layer'"
         )
     chosen = _chosen_layers(reader, kind, layers)
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters), torch.inference_mode():
+    with devices.running(reader):
         pair = _Pair.of(reader, a, b, BY[by])
         done = _Counted(asked.n_places, on_progress)
         effects = {each: pair.effects(each, chosen[each], done).numpy() for each in chosen}
@@ -125,17 +125,17 @@ def patched(reader: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace],
     Raises:
         OptionError: as `patch`.
     """
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters), torch.inference_mode():
+    with devices.running(reader):
         pair = _Pair.of(reader, a, b, "heads")
         chosen = {at: torch.zeros(kept.shape[:3], dtype=torch.bool, device=kept.device) for at, kept in pair.kept.items()}
         for place in heads:
-            here = chosen.get((place.kind, place.layer))
+            here = chosen.get(Site(place.kind, place.layer))
             if here is None or not 0 <= place.head < here.shape[1]:
                 raise OptionError(f"{reader.name} has no head {place}")
             if query is not None and not 0 <= query < here.shape[2]:
                 raise OptionError(f"query={query} is not possible for {place}; it has rows 0 to {here.shape[2] - 1} here")
             here[:, place.head, slice(None) if query is None else query] = True
-        return pair.b.logits(pair.read, _Put("heads", pair.kept, chosen))[0].double().cpu().numpy()
+        return pair.b.logits(pair.read, _put("heads", pair.kept, chosen))[0].double().cpu().numpy()
 
 
 def patched_run(
@@ -157,7 +157,7 @@ def patched_run(
     Raises:
         OptionError: as `patch`.
     """
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters), torch.inference_mode():
+    with devices.running(reader):
         pair = _Pair.of(reader, a, b, BY["layer" if place.head is None else "head"])
         put, read, most = pair.put(place, query), pair.read, max(len(run.output_tokens) for run in (a, b))
         rows = pair.b.logits(read, put)[0]
@@ -222,8 +222,8 @@ class _Pair:
                 )
         reads = [run.read.until(step + 1) for run in runs]
         tokens = torch.stack([run.written[step] for run in runs])
-        kept = _Kept(name)
-        logits = [run.logits(read, tap) for run, read, tap in zip(runs, reads, (kept, None), strict=True)]
+        keep = Keep(name)
+        logits = [run.logits(read, tap) for run, read, tap in zip(runs, reads, (keep, None), strict=True)]
         of_a, of_b = (float(_difference(each, tokens)) for each in logits)
         if not abs(of_a - of_b) > _LEAST:
             raise OptionError(
@@ -231,26 +231,27 @@ class _Pair:
                 "nothing to put back; compare runs that differ in what they read or in their edits"
             )
         first, second = (_probabilities(each[0, -1], tokens) for each in logits)
-        return cls(runs[1], reads[1], step, tokens, name, kept.seen, (of_a, of_b), (first, second))
+        kept = {site: values[name] for site, values in keep.kept.items()}
+        return cls(runs[1], reads[1], step, tokens, name, kept, (of_a, of_b), (first, second))
 
     def effects(self, kind: Kind, layers: Sequence[int], done: "_Counted") -> Tensor:
         """float64 (layer, head, query) or (layer, query) on the CPU, each place a text of a batch."""
         for layer in layers:
             self.check_told(kind, layer)
-        shape = (len(layers), *self.kept[kind, layers[0]].shape[1:-1])
+        shape = (len(layers), *self.kept[Site(kind, layers[0])].shape[1:-1])
         texts = self.read.repeated(int(np.prod(shape)))
         of_a, of_b = self.differences
         found = []
         for part in self.b.parts(texts):
             places = torch.arange(len(texts), device=self.tokens.device)
             one_each = (places[part, None] == places).view(-1, *shape)
-            chosen = {(kind, layer): one_each[:, i] for i, layer in enumerate(layers)}
-            logits = self.b.logits(texts[part], _Put(self.name, self.kept, chosen))
+            chosen = {Site(kind, layer): one_each[:, i] for i, layer in enumerate(layers)}
+            logits = self.b.logits(texts[part], _put(self.name, self.kept, chosen))
             found.append((_difference(logits, self.tokens) - of_b) / (of_a - of_b))
             done.more(len(found[-1]))
         return torch.cat(found).view(shape).cpu()
 
-    def put(self, place: Place, query: int) -> "_Put":
+    def put(self, place: Place, query: int) -> Tap:
         """What puts A's output there.
 
         Raises:
@@ -259,17 +260,18 @@ class _Pair:
         if place.layer not in self.b.model.model.sizes.layers.get(place.kind, ()):
             raise OptionError(f"{self.b.model.name} has no {'layer' if place.head is None else 'head'} {place}")
         self.check_told(place.kind, place.layer)
-        kept = self.kept[place.kind, place.layer]
+        site = Site(place.kind, place.layer)
+        kept = self.kept[site]
         at = (0, *(() if place.head is None else (place.head,)), query)
         if not all(0 <= each < n for each, n in zip(at, kept.shape, strict=False)):
             raise OptionError(f"{place} at query {query} is not there; it has {listed(kept.shape[1:-1])}, counted from 0")
         chosen = torch.zeros(kept.shape[:-1], dtype=torch.bool, device=kept.device)
         chosen[at] = True
-        return _Put(self.name, self.kept, {(place.kind, place.layer): chosen})
+        return _put(self.name, self.kept, {site: chosen})
 
     def check_told(self, kind: Kind, layer: int) -> None:
         """Raises an OptionError where nothing was kept of a layer."""
-        if (kind, layer) not in self.kept:
+        if Site(kind, layer) not in self.kept:
             raise OptionError(
                 f"{self.b.model.name} does not tell what all heads add together in layer {layer + 1} of "
                 f"{KIND_TITLES[kind]}; by='head' can be had of every model that writes"
@@ -301,30 +303,14 @@ def _difference(logits: Tensor, tokens: Tensor) -> Tensor:
     return of_both[:, 0] - of_both[:, 1]
 
 
-class _Kept:
-    """A tap that keeps one intermediate of every attention."""
+def _put(name: TapName, kept: Kept, chosen: Mapping[Site, Tensor]) -> Tap:
+    """Puts what was kept where it is chosen: bool (text, head, query), or (text, query). Rows that were read since are as they
+    are."""
 
-    def __init__(self, name: TapName) -> None:
-        self.names = frozenset({name})
-        self.seen: dict[tuple[Kind, int], Tensor] = {}
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names:
-            self.seen[site.kind, site.layer] = value
-        return value
-
-
-class _Put:
-    """A tap that puts what was kept where it is chosen: bool (text, head, query), or (text, query). Rows that were read since
-    are as they are."""
-
-    def __init__(self, name: TapName, kept: Kept, chosen: Mapping[tuple[Kind, int], Tensor]) -> None:
-        self.names, self._kept, self._chosen = frozenset({name}), kept, chosen
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        at = (site.kind, site.layer)
-        if name not in self.names or at not in self._chosen:
+    def put(site: Site, value: Tensor) -> Tensor:
+        if site not in chosen:
             return value
-        n_rows = self._kept[at].shape[-2]
-        put = torch.where(self._chosen[at][..., None], self._kept[at], value[..., :n_rows, :])
-        return put if value.shape[-2] == n_rows else torch.cat([put, value[..., n_rows:, :]], -2)
+        n_rows = kept[site].shape[-2]
+        return torch.cat([torch.where(chosen[site][..., None], kept[site], value[..., :n_rows, :]), value[..., n_rows:, :]], -2)
+
+    return Change(name, put)

@@ -1,4 +1,4 @@
-"""Weights that a pass keeps, and how shares of what each position is made of are joined from layer to layer."""
+"""How shares of what each position is made of are joined from layer to layer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,31 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.model.tap import Site, TapName
+from transformer_viz.model.tap import Site
 from transformer_viz.terms import Kind
-
-Maps = list[tuple[Site, Tensor]]
-"""One map for each call of attention, in the order of the calls: (batch, query, key)."""
-
-
-class KeptWeights:
-    """A tap that keeps weights, in the order of the calls: (batch, head, query, key).
-
-    With `has_gradient` weights that depend on nothing begin a graph, so that a gradient with respect to each can be taken.
-    """
-
-    names = frozenset({"weights"})
-
-    def __init__(self, *, has_gradient: bool = False) -> None:
-        self.kept: list[tuple[Site, Tensor]] = []
-        self._has_gradient = has_gradient
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name == "weights":
-            if self._has_gradient and not value.requires_grad:
-                value = value.detach().requires_grad_()
-            self.kept.append((site, value))
-        return value
 
 
 @dataclass(frozen=True)

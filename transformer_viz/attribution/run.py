@@ -183,14 +183,11 @@ class Run:
     def logits(self, read: Read, tap: Tap | None = None) -> Tensor:
         """(batch, step, vocabulary), all rows in one pass; a tap sees attention as edits and mistake leave it."""
         reader = self.model.model
-        changing = changing_tap(self.edits, self.mistake, reader.sizes)
-        taps = [each for each in (changing, tap) if each is not None]
-        both = compose(*taps) if taps else None
+        both = compose(changing_tap(self.edits, self.mistake, reader.sizes), tap)
         source_padding, target_padding = (_or_none(each) for each in (read.source_padding, read.target_padding))
         memory = reader.encode(read.source, source_padding, tap=both) if reader.kind.has_encoder else None
         return reader.decode(read.target, memory, source_padding, target_padding, tap=both)
 
-    @torch.inference_mode()
     def _in_parts(self, read: Read, tap_of: TapOf | None) -> Iterator[tuple[slice, Tensor]]:
         """Some texts at a time, and their logits in double precision."""
         for part in self.parts(read):

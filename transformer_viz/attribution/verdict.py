@@ -168,7 +168,7 @@ def _curves(
     drawn = {f"{i}": rng.random(cause.values.shape) for i in range(N_RANDOM)}
     whole = {**rankings, **drawn}
     sets = list(_sets(whole.values(), steps, keys))
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+    with devices.running(reader):
         run = Run.of(reader, trace)
         p = torch.exp(run.log_p).numpy()
         assert cause.mode is not None

@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer_viz.attribution.run import Read, Run
 from transformer_viz.edits import Flip, Force
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import Site, TapName
+from transformer_viz.model.tap import Change, Site, Tap, compose
 from transformer_viz.terms import Kind
 
 _SIDES: dict[Kind, str] = {"cross": "source", "decoder": "target"}
@@ -45,7 +45,19 @@ def _word(run: Run, kind: Kind, sets: Tensor) -> Tensor:
 
 def _position(run: Run, kind: Kind, sets: Tensor) -> Tensor:
     """They stay in their places, and no query of any layer of this kind may look at them."""
-    return run.log_p_of(run.read.repeated(len(sets)), tap_of=lambda part: _Closed(kind, sets[part]))
+    return run.log_p_of(run.read.repeated(len(sets)), tap_of=lambda part: _closing(kind, sets[part]))
+
+
+def _closing(kind: Kind, closed: Tensor) -> Tap | None:
+    """Closes keys to every query, bool (text, key); a row that was forced onto one loses what it gave it."""
+
+    def masked(site: Site, mask: Tensor) -> Tensor:
+        return mask | closed[:, None, None, : mask.shape[-1]] if site.kind == kind else mask
+
+    def emptied(site: Site, weights: Tensor) -> Tensor:
+        return weights.masked_fill(closed[:, None, None, : weights.shape[-1]], 0.0) if site.kind == kind else weights
+
+    return compose(Change("mask", masked), Change("weights", emptied))
 
 
 def _deleted(run: Run, kind: Kind, sets: Tensor) -> Tensor:
@@ -74,21 +86,6 @@ def _rows(run: Run, kind: Kind, left: Tensor) -> Tensor:
     if kind == "cross":
         return torch.arange(len(run.written), device=left.device).expand(len(left), -1)
     return left.cumsum(1) - 1
-
-
-class _Closed:
-    """A tap that closes keys for every query, (text, key); a row that was forced onto one loses what it gave it."""
-
-    names = frozenset({"mask", "weights"})
-
-    def __init__(self, kind: Kind, closed: Tensor) -> None:
-        self._kind, self._closed = kind, closed
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if site.kind != self._kind or name not in self.names:
-            return value
-        closed = self._closed[:, None, None, : value.shape[-1]]
-        return value | closed if name == "mask" else value.masked_fill(closed, 0.0)
 
 
 MODES: dict[str, Callable[[Run, Kind, Tensor], Tensor]] = {"word": _word, "position": _position, "deleted": _deleted}

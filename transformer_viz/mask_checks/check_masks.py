@@ -82,7 +82,7 @@ def check_masks(
     if vocabulary_size is not None or max_length is not None or tuple(avoid):
         raise OptionError("vocabulary_size, max_length and avoid are for callables; a loaded model knows its own")
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
-    with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters), torch.inference_mode():
+    with devices.running(model):
         sentences = Sentences(model, texts, replacements, np.random.default_rng([seed, 91]))
         plain_edits.check(read, kind_sizes(model.model.sizes), *sentences.lengths)
         check = _Check(Passes(model, read, made, _share(sentences, on_progress)), sentences)

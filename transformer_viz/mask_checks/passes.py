@@ -110,7 +110,7 @@ class Passes:
         self.n_run += 1
         sizes, recorder = reader.sizes, Recorder(("weights", "mask"))
         changing = changing_tap(self._edits, self._mistake, sizes)
-        tap = recorder if changing is None else compose(changing, recorder)
+        tap = compose(changing, recorder)
         ids = (batch.source, batch.source_padding, batch.target, batch.target_padding)
         source, source_padding, target, target_padding = (each.to(self._model.device) for each in ids)
         memory = reader.encode(source, source_padding, tap=tap)

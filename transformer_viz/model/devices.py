@@ -4,6 +4,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import torch
 
@@ -110,6 +111,37 @@ def few_threads(device: torch.device, n_parameters: int) -> Generator[None]:
     finally:
         if is_small:
             torch.set_num_threads(before)
+
+
+class OnDevice(Protocol):
+    """A model of which is known where it is and how large."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers."""
+        ...
+
+
+@contextmanager
+def running(model: OnDevice, *, has_gradients: bool = False) -> Generator[None]:
+    """The context in which a model is run: without autograd, with `few_threads` and `memory_errors`.
+
+    Args:
+        model: the model.
+        has_gradients: whether what is computed inside may switch gradients on (`torch.enable_grad`): tensors that are made in
+            inference mode cannot have any.
+
+    Raises:
+        DeviceError: memory has run out.
+    """
+    limits = memory_errors(model.device), few_threads(model.device, model.n_parameters)
+    with limits[0], limits[1], torch.inference_mode(not has_gradients), torch.no_grad():
+        yield
 
 
 def leave_one_processor() -> None:

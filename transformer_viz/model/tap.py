@@ -1,7 +1,8 @@
 """The seam at which attention is seen and changed.
 
 A tap is called with the named intermediates of every attention and returns each,
-changed or not. Recorders and edits are taps; nothing is ever stored on a module.
+changed or not. `Keep` and `Change` are enough for most; recorders and edits are taps too.
+Nothing is ever stored on a module.
 
 The names, in the order in which one layer hands them over:
 
@@ -102,6 +103,35 @@ def _seen(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":
     return tap(site, name, value) if reads(tap, name) else value
 
 
+class Keep:
+    """A tap that keeps intermediates of every attention, of a call of attention that is repeated the last.
+
+    Attributes:
+        names: which it keeps.
+        kept: by attention, in the order of the calls, and by name.
+    """
+
+    def __init__(self, *names: TapName) -> None:
+        self.names = frozenset(names)
+        self.kept: dict[Site, dict[TapName, Tensor]] = {}
+
+    def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
+        if name in self.names:
+            self.kept.setdefault(Site(site.kind, site.layer), {})[name] = value
+        return value
+
+
+class Change:
+    """A tap that replaces an intermediate of every attention by what a function makes of it, which is of the same shape."""
+
+    def __init__(self, name: TapName, change: Callable[[Site, "Tensor"], "Tensor"]) -> None:
+        self.names = frozenset({name})
+        self._change = change
+
+    def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
+        return self._change(site, value) if name in self.names else value
+
+
 class _Composed:
     """Several taps as one."""
 
@@ -115,6 +145,7 @@ class _Composed:
         return value
 
 
-def compose(*taps: Tap) -> Tap:
-    """One tap that applies `taps` from left to right, so a recorder placed last sees the edits."""
-    return _Composed(taps)
+def compose(*taps: Tap | None) -> Tap | None:
+    """One tap that applies `taps` from left to right, so that a recorder placed last sees the edits; None of none."""
+    there = tuple(tap for tap in taps if tap is not None)
+    return _Composed(there) if len(there) > 1 else there[0] if there else None

@@ -111,21 +111,19 @@ def trace_size(
     return predicted(DecodeRequest.of(checkpoint, text, target, **options).plan())
 
 
-# The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),
-# and some would ask for a second thread, for which they wait 5 ms where a browser is at work on the same machine.
-@torch.inference_mode()
 def _traces(request: DecodeRequest) -> list[Trace]:
     checkpoint, plan, beam = request.checkpoint, request.plan(), request.strategy.beam
     check([plan], request.max_trace_bytes)
     names: tuple[TapName, ...] = ("mask", "weights", *(("scores",) if request.with_scores else ()))
     recorder = Recorder(names, request.keep.kinds, request.keep.layers, half=request.keep.is_half)
-    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+    # The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),
+    # and some would ask for a second thread, for which they wait 5 ms where a browser is at work on the same machine.
+    with devices.running(checkpoint):
         started = time.perf_counter()
-        with devices.memory_errors(checkpoint.device):
-            if beam is not None:
-                searches, ranked = _search(request, beam, recorder)
-            else:
-                collected = _collected(request, recorder)
+        if beam is not None:
+            searches, ranked = _search(request, beam, recorder)
+        else:
+            collected = _collected(request, recorder)
         made = _provenance(request, time.perf_counter() - started)
         if beam is not None:
             return traces_of(searches, ranked, recorder, checkpoint, request.sentences, made, beam)
@@ -167,13 +165,13 @@ def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
     most_rows = BLOCK // max(1, len(request.sentences) * checkpoint.model.sizes.vocabulary)
     ranked = RankedRows(request.n_candidates, tokenizer.label, most_rows, with_ids=not tokenizer.has_unique_labels)
     changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes, request.closed)
-    tap = recorder if changing is None else compose(changing, recorder)
+    tap = compose(changing, recorder)
     if not checkpoint.model.kind.writes:
         return TraceBuilder(recorder, read_sources(request, tap), ranked)
     return TraceBuilder(recorder, _decoded(request, tap, ranked), ranked)
 
 
-def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
+def _decoded(request: DecodeRequest, tap: Tap | None, ranked: RankedRows) -> Decoded:
     model, chosen = request.checkpoint.model, request.strategy
     if request.forced is not None:
         decoded = read_targets(request, request.forced, tap)
@@ -194,12 +192,12 @@ def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
     return greedy(model, source, source_padding, ban=chosen.ban, **options)
 
 
-def read_targets(request: DecodeRequest, forced: Rows, tap: Tap) -> Decoded:
+def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decoded:
     """One pass over sources and the targets that are given with them."""
     return teacher_forced(request.checkpoint.model, *_source(request), *_target(request, forced), tap=tap)
 
 
-def read_sources(request: DecodeRequest, tap: Tap) -> Decoded:
+def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
     """What an encoder reads: nothing is written. `logits` are of what may stand in the place of each token, of one alone."""
     source, source_padding = _source(request)
     logits = request.checkpoint.model.encode(source, source_padding, tap=tap)

@@ -102,12 +102,7 @@ def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, sizes: Sizes, c
 
     Edits open no padding of the kinds in `closed` (see `EditTap`).
     """
-    taps: list[Tap] = []
-    if mistake is not None:
-        taps.append(MistakeTap(mistake))
-    if edits:
-        taps.append(EditTap(edits, sizes.heads, closed))
-    return compose(*taps) if taps else None
+    return compose(MistakeTap(mistake) if mistake is not None else None, EditTap(edits, sizes.heads, closed) if edits else None)
 
 
 def kind_sizes(sizes: Sizes) -> dict[Kind, tuple[int, int]]:

@@ -52,7 +52,7 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
     """
     check_place(trace, kind, layer, head, query)
     request = _request(reader, trace)
-    with devices.few_threads(reader.device, reader.n_parameters), devices.memory_errors(reader.device):
+    with devices.running(reader):
         found = _read(request, trace, kind, layer, head, query)
     if not found.is_of(trace):
         raise _not_its_run(reader, "it computes other weights for the same tokens")
@@ -101,12 +101,11 @@ class _RowTap:
         return together
 
 
-@torch.inference_mode()
 def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: int, row: int) -> Inside:
     model = request.checkpoint.model
     tap = _RowTap(Site(kind, layer), row, None if kind == "encoder" else _last_layer(model.sizes))
     changing = changing_tap(request.edits, request.mistake, model.sizes)
-    both = tap if changing is None else compose(changing, tap)
+    both = compose(changing, tap)
     if kind == "encoder" or request.forced is None:
         read_sources(request, both)
         lens = None

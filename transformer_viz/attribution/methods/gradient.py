@@ -6,13 +6,15 @@ R_qs += Ā R_qs, then cross-attention R_qs += R̂_qqᵀ Ā R̂_ss, where R̂ is 
 zeros. What is shown is row t of R_qs, or, of what the decoder read, of R_qq.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from transformer_viz.attribution.method import Found, Method
-from transformer_viz.attribution.relevance import KeptWeights, Maps
 from transformer_viz.attribution.run import Read, Run
 from transformer_viz.errors import OptionError
+from transformer_viz.model.tap import Change, Keep, Site, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
@@ -34,20 +36,25 @@ def of(run: Run, kind: Kind, mode: str) -> Found:
     return Found(torch.cat(rows))
 
 
-def _maps(run: Run, texts: Read, steps: Tensor) -> Maps:
-    """Ā of each call of attention, where text i is for the i-th of these steps."""
-    tap = KeptWeights(has_gradient=True)
-    with torch.inference_mode(False), torch.enable_grad():
+def _maps(run: Run, texts: Read, steps: Tensor) -> list[tuple[Site, Tensor]]:
+    """Ā of each call of attention in their order, (batch, query, key), where text i is for the i-th of these steps."""
+
+    def begin_graph(site: Site, weights: Tensor) -> Tensor:
+        """Weights that depend on nothing, so that a gradient with respect to them can be taken."""
+        return weights if weights.requires_grad else weights.detach().requires_grad_()
+
+    keep = Keep("weights")
+    with torch.enable_grad():
         # In double precision: of a token that is all but sure, single precision knows no gradient, and 1 + 10⁻⁹ is 1.
-        log_p = run.logits(texts, tap).double().log_softmax(-1)
+        log_p = run.logits(texts, compose(Change("weights", begin_graph), keep)).double().log_softmax(-1)
         chosen = log_p[torch.arange(len(steps)), steps, run.written[steps]]
-        weights = [each for _, each in tap.kept]
-        gradients = torch.autograd.grad(chosen.sum(), weights)
-    products = zip(tap.kept, gradients, strict=True)
+        weights = {site: kept["weights"] for site, kept in keep.kept.items()}
+        gradients = torch.autograd.grad(chosen.sum(), list(weights.values()))
+    products = zip(weights.items(), gradients, strict=True)
     return [(site, (gradient.double() * each.detach()).clamp_min(0).mean(1)) for (site, each), gradient in products]
 
 
-def _relevance(maps: Maps, read: Read) -> dict[Kind, Tensor]:
+def _relevance(maps: Sequence[tuple[Site, Tensor]], read: Read) -> dict[Kind, Tensor]:
     """R_qs and R_qq of a batch, (batch, step, key)."""
     like = maps[0][1]
     n_source, n_steps = read.source.shape[1], read.target.shape[1]

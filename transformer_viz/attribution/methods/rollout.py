@@ -4,21 +4,19 @@ From layer to layer E ← (½A + ½I) E in the encoder. Of a decoder row R = [so
 makes R ← (½A + ½I) R of it, cross-attention R ← ½A [E | 0] + ½R, as ALTI+ (Ferrando et al. 2022) joins the two.
 """
 
-import torch
-
 from transformer_viz.attribution.method import Found, Method
-from transformer_viz.attribution.relevance import KeptWeights, Shares, joined
+from transformer_viz.attribution.relevance import Shares, joined
 from transformer_viz.attribution.run import Run
+from transformer_viz.model.tap import Keep
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
     """(query, key); the rows of both kinds together add up to 1, unless a row may look at nothing."""
-    tap = KeptWeights()
-    with torch.inference_mode():
-        run.logits(run.read, tap)
-    shares = [(site, Shares.half(weights[0].mean(0), site.kind)) for site, weights in tap.kept]
+    tap = Keep("weights")
+    run.logits(run.read, tap)
+    shares = [(site, Shares.half(kept["weights"][0].mean(0), site.kind)) for site, kept in tap.kept.items()]
     return Found(joined(shares, run.read.source.shape[1], run.read.target.shape[1])[kind])
 
 
