@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformer_viz.analysis.survey.result import Survey
+from transformer_viz.surveying.block import Block, Line
+from transformer_viz.surveying.on_block import survey_block
+from transformer_viz.surveying.options import SurveyOptions
 
 import transformer_viz as tv
 from tests.needs import needs
@@ -14,13 +18,9 @@ from tests.readers import families, firefox_files
 from tests.survey.plain import Plain
 from tests.survey.runs import blocks_of, surveyed
 from transformer_viz import batches
-from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveying.block import Block, Line
-from transformer_viz.surveying.on_block import survey_block
-from transformer_viz.surveying.options import SurveyOptions
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.tracing.framing import padded_batch
 
