@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from tests.checkpoints import tiny as checkpoint
-from tests.survey import made
+from tests.surveys import made
 from tests.trace.fuzz_program import bits, cut, doubled
 from tests.training.tiny import RECIPE
 from transformer_viz import checkpoints, reading
-from transformer_viz.analysis.survey.file import load_survey
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, SurveyError, TransformerVizError
 from transformer_viz.schema import read_value, to_plain
+from transformer_viz.surveys.result import load_survey
 from transformer_viz.training.jobs import JobDescription
 from transformer_viz.training.recipe import Recipe
 
@@ -77,8 +77,8 @@ GONE = object()
 VOCABULARY = ["<pad>", "<start>", "<end>", "<unk>"]
 TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
     "survey": [
-        (("format",), 2, "reads format 1; update"),
-        (("format",), True, "reads format 1"),
+        (("format",), 1, "reads format 2; update"),
+        (("format",), True, "reads format 2"),
         (("format",), GONE, "its format is None"),
         (("version",), GONE, "the survey lacks 'version'"),
         (("model", "name"), 7, r"the survey\.model\.name=7 is not possible; it is text"),
@@ -90,24 +90,26 @@ TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("extra",), 1, "'extra', which does not belong"),
         (("kinds", "sideways"), {"layers": [0], "n_heads": 1}, "one of encoder, decoder, cross"),
         (("kinds", "cross", "layers"), [0, 0], "ascending numbers"),
-        (("kinds", "cross", "n_heads"), 3, "4 heads; 5 by kind"),
+        (("kinds", "cross", "n_heads"), 3, r"cross\.1\.3: roles of 0 texts; each of the 12"),
         (("kinds", "cross", "n_heads"), 2**14 + 1, "up to 16384 heads"),
-        (("heads", 0, "head"), 5, "heads; 4 by kind, layer and head"),
-        (("heads", 0, "n_texts"), 13, "roles of 12 texts; each of the 13"),
-        (("heads", 0, "roles"), {"mirror": 3}, "roles of 3 texts"),
-        (("heads", 0, "roles"), {"<b>": 12}, "'<b>' is no role"),
-        (("heads", 0, "roles", "mixed"), 0, r"roles\.mixed=0"),
-        (("heads", 0, "statistics", "mass"), {"n": 1}, "lacks 'mean'"),
-        (("heads", 0, "statistics", "mass"), GONE, "it has entropy_share, distance; needed are mass"),
-        (("heads", 0, "statistics", "distance", "mean"), 99, "distance: a mean of 99 is not between"),
-        (("heads", 0, "statistics", "distance", "sd"), -1, "a number at least 0"),
-        (("heads", 0, "statistics", "distance", "counts", 0), -1, r"counts\[0\]=-1"),
-        (("heads", 0, "statistics", "distance", "counts"), [12], "in 1 bins; 3 are needed"),
-        (("heads", 0, "statistics", "distance", "n"), 13, "13 texts, and 12 in 3 bins"),
-        (("heads", 0, "by"), "mass", "no text has 'mass'"),
-        (("heads", 3, "by"), None, "highest has 3 texts by None"),
-        (("heads", 3, "highest", 0, "line"), 10**20, "a whole number"),
-        (("heads", 3, "highest"), [{"line": 1, "text": "", "value": 0}] * 2, "highest has 2 texts by 'mass'; one a line"),
+        (("heads", 0, "head"), 5, r"encoder\.1\.6: 'entropy_share': there is no such head"),
+        (("heads", 0, "layer"), -1, "a whole number at least 0"),
+        (("heads", 0, "kind"), "decoder", r"decoder\.1\.1: 'entropy_share': there is no such head"),
+        (("heads", 0, "statistic"), "<b>", "'<b>' is no statistic and no role"),
+        (("heads", 0, "statistic"), "distance", "20 bins; 3 are needed"),
+        (("heads", 1, "statistic"), "role mirror", "3 bins; 2 are needed"),
+        (("heads", 2), GONE, r"encoder\.1\.1: roles of"),
+        (("heads", 0), {"n": 1}, "lacks 'kind'"),
+        (("heads", 0, "mean"), 99, "a mean of 99 is not between"),
+        (("heads", 0, "sd"), -1, "a number at least 0"),
+        (("heads", 0, "uniform"), "x", "a finite number, or null"),
+        (("heads", 0, "counts", 0), -1, r"counts\[0\]=-1"),
+        (("heads", 1, "counts"), [12], "in 1 bins; 3 are needed"),
+        (("heads", 0, "n"), 13, "13 texts, and 12 in 20 bins"),
+        (("examples", 0, "by"), "mass", "no text has 'mass'"),
+        (("examples", 0, "head"), 1, "examples of a head stand twice"),
+        (("examples", 0, "highest", 0, "line"), 10**20, "a whole number"),
+        (("examples", 3, "highest"), [{"line": 1, "text": "", "value": 0}] * 2, "highest has 2 texts by 'mass'; one a line"),
         (("statistics", 0, "edges"), [0, 1, 1], "edges of 'mass' do not ascend"),
         (("statistics", 0, "edges"), [0], "a list of 2 to 201 entries"),
         (("statistics", 0, "name"), "distance", "two statistics have one name"),

@@ -3,7 +3,7 @@
 errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary,
 keywords, options, switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
 readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
-torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution <- training, surveying
+torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution <- training, surveys
 (what runs models). Both end in commands, and in views <- app.py.
 """
 
@@ -52,7 +52,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "batches": ({"batches"}, ("tracing",)),
     "checks": ({"mask_checks", "evaluation", "attribution"}, ("batches",)),
     "training": ({"training"}, ("checks",)),
-    "surveying": ({"surveying"}, ("checks",)),
+    "surveys": ({"surveys"}, ("checks",)),
     "views": ({"views"}, ("export", "training")),
     "app": ({"app"}, ("views",)),
 }
@@ -67,9 +67,11 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
-ROOMS = {"evaluation", "mask_checks"}
-STOREYS = {"result": "analysis", "figures": "figures"}
-"""Modules of a room that stand on another floor: its result is plain data, and its figures draw that."""
+ROOMS = {"evaluation", "mask_checks", "surveys"}
+STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
+OF_SURVEYS = ("statistics", "readings", "sentences", "comparison", "block_results", "merge")
+STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
+"""Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 
 
@@ -82,7 +84,9 @@ def part_of(file: Path) -> str:
 def part_of_name(names: Sequence[str]) -> str:
     """Of a module's names within the package."""
     room, *rest = names
-    return STOREYS.get(rest[0], room) if rest and room in ROOMS else room
+    if not rest or room not in ROOMS:
+        return room
+    return STOREYS.get(f"{room}.{rest[0]}", STOREYS.get(rest[0], room))
 
 
 def imports_of(tree: ast.AST) -> list[tuple[int, str]]:

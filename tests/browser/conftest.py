@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, V
 from benchmarks import served
 from tests import tiny_models
 from tests.needs import skip_without
-from tests.survey.made import survey
+from tests.surveys.made import survey
 from transformer_viz.places import SURVEYS_VARIABLE
 
 # A busy machine may be slow; what is asserted is that things happen, not how fast.

@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.charts import at_rest, wait_for_head, wait_until_drawn
-from tests.survey.made import survey
+from tests.surveys.made import survey
 from transformer_viz import export
-from transformer_viz.analysis.survey.readings import values
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.surveys.readings import values
 
 pytestmark = pytest.mark.browser
 
@@ -39,9 +40,9 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     texts = page.locator(".st-key-survey-texts")
     texts.locator("a[href*='kind=encoder+self-attention&layer=layer+2&head=head+3']").first.wait_for()
     at_rest(page)
-    head = MADE.at("encoder", 1, 2)
-    known = head.statistics["entropy_share"]
-    assert known is not None
+    place = HeadPlace("encoder", 1, 2)
+    known, head, first = MADE.at(place, "entropy_share"), MADE.texts_of(place), MADE.examples[0]
+    assert known is not None and head is not None
     assert f"{known.mean:.3f} on average" in share_words(page)
     listed = [each.text.replace(" ", "␣") for each in (*head.highest, *head.typical, *head.unusual)]
     assert texts.locator("a.text").all_inner_texts() == listed
@@ -54,11 +55,11 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     at_rest(page)
 
     link = texts.locator("a.text").nth(4)
-    expect(link).to_have_text(MADE.at("encoder", 0, 0).typical[1].text.replace(" ", "␣"))
+    expect(link).to_have_text(first.typical[1].text.replace(" ", "␣"))
     link.click()
     expect(page).to_have_title(re.compile("^Explore"))
     wait_for_head(page, "encoder", 0, 0)
-    expect(page.get_by_role("textbox", name="Source text")).to_have_value(MADE.at("encoder", 0, 0).typical[1].text)
+    expect(page.get_by_role("textbox", name="Source text")).to_have_value(first.typical[1].text)
     page.go_back()
     expect(page).to_have_title(re.compile("^Survey"))
     page.locator(f"{MAP} canvas").wait_for()
@@ -98,9 +99,8 @@ def test_the_report_needs_no_network_and_has_the_same_numbers(open_page: Callabl
     fold = page.locator("details").first
     fold.locator("summary").click()
     fold.locator(".main-svg").first.wait_for()
-    head = MADE.heads[0]
     rows = fold.locator("table").first.locator("tr").all_inner_texts()
     means = [row.split("\t")[1] for row in rows if "\t" in row][1:]
-    found = [one for one in head.statistics.values() if one is not None]
-    assert means[: len(found)] == [f"{one.mean:.3f}" for one in found]
+    found = [row.mean for row in MADE.heads if row.place == MADE.places[0] and not row.statistic.startswith("role ")]
+    assert means[: len(found)] == [f"{mean:.3f}" for mean in found]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from transformer_viz.analysis.survey.file import load_survey
 from transformer_viz.export import survey_html
+from transformer_viz.surveys.result import load_survey
 
 SMALL = ("--workers", "1", "--verdict-texts", "2", "--device", "cpu")
 
@@ -55,7 +55,7 @@ def test_a_mistake_is_one_line(corpus, mistake):
 
 
 def test_ctrl_c_says_how_it_goes_on(corpus, cli, monkeypatch):
-    from transformer_viz.surveying import survey as surveying
+    from transformer_viz.surveys import survey as surveying
 
     def interrupted(*arguments: object, **keywords: object) -> None:
         raise KeyboardInterrupt

@@ -173,9 +173,22 @@ def surveyed(model: Any, folder: Path) -> Any:
     letters = "abcdefghij" if isinstance(model, str) else "helo abcd"
     texts = ["".join(letters[int(digit) % len(letters)] for digit in str(place * 7919)) for place in range(1, 301)]
     found = tv.survey(model, texts, workers=1, verdict_texts=3, output=folder / "survey")
-    return json.loads((folder / "survey" / "summary.json").read_text(encoding="utf-8")) | {
-        "rows": found.to_frame().to_dict("list")
-    }
+    summary = json.loads((folder / "survey" / "summary.json").read_text(encoding="utf-8"))
+    # As it was recorded: each head with all that is known of it.
+    numbers, heads = ("n", "mean", "sd", "low", "high", "min", "max", "even", "counts"), []
+    examples = {(texts.pop("kind"), texts.pop("layer"), texts.pop("head")): texts for texts in summary.pop("examples")}
+    nothing = {"by": None, "highest": [], "typical": [], "unusual": []}
+    rows = found.to_frame().rename(columns={"uniform": "even"})
+    rows["counts"] = [row.counts for row in found.heads]
+    for place in found.places:
+        at = {"kind": place.kind, "layer": place.layer, "head": place.head}
+        own = rows[np.logical_and.reduce([rows[name] == value for name, value in at.items()])].set_index("statistic")
+        names = [of.name for of in found.statistics]
+        statistics = {name: own.loc[name, [*numbers]].to_dict() if name in own.index else None for name in names}
+        roles = {name.removeprefix("role "): row["counts"][1] for name, row in own.iterrows() if str(name).startswith("role ")}
+        about = {"n_texts": found.texts.n_read, "roles": roles, "statistics": statistics}
+        heads.append(at | about | examples.get((place.kind, place.layer, place.head), nothing))
+    return summary | {"format": 1, "heads": heads, "rows": rows.drop(columns="counts").to_dict("list")}
 
 
 def figures_of_a_run(folder: Path) -> Any:
@@ -263,12 +276,24 @@ def padded(mistake: str | None, folder: Path) -> Any:
     }
 
 
+def _ends(interval: tuple[float, float]) -> dict[str, float]:
+    return dict(zip(("low", "high"), interval, strict=True))
+
+
+def _estimate(row: Any) -> dict[str, Any]:
+    return {"value": row.mean, **_ends(row.interval), "n": row.n, "even": row.uniform}
+
+
 def shipped_surveys(folder: Path) -> Any:
     a, b = (tv.load_survey(Path(checkpoint(name).folder) / "survey") for name in ("numbers", "reverse"))
     figures, outputs = tv.figures, b.outputs
     assert outputs is not None
     heads = drawn(*(figures.survey_heads(b, kind, "entropy_share") for kind in KINDS))
-    compared = tv.compare_surveys(a, b, "mass")
+    changes = [
+        {**vars(head.place), **{name: _estimate(row) for name, row in (("a", head.a), ("b", head.b))}, **_ends(head.interval)}
+        for head in tv.compare_surveys(a, b, "mass").heads
+    ]
+    compared = {"reading": tv.compare_surveys(a, b, "mass").reading, "heads": changes, "is_same_texts": False}
     rest = drawn(figures.survey_agreement(b, "cross"), figures.survey_distribution(b, "cross", 0, 0, "mass"))
     rest_of_outputs = drawn(figures.survey_lengths(outputs), figures.survey_calibration(outputs.confidence))
     report = in_page(tv.export.survey_html(b))["read"]

@@ -15,7 +15,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from tests import inside, tiny_models
-from tests.survey.made import survey as made_survey
+from tests.surveys.made import survey as made_survey
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig

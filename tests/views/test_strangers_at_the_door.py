@@ -23,7 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
 from benchmarks import served
-from tests.survey.made import survey
+from tests.surveys.made import survey
 from transformer_viz.serving import variable
 
 # Python runs this first of all in the server's process. `connect` of a datagram socket sends nothing: that one is left out.

@@ -12,14 +12,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.survey.made import survey
+from tests.surveys.made import survey
 from tests.views.drawn import charts, pictures, table_of
 from tests.views.widgets import link_of
 from transformer_viz import places, serving
-from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.compare import compare_surveys
-from transformer_viz.analysis.survey.readings import values
-from transformer_viz.analysis.survey.result import Survey, TextValue
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.comparison import compare_surveys
+from transformer_viz.surveys.readings import values
+from transformer_viz.surveys.result import Survey, TextValue
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import found, texts
 
@@ -53,7 +53,7 @@ def said(at: AppTest) -> str:
 def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start: Start) -> None:
     at, mass = start("survey"), values(MADE, "cross", "mass")
     assert not at.exception
-    assert literal(words.headline(MADE, "mass")) in said(at)
+    assert literal(sentences.headline(MADE, "mass")) in said(at)
     layer, head = np.unravel_index(mass.argmax(), mass.shape)
     state = at.session_state
     assert (state.kind, state.layer, state.head) == ("cross", layer, head)
@@ -62,9 +62,10 @@ def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start: Start)
     hovers = np.ravel(heads.figure["data"][0]["text"])
     numbers = [float(hover.split("<b>")[2].split("<")[0]) for hover in hovers]
     assert numbers == [round(number, 3) for number in mass.ravel().tolist()]
-    known = MADE.at("cross", int(layer), int(head))
-    assert known.statistics["mass"] is not None
-    assert any(f"mean {known.statistics['mass'].mean:.3f}," in str(trace.get("name")) for trace in histogram.figure["data"])
+    place = MADE.place("cross", int(layer), int(head))
+    row, known = MADE.at(place, "mass"), MADE.texts_of(place)
+    assert row is not None and known is not None
+    assert any(f"mean {row.mean:.3f}," in str(trace.get("name")) for trace in histogram.figure["data"])
     listed = [[line["text"] for line in section["lines"]] for section in lists(at)]
     assert listed == [[each.text.replace(" ", "␣") for each in one] for one in (known.highest, known.typical, known.unusual)]
 
@@ -90,7 +91,7 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
     if tab == "Agreement":
         assert len(pictures(at)) == 1 + 3
     if tab == "Outputs":
-        assert literal(words.right(MADE.outputs)) in said(at) and literal(words.calibrated(MADE.outputs)) in said(at)
+        assert literal(sentences.right(MADE.outputs)) in said(at) and literal(sentences.calibrated(MADE.outputs)) in said(at)
         (section,) = lists(at)
         assert [link["tab"] for link in section["lines"][0]["links"]] == ["", "On trial"]
     if tab == "On trial":
@@ -99,7 +100,7 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
         assert list(table["at the cause, word"]) == pytest.approx([each.top.value for each in MADE.verdict.maps])
         assert {*table["by chance"]} == {0.2}
     if tab == "How it was made":
-        assert literal(words.made_of(MADE)) in said(at)
+        assert literal(sentences.made_of(MADE)) in said(at)
         assert at.dataframe[0].value.iloc[0].to_list() == [17, "a⇥b", "it has a tab"]
         assert "--checkpoint reverse" in at.code[0].value
 
@@ -108,9 +109,9 @@ def test_parts_that_a_survey_lacks_are_said(start: Start, surveys: Path) -> None
     put(surveys, "less", replace(MADE, agreement={}, outputs=None, verdict=None).to_json())
     for tab, sentence in (("Agreement", "were not compared"), ("Outputs", "writes nothing"), ("On trial", "put on trial")):
         assert sentence in said(start("survey", survey="surveys/less", survey_tab=tab))
-    empty = replace(MADE, kinds={}, heads=(), agreement={}, outputs=None, verdict=None)
+    empty = replace(MADE, kinds={}, heads=(), examples=(), agreement={}, outputs=None, verdict=None)
     put(surveys, "empty", empty.to_json())
-    assert literal(words.made_of(empty)) in said(start("survey", survey="surveys/empty"))
+    assert literal(sentences.made_of(empty)) in said(start("survey", survey="surveys/empty"))
 
 
 def test_others_see_no_survey_of_the_folder_that_the_app_was_started_in(
@@ -134,10 +135,10 @@ def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start: Start
     put(surveys, "wide", survey(n_heads=4).to_json())
     at = start("survey", survey_beside="surveys/other", survey_number="role mirror")
     change = compare_surveys(MADE, survey(1), "role mirror")
-    assert literal(words.changed(change, "reverse", "surveys/other")) in said(at) and change.largest is not None
+    assert literal(sentences.changed(change, "reverse", "surveys/other")) in said(at) and change.largest is not None
     *maps, histogram = charts(at)
     for drawn, kind in zip(maps, MADE.kinds, strict=True):
-        clear = [each for each in change.of(kind) if each.is_clear]
+        clear = [each for each in change.of(kind) if each.is_significant]
         said_of = drawn.figure["layout"]["meta"]["said"]
         assert sum("no difference is seen" not in each for each in said_of) == len(clear)
         assert drawn.figure["layout"]["coloraxis"]["cmax"] == abs(change.largest.difference)
@@ -187,10 +188,10 @@ def test_a_damaged_file_gets_a_sentence(start: Start, surveys: Path, name: str) 
 
 def test_markup_in_a_survey_is_text(start: Start, surveys: Path) -> None:
     bad = "<img src=x onerror=alert(1)> **b** :red[x] $y$ [a](http://b)"
-    heads = tuple(replace(head, highest=(TextValue(line=1, text=bad, value=0.5),)) for head in MADE.heads)
+    examples = tuple(replace(of, highest=(TextValue(line=1, text=bad, value=0.5),)) for of in MADE.examples)
     statistics = tuple(replace(each, title=bad) for each in MADE.statistics)
     model = replace(MADE.model, name=bad, variant=bad)
-    put(surveys, "markup", replace(MADE, heads=heads, statistics=statistics, model=model).to_json())
+    put(surveys, "markup", replace(MADE, examples=examples, statistics=statistics, model=model).to_json())
     # Of the best head the page says its number above, of another one in its tab.
     for tab, layer in (("This head", "1"), ("This head", "2"), ("How it was made", "1")):
         at = start("survey", survey="surveys/markup", tables=tab, kind="cross", layer=layer, head="1")
@@ -206,7 +207,7 @@ def test_what_is_dropped_is_shown_or_refused_and_stays_in_its_session(start: Sta
     other: Survey = survey(7, model=replace(MADE.model, name="mine"))
     at.file_uploader[0].set_value([("x/<b>.json", other.to_json().encode(), "application/json")]).run()
     assert not at.exception and "(opened)" in at.session_state.survey
-    assert literal(words.headline(other, "mass")) in said(at)
+    assert literal(sentences.headline(other, "mass")) in said(at)
     at.file_uploader[0].set_value([("bad.json", b"{}", "application/json")]).run()
     assert not at.exception and "bad.json is not a survey" in at.error[0].value.replace("\\", "")
     assert "(opened)" in at.session_state.survey
@@ -244,5 +245,5 @@ def test_while_the_answer_is_hidden_nothing_is_told(start: Start) -> None:
 
 
 def test_a_text_stays_one_value_of_its_link() -> None:
-    link = texts.address("a b&c=<", "m/x", MADE.heads[0])
+    link = texts.address("a b&c=<", "m/x", MADE.places[0])
     assert link == "./?text=a+b%26c%3D%3C&checkpoint=m%2Fx&kind=encoder+self-attention&layer=layer+1&head=head+1"

@@ -120,7 +120,7 @@ class Measure:
         is_share: whether it lies between 0 and 1, so that tiles can be tinted by it.
         missing: why a kind of attention may have none.
         of_uniform: what uniform attention always has, where that is one number; then no baseline is listed.
-        is_for_many: whether it is measured over many texts alone (`analysis.survey`), and listed nowhere for one run.
+        is_for_many: whether it is measured over many texts alone (`surveys`), and listed nowhere for one run.
     """
 
     of: Callable[[Judged], np.ndarray | None]

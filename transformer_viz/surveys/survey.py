@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.errors import InputError, OptionError, SurveyError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveys import parquet_file
@@ -115,7 +116,7 @@ def survey(
     identity = {"format": FORMAT, "model": job.fingerprint, **options.of_blocks()}
 
     def unit(stage: Stage, block: Block) -> Unit:
-        about = json.dumps([identity, NAMES, block.number], sort_keys=True)
+        about = json.dumps([identity, NAMES, tuple(ROLES), block.number], sort_keys=True)
         return Unit(stage, block, hashlib.sha256(about.encode() + block.content).hexdigest())
 
     # The lines whose numbers have the lowest hashes: the same ones whatever lines are added.

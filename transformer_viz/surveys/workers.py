@@ -135,10 +135,23 @@ class Workers:
         return min(n, MOST)
 
     def load(self) -> LoadedModel:
-        """The model, where it runs if that is here; what others run is only looked at."""
+        """The model, where it runs if that is here; what others run is only looked at.
+
+        Raises:
+            OptionError: all together would need more memory than there is.
+            TransformerVizError: as `load_model`.
+        """
         if not isinstance(self.model, str):
             return self.model
-        return load_model(self.model, self.device if self.ray is None and self.n == 1 else "cpu")
+        is_here = self.ray is None and self.n == 1
+        model = load_model(self.model, self.device if is_here else "cpu")
+        free, needed, n = devices.memory_of_machine(), memory_of_worker(model), self.n or 1
+        if not is_here and self.ray is None and free is not None and n * needed > free:
+            raise OptionError(
+                f"{n} workers need about {bytes_words(n * needed)} of memory, and {bytes_words(free)} are free; take at most "
+                f"{max(1, free // needed)}"
+            )
+        return model
 
     def job(self, model: LoadedModel, options: SurveyOptions) -> Job:
         """What they are told. Others load the model whatever their folder is; without a GPU of its own a task has none."""
@@ -153,14 +166,13 @@ class Workers:
         """Each unit with what it leaves, as it is done. They end when the generator is closed.
 
         Raises:
-            OptionError: they would need more memory than there is.
             SurveyError: a unit cannot be run, a worker was ended, or Ray is not there.
         """
         if self.ray is None and self.n == 1:
             yield from ((unit, run_unit(model, unit, job.options)) for unit in units)
             return
         with (
-            _ray_tasks(self.ray, self.count, self.gpus) if self.ray is not None else _processes(self.n or 1, model) as (
+            _ray_tasks(self.ray, self.count, self.gpus) if self.ray is not None else _processes(self.n or 1) as (
                 n,
                 submit,
             )
@@ -191,14 +203,8 @@ def _run(n: int, submit: Submit, job: Job, units: Iterable[Unit]) -> Iterator[tu
 
 
 @contextmanager
-def _processes(n: int, model: LoadedModel) -> Generator[tuple[int, Submit]]:
+def _processes(n: int) -> Generator[tuple[int, Submit]]:
     """Processes of this machine. They are spawned, so that none inherits threads or locks, and end with this one."""
-    free, needed = devices.memory_of_machine(), memory_of_worker(model)
-    if free is not None and n * needed > free:
-        raise OptionError(
-            f"{n} workers need about {bytes_words(n * needed)} of memory, and {bytes_words(free)} are free; take at most "
-            f"{max(1, free // needed)}"
-        )
     before = set(active_children())
     pool = ProcessPoolExecutor(n, get_context("spawn"), initializer=_begin_process)
 
@@ -218,8 +224,11 @@ def _processes(n: int, model: LoadedModel) -> Generator[tuple[int, Submit]]:
         raise SurveyError(f"A worker was ended before its block was done. {_KEPT}") from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(active_children()) - before:
+        ours = set(active_children()) - before
+        for process in ours:
             process.kill()
+        for process in ours:
+            process.join()
 
 
 def _begin_process() -> None:

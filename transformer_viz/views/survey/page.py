@@ -157,10 +157,8 @@ def _sentence(shown: Shown, comparison: SurveyComparison | None) -> None:
     if comparison is None:
         said, there = sentences.headline(shown.survey, shown.number.name), best(shown.survey, shown.number.name)
     else:
-        said, there = (
-            sentences.changed(comparison, shown.name, st.session_state.survey_beside),
-            getattr(comparison.largest, "place", None),
-        )
+        said = sentences.changed(comparison, shown.name, st.session_state.survey_beside)
+        there = None if comparison.largest is None else comparison.largest.place
     with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
         st.markdown(shown.heading(said), width="stretch")
         if there is not None and there != shown.head:

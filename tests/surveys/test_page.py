@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from tests.survey.made import survey
+from tests.surveys.made import survey
 from transformer_viz import export
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style
@@ -15,12 +15,11 @@ MADE = survey()
 
 def test_it_holds_every_number_of_every_head_and_asks_for_nothing():
     page = export.survey_html(MADE, plotlyjs=False)
-    for head in MADE.heads:
-        for found in head.statistics.values():
-            if found is not None:
-                ends = "".join(f"<td>{number:.3f}</td>" for number in (found.mean, found.low, found.high, found.even))
-                assert ends in page
-        for each in (*head.highest, *head.typical, *head.unusual):
+    for row in MADE.heads:
+        ends = "".join(f"<td>{number:.3f}</td>" for number in (row.mean, *row.interval, row.uniform) if number is not None)
+        assert ends in page
+    for texts in MADE.examples:
+        for each in (*texts.highest, *texts.typical, *texts.unusual):
             assert f'>{each.value:.3f}</th><td class="text">{each.text.replace(" ", "␣")}</td>' in page
     assert "http://" not in page and "https://" not in page
     assert "default-src 'none'" in unescape(page)
@@ -33,13 +32,13 @@ def test_the_same_survey_is_the_same_page():
 
 def test_texts_are_text():
     hostile = "</script><script>alert(1)</script>{{data}}<img src=x>"
-    heads = tuple(replace(head, highest=tuple(replace(each, text=hostile) for each in head.highest)) for head in MADE.heads)
-    page = export.survey_html(replace(MADE, heads=heads, model=replace(MADE.model, name="<b>")), plotlyjs=False)
+    examples = tuple(replace(of, highest=tuple(replace(each, text=hostile) for each in of.highest)) for of in MADE.examples)
+    page = export.survey_html(replace(MADE, examples=examples, model=replace(MADE.model, name="<b>")), plotlyjs=False)
     assert "<script>alert" not in page and "<img" not in page and "<title>Survey: &lt;b&gt;</title>" in page
     assert hostile.replace(" ", "␣") in unescape(page)
 
 
-EMPTY = {"kinds": {}, "heads": (), "agreement": {}}
+EMPTY = {"kinds": {}, "heads": (), "examples": (), "agreement": {}}
 
 
 @pytest.mark.parametrize("changes", [{"outputs": None, "verdict": None, "agreement": {}}, EMPTY])

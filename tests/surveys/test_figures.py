@@ -5,13 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.survey.made import STATISTICS, survey
+from tests.surveys.made import STATISTICS, changed, survey
 from transformer_viz import figures
-from transformer_viz.analysis.survey.compare import compare_surveys
-from transformer_viz.analysis.survey.readings import values
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError
+from transformer_viz.surveys.comparison import compare_surveys
+from transformer_viz.surveys.readings import values
+from transformer_viz.surveys.result import HeadStatistic, role_share
 
 MADE = survey()
+
+
+def row_of(layer: int, head: int, name: str) -> HeadStatistic:
+    """Of cross-attention."""
+    row = MADE.at(HeadPlace("cross", layer, head), name)
+    assert row is not None
+    return row
 
 
 def words_on(figure) -> dict[tuple[int, int], list[str]]:
@@ -32,8 +41,8 @@ def test_every_head_has_its_number_its_role_and_its_hover():
         f"{n:.2g}" for n in (numbers.min(), (numbers.min() + numbers.max()) / 2, numbers.max())
     ]
     for (row, column), texts in words_on(figure).items():
-        head = MADE.at("cross", row, column)
-        assert texts == [f"{numbers[row, column]:.3f}", max(head.roles, key=head.roles.__getitem__)]
+        (role, _), *_ = MADE.roles(HeadPlace("cross", row, column))
+        assert texts == [f"{numbers[row, column]:.3f}", role]
         assert f"<b>layer {row + 1} head {column + 1}</b>" in heads.text[row][column]
         assert f"<b>{numbers[row, column]:.3f}</b>, 95 %: " in heads.text[row][column]
     assert len(words_on(figure)) == len(figure.layout.meta["said"]) == 6
@@ -42,19 +51,17 @@ def test_every_head_has_its_number_its_role_and_its_hover():
 def test_heads_without_the_number_are_blank_and_equal_ones_have_the_lowest_colour():
     blank = figures.survey_heads(MADE, "encoder", "mass")
     assert np.isnan(np.array(blank.data[0].z, dtype=float)).all() and "no text has it" in blank.data[0].text[0][0]
-    heads = tuple(replace(head, roles={"mixed": head.n_texts}) for head in MADE.heads[:6]) + MADE.heads[6:]
-    axis = figures.survey_heads(replace(MADE, heads=heads), "encoder", "role mirror").layout.coloraxis
+    alike = [row for row in MADE.heads if row.kind != "encoder" or not row.statistic.startswith("role ")]
+    alike += [role_share(place, "mixed", 1000, 1000) for place in MADE.places if place.kind == "encoder"]
+    axis = figures.survey_heads(replace(MADE, heads=tuple(alike)), "encoder", "role mirror").layout.coloraxis
     assert (axis.cmin, axis.cmax) == (0, 1)
 
 
 def test_a_difference_has_a_sign_and_one_within_its_interval_a_hatch():
-    heads = list(MADE.heads)
-    for place, by in ((6 + 6, 0.2), (7 + 6, -0.1)):  # the first two of cross-attention
-        found = heads[place].statistics["mass"]
-        assert found is not None
-        other = replace(found, mean=found.mean + by, low=found.low + by, high=found.high + by, max=found.max + 1, min=-1.0)
-        heads[place] = replace(heads[place], statistics={**heads[place].statistics, "mass": other})
-    figure = figures.survey_difference(compare_surveys(MADE, replace(MADE, heads=tuple(heads)), "mass"), "cross")
+    other = MADE
+    for head, by in ((0, 0.2), (1, -0.1)):
+        other = changed(other, HeadPlace("cross", 0, head), "mass", mean=row_of(0, head, "mass").mean + by, min=-1.0, max=2.0)
+    figure = figures.survey_difference(compare_surveys(MADE, other, "mass"), "cross")
     clear, unclear, hatch = figure.data[:3]
     assert np.array(clear.z)[0, :2] == pytest.approx([0.2, -0.1], abs=1e-6)
     assert np.isnan(np.array(clear.z).ravel()[2:]).all() and np.isfinite(np.array(unclear.z).ravel()[2:]).all()
@@ -64,12 +71,11 @@ def test_a_difference_has_a_sign_and_one_within_its_interval_a_hatch():
 
 
 def test_a_histogram_has_all_texts_its_mean_and_that_of_uniform_attention():
-    found = MADE.at("cross", 0, 1).statistics["mass"]
-    assert found is not None
+    found = row_of(0, 1, "mass")
     figure = figures.survey_distribution(MADE, "cross", 0, 1, "mass")
     named = {trace.name.split(" ")[0]: trace for trace in figure.data if trace.name}
-    assert {*named["mean"].x} == {found.mean} and {*named["uniform"].x} == {found.even}
-    assert f"mean {found.mean:.3f}, 95 %: {found.low:.3f} to {found.high:.3f}" == named["mean"].name
+    assert {*named["mean"].x} == {found.mean} and {*named["uniform"].x} == {found.uniform}
+    assert f"mean {found.mean:.3f}, 95 %: {found.interval[0]:.3f} to {found.interval[1]:.3f}" == named["mean"].name
     bins = figure.data[-1]
     assert sum(bins.y) == pytest.approx(1) and [*bins.y] == pytest.approx([n / 1000 for n in found.counts if n])
     with pytest.raises(OptionError, match="No text has 'mass' of layer 1 head 1"):
@@ -78,8 +84,8 @@ def test_a_histogram_has_all_texts_its_mean_and_that_of_uniform_attention():
 
 def test_bins_of_other_widths_are_equally_wide_and_values_stand_in_their_bin():
     """Edges 0, 1, 4, 16 at the places 0, 1, 2, 3."""
-    found = MADE.at("cross", 0, 1).statistics["distance"]
-    assert found is not None and 4 < found.mean < 16
+    found = row_of(0, 1, "distance")
+    assert 4 < found.mean < 16
     figure = figures.survey_distribution(MADE, "cross", 0, 1, "distance")
     mean = next(trace for trace in figure.data if (trace.name or "").startswith("mean"))
     assert mean.x[0] == pytest.approx(2 + (found.mean - 4) / 12)

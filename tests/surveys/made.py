@@ -1,16 +1,19 @@
 """Surveys made up for tests: sizes, kinds and parts as asked, numbers that fit together and mean nothing."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.survey.result import (
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis.verdict import MapVerdict, Mean, Verdicts
+from transformer_viz.surveys.result import (
     Confidence,
     CorrectAtLength,
-    Distribution,
     Failed,
+    HeadStatistic,
+    HeadTexts,
     Survey,
-    SurveyedHead,
     SurveyedKind,
     SurveyedModel,
     SurveyedOutputs,
@@ -18,8 +21,8 @@ from transformer_viz.analysis.survey.result import (
     SurveyedTexts,
     TextValue,
     WorstOutput,
+    role_share,
 )
-from transformer_viz.analysis.verdict import MapVerdict, Mean, Verdicts
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.version import __version__
 
@@ -41,7 +44,8 @@ def survey(
 ) -> Survey:
     """Of a model that writes; `changes` are fields of the Survey that are given instead."""
     rng = np.random.default_rng(seed)
-    places = [(kind, layer, head) for kind in kinds for layer in range(n_layers) for head in range(n_heads)]
+    places = [HeadPlace(kind, layer, head) for kind in kinds for layer in range(n_layers) for head in range(n_heads)]
+    rows, examples = zip(*(head(rng, place, n) for place in places), strict=True)
     made: dict[str, Any] = {
         "model": SurveyedModel(name="reverse", variant="pre-norm", parameters=100_000, fingerprint="ab" * 32),
         "texts": SurveyedTexts(
@@ -55,7 +59,8 @@ def survey(
         "options": {"k": 3, "by": None, "seed": 0},
         "statistics": STATISTICS,
         "kinds": {kind: SurveyedKind(layers=tuple(range(n_layers)), n_heads=n_heads) for kind in kinds},
-        "heads": tuple(head(rng, *place, n) for place in places),
+        "heads": tuple(row for of_head in rows for row in of_head),
+        "examples": examples,
         "agreement": {kind: _agreement(rng, n_layers * n_heads) for kind in kinds},
         "outputs": outputs(rng, n),
         "verdict": verdict(rng, n_layers, n_heads),
@@ -64,44 +69,43 @@ def survey(
     return Survey(**{**made, **changes})
 
 
-def head(rng: np.random.Generator, kind: Kind, layer: int, number: int, n: int) -> SurveyedHead:
-    """One head; `mass` is of cross-attention alone."""
-    by = "mass" if kind == "cross" else "entropy_share"
-    has = {each.name: each.name != "mass" or kind == "cross" for each in STATISTICS}
+def head(rng: np.random.Generator, place: HeadPlace, n: int) -> tuple[list[HeadStatistic], HeadTexts]:
+    """The numbers and the texts of one head; `mass` is of cross-attention alone."""
+    by = "mass" if place.kind == "cross" else "entropy_share"
     n_mirror = int(rng.integers(1, n))
     texts = [
         tuple(TextValue(line=int(line), text=f"text {line}", value=round(float(rng.random()), 4)) for line in lines)
         for lines in rng.permutation(np.arange(1, 10)).reshape(3, 3)
     ]
-    return SurveyedHead(
-        kind=kind,
-        layer=layer,
-        head=number,
-        n_texts=n,
-        roles={"mirror": n_mirror, "mixed": n - n_mirror},
-        statistics={each.name: distribution(rng, each, n) if has[each.name] else None for each in STATISTICS},
-        by=by,
-        highest=texts[0],
-        typical=texts[1],
-        unusual=texts[2],
-    )
+    rows = [statistic(rng, place, of, n) for of in STATISTICS if of.name != "mass" or place.kind == "cross"]
+    rows += [role_share(place, role, count, n) for role, count in (("mirror", n_mirror), ("mixed", n - n_mirror))]
+    lists = dict(zip(("highest", "typical", "unusual"), texts, strict=True))
+    return rows, HeadTexts(kind=place.kind, layer=place.layer, head=place.head, by=by, **lists)
 
 
-def distribution(rng: np.random.Generator, of: SurveyedStatistic, n: int) -> Distribution:
+def statistic(rng: np.random.Generator, place: HeadPlace, of: SurveyedStatistic, n: int) -> HeadStatistic:
     """Of n numbers drawn between the statistic's outer edges."""
     values = of.edges[0] + rng.beta(2, 5, n) * (of.edges[-1] - of.edges[0])
-    half = 1.96 * values.std(ddof=1) / n**0.5
-    return Distribution(
+    return HeadStatistic(
+        kind=place.kind,
+        layer=place.layer,
+        head=place.head,
+        statistic=of.name,
         n=n,
         mean=float(values.mean()),
         sd=float(values.std(ddof=1)),
-        low=float(values.mean() - half),
-        high=float(values.mean() + half),
         min=float(values.min()),
         max=float(values.max()),
-        even=float(values.mean() / 2),
+        uniform=float(values.mean() / 2),
         counts=tuple(np.histogram(values, of.edges)[0].tolist()),
     )
+
+
+def changed(survey: Survey, place: HeadPlace, name: str, **numbers: Any) -> Survey:
+    """The same survey with other numbers of one statistic of one head."""
+    heads = tuple(replace(row, **numbers) if (row.place, row.statistic) == (place, name) else row for row in survey.heads)
+    assert heads != survey.heads
+    return replace(survey, heads=heads)
 
 
 def outputs(rng: np.random.Generator, n: int) -> SurveyedOutputs:

@@ -4,4 +4,4 @@ from tests.test_readme import run_blocks
 
 
 def test_the_example_says_what_its_comments_say():
-    assert len(run_blocks("survey.md")) == 4
+    assert len(run_blocks("survey.md")) == 5

@@ -7,20 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformer_viz.analysis.survey.result import Survey
-from transformer_viz.surveying.block import Block, Line
-from transformer_viz.surveying.on_block import survey_block
-from transformer_viz.surveying.options import SurveyOptions
 
 import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families, firefox_files
-from tests.survey.plain import Plain
-from tests.survey.runs import blocks_of, surveyed
+from tests.surveys.plain import Plain
+from tests.surveys.runs import blocks_of, surveyed
 from transformer_viz import batches
+from transformer_viz.analysis import verdict as judging
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveys.block_results import BlockResult, read_verdicts
+from transformer_viz.surveys.blocks import survey_block, survey_verdicts
+from transformer_viz.surveys.corpus import Block, Line
+from transformer_viz.surveys.options import SurveyOptions
+from transformer_viz.surveys.result import Survey
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.tracing.framing import padded_batch
 
@@ -32,27 +34,25 @@ IN_FLOAT64 = ("marian", "t5", "gpt2", "bert")
 def largest_difference(found: Survey, plain: Plain) -> float:
     """Of means, deviations, ends and baselines; counts, roles, lines and who has what are equal."""
     worst: Any = 0.0
-    for head in found.heads:
-        place = (head.kind, head.layer, head.head)
-        assert head.roles == plain.roles[place]
-        for name, one in head.statistics.items():
-            values = plain.values.get((place, name))
-            assert (one is None) == (values is None), (place, name)
-            if one is None or values is None:
+    for place in found.places:
+        at = place.kind, place.layer, place.head
+        assert {role: round(share * found.texts.n_read) for role, share in found.roles(place)} == plain.roles[at]
+        for of in found.statistics:
+            row, values = found.at(place, of.name), plain.values.get((at, of.name))
+            assert (row is None) == (values is None), (place, of.name)
+            if row is None or values is None:
                 continue
-            assert one.n == len(values) == sum(one.counts)
+            assert row.n == len(values) == sum(row.counts)
             sd = np.std(values, ddof=1) if len(values) > 1 else 0.0
-            wanted = (np.mean(values), sd, min(values), max(values), np.mean(plain.even[place, name]))
-            got = (one.mean, one.sd, one.min, one.max, one.even)
+            wanted = (np.mean(values), sd, min(values), max(values), np.mean(plain.even[at, of.name]))
+            got = (row.mean, row.sd, row.min, row.max, row.uniform)
             worst = max(worst, *(abs(a - b) for a, b in zip(got, wanted, strict=True) if a is not None))
-        if head.by is not None:
-            values, lines = plain.values[place, head.by], plain.lines[place, head.by]
+        if (texts := found.texts_of(place)) is not None:
+            values, lines = plain.values[at, texts.by], plain.lines[at, texts.by]
             apart = sorted(-abs(value - np.mean(values)) for value in values)
-            given = {each.line: each.value for each in (*head.highest, *head.typical, *head.unusual)}
+            given = {each.line: each.value for each in (*texts.highest, *texts.typical, *texts.unusual)}
             worst = max(worst, *(abs(value - values[lines.index(line)]) for line, value in given.items()))
-            one = head.statistics[head.by]
-            assert one is not None
-            farthest = [-abs(each.value - one.mean) for each in head.unusual]
+            farthest = [-abs(each.value - float(np.mean(values))) for each in texts.unusual]
             worst = max(worst, float(np.abs(np.subtract(farthest, apart[: len(farthest)])).max()))
     for kind, rows in found.agreement.items():
         for (a, b), shares in plain.agreement[kind].items():
@@ -131,12 +131,9 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
     for name, value in (("AT_ONCE", 2), ("MOST_WEIGHTS", 4000), ("MOST_WEIGHTS", 1)):
         monkeypatch.setattr(batches, name, value)
         again = surveyed(tmp_path, model, texts)
-        for a, b in zip(whole.heads, again.heads, strict=True):
-            assert a.roles == b.roles
-            for name in a.statistics:
-                one, other = a.statistics[name], b.statistics[name]
-                assert (one and one.counts) == (other and other.counts)
-                assert one is None or other is None or abs(one.mean - other.mean) < 1e-9
+        for one, other in zip(whole.heads, again.heads, strict=True):
+            assert (one.place, one.statistic, one.counts) == (other.place, other.statistic, other.counts)
+            assert abs(one.mean - other.mean) < 1e-9
     lengths, run_batch = [], batches.run_batch
     monkeypatch.setattr(
         batches, "run_batch", lambda model, texts, **how: lengths.append(len(texts)) or run_batch(model, texts, **how)
@@ -149,11 +146,11 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
 def test_a_block_is_the_same_bytes_again(make_model, make_tiny):
     """Twice, and with more threads to compute with."""
     model, (block,) = make_tiny(make_model(4)), blocks_of(["helo", "abcd hel", "h"])
-    first = survey_block(model, block, SurveyOptions()).to_bytes("d")
+    first = survey_block(model, block, SurveyOptions()).to_bytes()
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        assert survey_block(model, block, SurveyOptions()).to_bytes("d") == first
+        assert survey_block(model, block, SurveyOptions()).to_bytes() == first
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -162,7 +159,6 @@ def test_a_block_is_the_same_bytes_again(make_model, make_tiny):
 def test_a_text_that_fails_harms_no_other(make_model, make_tiny, tmp_path):
     """Unreadable, too long, not read by whoever reads files: counted and named; the others as if they were not there."""
     model = make_tiny(make_model(4))
-    good = ["helo", "abcd"]
     lines = (
         Line(1, "helo"),
         Line(2, "ZZZ"),
@@ -171,12 +167,12 @@ def test_a_text_that_fails_harms_no_other(make_model, make_tiny, tmp_path):
         Line(5, "a" * 2000),
     )
     found = survey_block(model, Block(0, lines), SurveyOptions())
-    alone = survey_block(model, Block(0, (Line(1, "helo"), Line(4, "abcd"))), SurveyOptions())
-    assert found.lines == alone.lines == (1, 4) and found.texts == tuple(good)
-    assert [each.line for each in found.failed] == [2, 3, 5]
-    assert found.failed[1].why == "it is empty" and "Z" in found.failed[0].why and len(found.failed[2].text) <= 1000
-    for kind in found.kinds:
-        assert np.array_equal(found.kinds[kind].sums, alone.kinds[kind].sums)
+    alone = survey_block(model, Block(0, (lines[0], lines[3])), SurveyOptions())
+    assert [i for i, fault in enumerate(found.faults) if fault is None] == [0, 3]
+    assert found.faults[2] == "it is empty" and "Z" in str(found.faults[1]) and len(str(found.faults[4])) <= 1000
+    for name in ("encoder.values", "decoder.values", "cross.values"):
+        assert np.array_equal(found.arrays[name][:, :, [0, 3]], alone.arrays[name], equal_nan=True)
+        assert np.isnan(found.arrays[name][:, :, [1, 2, 4]]).all()
 
 
 def test_a_model_that_fails_on_one_text_fails_on_that_alone(make_model, make_tiny, monkeypatch):
@@ -196,17 +192,16 @@ def test_a_model_that_fails_on_one_text_fails_on_that_alone(make_model, make_tin
     monkeypatch.setattr(batches, "run_batch", failing)
     (block,) = blocks_of(["helo", "abcd", "cab", "bad"])
     found = survey_block(model, block, SurveyOptions())
-    assert found.lines == (1, 4)
-    assert [(each.line, each.why[:20]) for each in found.failed] == [(2, "no token is allowed"), (3, "tiny computes number")]
-    assert all((of.n <= 2).all() and np.isfinite(of.sums).all() for of in found.kinds.values())
+    assert [str(fault)[:20] for fault in found.faults] == ["None", "no token is allowed", "tiny computes number", "None"]
+    assert all(np.isnan(found.arrays[f"{kind}.values"][:, :, [1, 2]]).all() for kind in ("encoder", "decoder", "cross"))
 
 
 def test_nothing_that_can_be_read_is_a_block_too(make_model, make_tiny, tmp_path):
     model = make_tiny(make_model(4))
     found = surveyed(tmp_path, model, ["ZZZ", "YYY"])
     assert (found.texts.n, found.texts.n_read, found.texts.n_failed) == (2, 0, 2)
-    assert all(one is None for head in found.heads for one in head.statistics.values())
-    assert found.outputs is not None and found.outputs.n == 0 and found.heads[0].by is None
+    assert not found.heads and not found.examples
+    assert found.outputs is not None and found.outputs.n == 0
 
 
 def test_targets_are_the_known_answers():
@@ -218,17 +213,20 @@ def test_targets_are_the_known_answers():
     wrong = WORDS[WORDS.index(own[1]) - 1]
     targets = (" ".join(own), " ".join((own[0], wrong, *own[2:])), " ".join((*own, own[0])))
     lines = (*(Line(i, text, target) for i, target in enumerate(targets, 1)), Line(4, text))
-    found = survey_block(model, Block(0, lines), SurveyOptions(max_length=9)).outputs
-    assert found is not None
+    found = outputs_of(survey_block(model, Block(0, lines), SurveyOptions(max_length=9)))
     n = len(trace.steps)
-    assert found.is_known.tolist() == [True, True, True, False] and found.is_exact.tolist() == [True, False, False, False]
-    assert found.n_tokens.tolist() == [n, n, n + 1, 0] and found.n_right.tolist() == [n, n - 1, n - 1, 0]
+    assert found["is_known"].tolist() == [True, True, True, False] and found["is_exact"].tolist() == [True, False, False, False]
+    assert found["n_tokens"].tolist() == [n, n, n + 1, 0] and found["n_right"].tolist() == [n, n - 1, n - 1, 0]
     p = [step.probability for step in trace.steps]
-    assert found.confidence == pytest.approx([0, p[1], p[-1], np.exp(np.log(p).mean())])
+    assert found["confidence"] == pytest.approx([0, p[1], p[-1], np.exp(np.log(p).mean())])
     # Judged are tokens after a right prefix: all of the first and the third, two of the second.
-    assert found.n_judged.sum() == n + 2 + n and found.right.sum() == n + 1 + (n - 1)
-    assert found.sum_p.sum() == pytest.approx(2 * sum(p) + p[0] + p[1]) and found.counts.sum() == 4 * n
-    assert found.length.tolist() == [len(text.split())] * 4
+    assert found["n_judged"].tolist() == [n, 2, n, 0] and found["n_judged_right"].tolist() == [n, 1, n - 1, 0]
+    assert found["p"] == pytest.approx([*p, *p, *p, *p]) and found["n_written"].tolist() == [n] * 4
+    assert found["length"].tolist() == [len(text.split())] * 4
+
+
+def outputs_of(result: BlockResult) -> dict[str, Any]:
+    return {name.removeprefix("outputs."): array for name, array in result.arrays.items() if name.startswith("outputs.")}
 
 
 def test_sentences_that_have_ended_are_left_out():
@@ -283,10 +281,10 @@ def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tm
 
     monkeypatch.setattr(batches, "run_batch", given)
     found = surveyed(tmp_path, model, ["he", "h"])
-    numbers = {name: one for name, one in found.at("cross", 0, 0).statistics.items() if one is not None}
+    numbers = {row.statistic: row for row in found.heads if row.kind == "cross"}
     # Reverse: step 0 must look at the last letter, 1 at the one before, the last step at nothing.
     assert numbers["mass"].mean == pytest.approx(((0.6 + 0.8) / 2 + 0.5) / 2)
-    assert numbers["hit_rate"].mean == 1 and numbers["mass"].even == pytest.approx((1 / 4 + 1 / 3) / 2)
+    assert numbers["hit_rate"].mean == 1 and numbers["mass"].uniform == pytest.approx((1 / 4 + 1 / 3) / 2)
     assert numbers["first_key"].mean == pytest.approx(((0.1 + 0.2 + 0) / 3 + (0.25 + 0.5) / 2) / 2)
     assert numbers["last_key"].mean == pytest.approx(((0.1 + 0 + 1) / 3 + (0.25 + 0.25) / 2) / 2)
     assert numbers["special"].mean == pytest.approx(((0.2 + 0.2 + 1) / 3 + (0.5 + 0.75) / 2) / 2)
@@ -294,7 +292,7 @@ def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tm
     assert "itself" not in numbers and numbers["mass"].min == pytest.approx(0.5) and numbers["mass"].max == pytest.approx(0.7)
     assert numbers["mass"].sd == pytest.approx(np.std([0.5, 0.7], ddof=1))
     assert numbers["mass"].counts[10] + numbers["mass"].counts[9] == 1 and sum(numbers["mass"].counts[13:15]) == 1
-    assert [each.line for each in found.at("cross", 0, 0).highest] == [1, 2]
+    assert [each.line for texts in found.examples if texts.kind == "cross" for each in texts.highest] == [1, 2]
     assert found.outputs is not None and sum(found.outputs.confidence.counts) == 5
     assert [each.length for each in found.outputs.by_length] == [1, 2]
 
@@ -310,3 +308,14 @@ def test_rows_with_one_key_are_not_compared(make_model, make_tiny, tmp_path):
     tops = weights.argmax(-1).reshape(-1, trace.n_steps)[:, 1:]
     several = surveyed(tmp_path, model, ["helo"], max_length=6)
     np.testing.assert_allclose(np.array(several.agreement["decoder"], float), (tops[:, None] == tops).mean(-1))
+
+
+def test_verdicts_of_lines_are_those_of_runs(make_model, make_tiny, tmp_path):
+    """A line that cannot be read leaves nothing."""
+    model = make_tiny(make_model(4, n_heads=2, n_encoder_layers=1, n_decoder_layers=1))
+    lines = (Line(3, "helo"), Line(5, "ZZ"), Line(7, "", fault="it is empty"), Line(8, "abc"))
+    found = survey_verdicts(model, Block(0, lines), SurveyOptions(max_length=4, mode="position"))
+    (tmp_path / "verdicts").write_bytes(found.to_bytes())
+    again = read_verdicts(tmp_path / "verdicts")
+    wanted = tv.verdict(model, [tv.decode(model, text, max_length=4) for text in ("helo", "abc")], mode="position", seed=0)
+    assert repr(judging.over(again.of_runs(), again.missing, seed=0)) == repr(wanted)

@@ -4,8 +4,8 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz import places
-from transformer_viz.analysis.survey.file import NAME, load_survey
-from transformer_viz.surveying.fingerprint import fingerprint
+from transformer_viz.surveys.fingerprint import fingerprint
+from transformer_viz.surveys.result import NAME, load_survey
 
 CHECKPOINTS = sorted(path for path in (places.ROOT / "checkpoints").iterdir() if path.is_dir())
 

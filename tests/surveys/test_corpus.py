@@ -9,18 +9,15 @@ from typing import Any
 import pytest
 
 from transformer_viz.errors import InputError
-from transformer_viz.surveying import reading
-from transformer_viz.surveying.block import Line
-from transformer_viz.surveying.options import SurveyOptions
-from transformer_viz.surveying.reading import LONGEST_LINE, corpus_of
+from transformer_viz.surveys import corpus
+from transformer_viz.surveys.corpus import LONGEST_LINE, Line, read_corpus
 
 
 def lines(data: bytes, tmp_path: Path) -> list[Line]:
     (tmp_path / "texts.txt").write_bytes(data)
-    corpus = corpus_of(tmp_path / "texts.txt")
-    found = list(corpus.lines)
-    assert (corpus.source, corpus.n_lines) == ("texts.txt", len(found))
-    return found
+    found = read_corpus(tmp_path / "texts.txt")
+    assert found.source == "texts.txt"
+    return list(found.lines)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +63,7 @@ def test_a_line_of_ten_megabytes_is_never_held(tmp_path):
     (tmp_path / "texts.txt").write_bytes(b"x" * 10**7 + b"\nab\n")
     tracemalloc.start()
     try:
-        first, second = corpus_of(tmp_path / "texts.txt").lines
+        first, second = read_corpus(tmp_path / "texts.txt").lines
         assert tracemalloc.get_traced_memory()[1] < 4 * 10**6
     finally:
         tracemalloc.stop()
@@ -75,53 +72,34 @@ def test_a_line_of_ten_megabytes_is_never_held(tmp_path):
 
 
 def test_blocks_are_of_64_lines_in_order():
-    blocks = list(corpus_of([str(n) for n in range(150)]).blocks())
-    assert [(block.number, len(block.lines), block.lines[0].number) for block in blocks] == [
-        (0, 64, 1),
-        (1, 64, 65),
-        (2, 22, 129),
-    ]
+    blocks = read_corpus([str(n) for n in range(150)]).blocks
+    wanted = [(0, 64, 1), (1, 64, 65), (2, 22, 129)]
+    assert [(block.number, len(block.lines), block.lines[0].number) for block in blocks] == wanted
 
 
-def test_a_digest_is_of_lines_model_and_options():
-    (one,) = corpus_of(["a", "b"]).blocks()
-    (other,) = corpus_of(["a", "b"], ["a", ""]).blocks()
-    known = {
-        one.digest("model", SurveyOptions()),
-        one.digest("other model", SurveyOptions()),
-        one.digest("model", SurveyOptions(by="entropy")),
-        other.digest("model", SurveyOptions()),
-    }
-    assert len(known) == 4
-    (again,) = corpus_of(["a", "b"]).blocks()
-    assert again.digest("model", SurveyOptions()) in known
-    assert again.digest("model", SurveyOptions(k=6)) in known, "how many texts are kept is decided when blocks are merged"
+def test_a_digest_is_of_all_lines_and_targets():
+    given = (["a", "b"], None), (["a", "b"], ["a", ""]), (["a", "c"], None), (["a"], None)
+    assert len({read_corpus(texts, targets).digest for texts, targets in given}) == 4
 
 
 def test_standard_input_is_read_to_its_end(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("ä\nb".encode()), encoding="ascii"))
-    corpus = corpus_of("-")
-    assert (corpus.source, corpus.n_lines) == ("standard input", None)
-    assert list(corpus.lines) == [Line(1, "ä"), Line(2, "b")]
+    found = read_corpus("-")
+    assert (found.source, found.lines) == ("standard input", (Line(1, "ä"), Line(2, "b")))
 
 
 def test_a_target_belongs_to_each_text_and_an_empty_one_is_not_known(tmp_path):
     (tmp_path / "texts").write_bytes(b"a\nb\nc\n")
     (tmp_path / "targets").write_bytes(b"A\n\n\xff\n")
-    found = list(corpus_of(tmp_path / "texts", tmp_path / "targets").lines)
+    found = list(read_corpus(tmp_path / "texts", tmp_path / "targets").lines)
     assert found == [Line(1, "a", "A"), Line(2, "b"), Line(3, "c", "\ufffd", "of its target: it is not UTF-8 text")]
 
 
 @pytest.mark.parametrize("n_targets", [1, 3])
-def test_fewer_or_more_targets_are_refused(n_targets, tmp_path, monkeypatch):
+def test_fewer_or_more_targets_are_refused(n_targets, tmp_path):
     (tmp_path / "targets").write_bytes(b"A\n" * n_targets)
     with pytest.raises(InputError, match=f"2 texts and {n_targets} targets"):
-        corpus_of(["a", "b"], tmp_path / "targets")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
-    with pytest.raises(
-        InputError, match=f"{'more' if n_targets > 2 else 'fewer'} targets than texts; line {min(n_targets, 2) + 1}"
-    ):
-        list(corpus_of("-", tmp_path / "targets").lines)
+        read_corpus(["a", "b"], tmp_path / "targets")
 
 
 def test_what_holds_no_text_is_refused(tmp_path, monkeypatch):
@@ -135,13 +113,13 @@ def test_what_holds_no_text_is_refused(tmp_path, monkeypatch):
     ]
     for given, said in wrong:
         with pytest.raises(InputError, match=said):
-            list(corpus_of(given).lines)
-    monkeypatch.setattr(reading, "MOST_LINES", 2)
+            list(read_corpus(given).lines)
+    monkeypatch.setattr(corpus, "MOST_LINES", 2)
     with pytest.raises(InputError, match="more than 2 lines"):
-        list(corpus_of(["a", "b", "c"]).lines)
+        list(read_corpus(["a", "b", "c"]).lines)
 
 
 def test_half_a_character_is_no_text():
-    (line,) = corpus_of(["\ud800"]).lines
+    (line,) = read_corpus(["\ud800"]).lines
     assert line.fault == "it is not UTF-8 text"
     line.text.encode()
