@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.mask_report import Cause
+from transformer_viz.mask_checks.result import Cause
 from transformer_viz.model import masks
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.terms import Kind

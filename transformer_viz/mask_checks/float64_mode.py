@@ -31,7 +31,7 @@ _VIEWS = frozenset(
 )
 
 
-class InFloat64(TorchFunctionMode):
+class Float64Mode(TorchFunctionMode):
     """Within this context torch computes in float64.
 
     Attributes:
@@ -50,7 +50,7 @@ class InFloat64(TorchFunctionMode):
         self.computed_in = self.coarsest = torch.float64
         self.came_in: set[tuple[torch.dtype, torch.Size, float]] | None = set() if is_watching else None
 
-    def __enter__(self) -> "InFloat64":
+    def __enter__(self) -> "Float64Mode":
         # What torch makes of whole numbers and Python's own. It holds for the whole process, therefore for one question only.
         self._default = torch.get_default_dtype()
         if self._sets_default:
