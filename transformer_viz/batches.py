@@ -246,9 +246,9 @@ def run_batch(
     names: list[TapName] = [name for name in ("weights", "mask") if name in record]
     recorded = (reader.sizes.kinds if kinds is None else kinds) if names else ()
     recorder = Recorder(names, recorded)
-    seen = tap if not names else recorder if tap is None else compose(tap, recorder)
+    seen = compose(tap, recorder if names else None)
     probabilities = [np.empty(0) for _ in texts]
-    with torch.inference_mode(), devices.memory_errors(device):
+    with devices.running(model):
         if reader.kind.writes:
             n_given, rows_of_p, is_too_large = width - 1 if reader.kind.has_prompt else 0, list[Tensor](), False
             n_read = 0

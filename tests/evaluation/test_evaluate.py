@@ -1,5 +1,6 @@
 """`evaluate` against planted models with known answers, and against decoding the same strings one by one."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_samples_are_split_evenly(make_tiny):
 def test_numbers_are_those_of_decoding_the_same_strings(tiny):
     """Exact match and the mass of all heads, summed by hand over traces of the drawn strings."""
     task = Remembering(ALPHABET, 11, (1, 5))
-    checkpoint = type(tiny)(tiny.name, tiny.folder, tiny.model, task, tiny.variant, {}, {}, tiny.device)
+    checkpoint = replace(tiny, task=task)
     result = evaluate(checkpoint, samples=41, seed=3)
     traces: list[Any] = [decode(checkpoint, text) for _, _, text in task.drawn]
     mass, letters = np.zeros((3, 5)), 0
@@ -134,8 +135,7 @@ def test_the_seed_decides_the_strings(tiny):
     drawn = []
     for seed in (0, 0, 1):
         task = Remembering(ALPHABET, 11, (3, 5))
-        checkpoint = type(tiny)(tiny.name, tiny.folder, tiny.model, task, tiny.variant, {}, {}, tiny.device)
-        evaluate(checkpoint, samples=29, seed=seed)
+        evaluate(replace(tiny, task=task), samples=29, seed=seed)
         drawn.append(task.drawn)
     assert drawn[0] == drawn[1] != drawn[2]
 

@@ -5,13 +5,12 @@ from functools import partial
 
 import pytest
 import torch
-from torch import nn
 
 import transformer_viz as tv
+from tests.mask_checks.zoo.parts import Tiny, V
 from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import MISTAKES
 
-V = 11
 slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
@@ -91,107 +90,15 @@ def test_needless_masking_is_noted_and_is_no_leak(random_checkpoint):
     assert any("query 2, key 3" in note for note in report.notes)
 
 
-class Other(nn.Module):
-    """Somebody's model around torch's own Transformer."""
-
-    def __init__(self, *, causal: int | None = 1, padding: bool = True, dropout: float = 0.0, layers: int = 2) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.embedding = nn.Embedding(V, 16)
-        self.places = nn.Parameter(torch.randn(40, 16))
-        self.model = nn.Transformer(16, 2, layers, layers, 32, dropout=dropout, batch_first=True)
-        self.output = nn.Linear(16, V)
-        self.causal, self.padding = causal, padding
-
-    def forward(self, source, target):
-        n = target.shape[1]
-        mask = None if self.causal is None else torch.ones(n, n, dtype=torch.bool).triu(self.causal)
-        padding = source == 0 if self.padding else None
-        read, written = (self.embedding(ids) + self.places[: ids.shape[1]] for ids in (source, target))
-        options = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
-        return self.output(self.model(read, written, tgt_mask=mask, **options))
-
-
-# torch tells everybody that its nested tensors are a prototype.
-quiet = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-
-
-@quiet
-def test_torchs_transformer_with_its_masks_is_sound():
-    report = tv.check_masks(Other().eval(), vocabulary_size=V, pad_id=0, max_length=6)
-    assert report.sound
-    assert report.pairs >= 200
-
-
-@quiet
-@pytest.mark.parametrize(
-    ("causal", "layers", "causes"),
-    [(None, 2, ("no-causal",)), (2, 1, ("causal-off-by-one",)), (2, 2, ())],  # two layers see two tokens ahead
-)
-def test_torchs_transformer_without_tgt_mask_is_caught(causal, layers, causes):
-    model = Other(causal=causal, layers=layers).eval()
-    report = tv.check_masks(model, vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
-    assert report.verdict == "leaking"
-    assert "future" in {finding.rule for finding in report.findings}
-    assert report.causes == causes
-    assert any("every step sees the next 2" in note for note in report.notes) == (not causes)
-
-
-@quiet
-def test_a_callable_that_sees_padding_is_caught_unless_it_knows_none():
-    model = Other(padding=False).eval()
-    report = tv.check_masks(model, vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
-    assert {finding.rule for finding in report.findings} == {"source padding", "company"}
-    assert tv.check_masks(model, vocabulary_size=V, pad_id=None, max_length=5, replacements=1).sound
-
-
 def test_two_answers_to_one_question_are_no_leak():
-    report = tv.check_masks(Other(dropout=0.1).train(), vocabulary_size=V, pad_id=0)
+    report = tv.check_masks(lambda source, target: torch.rand(*target.shape, V), vocabulary_size=V, pad_id=0)
     assert report.verdict == "not deterministic"
-    assert not report.sound
-    assert not report.findings
+    assert not report.sound and not report.findings
     assert ".eval()" in str(report)
 
 
-def test_a_tiny_leak_is_seen_and_a_constant_is_sound():
-    """One part in ten thousand of the next token's id: a tolerance of 1e-4 would hide it."""
-
-    def leaking(source, target):
-        following = torch.cat([target[:, 1:], target[:, :1] * 0], 1)
-        return torch.ones(*target.shape, V) + 1e-5 * following[..., None]
-
-    report = tv.check_masks(leaking, vocabulary_size=V, pad_id=None)
-    assert [finding.rule for finding in report.findings] == ["future"]
-    assert tv.check_masks(lambda source, target: torch.ones(*target.shape, V), vocabulary_size=V).sound
-
-
-def test_a_large_logit_and_tiny_ones_hide_no_leak():
-    embedding = torch.randn(20, 20, generator=torch.Generator().manual_seed(0))
-
-    def whole(source, target):
-        return embedding[target].sum(1, keepdim=True).expand(-1, target.shape[1], -1).clone()
-
-    def banned(source, target):
-        x = whole(source, target)
-        x[..., 0] = -1e9
-        return x
-
-    for f in (banned, lambda source, target: whole(source, target) * 1e-7):
-        report = tv.check_masks(f, vocabulary_size=20, pad_id=None, replacements=1)
-        assert [finding.rule for finding in report.findings] == ["future"]
-
-
-def test_a_ban_of_minus_infinity_is_deterministic_and_sound():
-    def banning(source, target):
-        return torch.ones(*target.shape, V).cumsum(-1).masked_fill(torch.arange(V) == 3, -torch.inf)
-
-    assert tv.check_masks(banning, vocabulary_size=V, replacements=1).sound
-
-
 def test_half_precision_is_sound_and_what_was_allowed_is_said():
-    model = Other().bfloat16().eval()
-    model.places.data = model.places.data.bfloat16()
-    report = tv.check_masks(model, vocabulary_size=V, max_length=4, replacements=1)
+    report = tv.check_masks(Tiny().bfloat16(), vocabulary_size=V, max_length=4, replacements=1)
     assert report.sound
     precision = report.to_json()["precision"]
     assert (precision["own"], precision["computed_in"], precision["why_coarser"]) == ("bfloat16", "float64", "")
@@ -223,14 +130,6 @@ def test_a_callable_that_takes_no_short_targets_is_checked_at_what_it_takes(leas
     assert f"{unchecked} were not checked" in note and f"{least} tokens are needed" in note
 
 
-def test_a_batch_that_mixes_its_sentences_is_caught():
-    def mixing(source, target):
-        return torch.ones(*target.shape, V) * source.float().mean()
-
-    report = tv.check_masks(mixing, vocabulary_size=V, pad_id=None)
-    assert [finding.rule for finding in report.findings] == ["company"]
-
-
 def test_nan_where_a_row_is_all_padding_is_caught():
     def nan(source, target):
         logits = torch.ones(*target.shape, V)
@@ -248,7 +147,7 @@ def test_nan_where_a_row_is_all_padding_is_caught():
         (lambda s, t: None, {"vocabulary_size": V}, "NoneType"),
         (lambda s, t: 1 / 0, {"vocabulary_size": V}, "ZeroDivisionError"),
         (lambda s, t: t, {}, "vocabulary_size=None"),
-        (lambda s, t: t, {"vocabulary_size": V, "pad_id": V}, "pad_id=11"),
+        (lambda s, t: t, {"vocabulary_size": V, "pad_id": V}, "pad_id=20"),
         (lambda s, t: t, {"vocabulary_size": 3, "avoid": [1]}, "at least 2"),
         (lambda s, t: t, {"vocabulary_size": V, "max_length": 1}, "max_length=1"),
         (lambda s, t: t, {"vocabulary_size": V, "replacements": 0}, "replacements=0"),

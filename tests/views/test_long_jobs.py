@@ -14,9 +14,9 @@ import transformer_viz as tv
 from tests.until import until
 from tests.views.drawn import pictures
 from tests.views.widgets import link_of, seen, widgets
-from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
+from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.serving import Limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import computing, long_jobs, runs

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.mask_report import Precision, Tolerance
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.changes import TOLERANCES, Rows, name_of
-from transformer_viz.mask_checks.in_float64 import InFloat64, coarser
+from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser
+from transformer_viz.mask_checks.result import Precision, Tolerance
 from transformer_viz.mask_checks.rounding import rounded
 
 Logits = Callable[[Tensor, Tensor], Any]
@@ -64,7 +64,7 @@ class Answers:
         """The answer computed in float64 where that is possible, the callable's own otherwise."""
         if self._gave_up:
             return self.as_it_is(source, target)
-        mode = InFloat64()
+        mode = Float64Mode()
         try:
             logits = self._in(mode, source, target)
         except OptionError as error:
@@ -77,7 +77,7 @@ class Answers:
             self.why_coarser = _NO_FLOAT64
         return logits.detach().cpu().double()
 
-    def _in(self, mode: InFloat64, source: Tensor, target: Tensor) -> Tensor:
+    def _in(self, mode: Float64Mode, source: Tensor, target: Tensor) -> Tensor:
         with mode:
             logits = _called(self.f, source, target)
         if logits.is_floating_point() and logits.dtype != torch.float64:
@@ -87,7 +87,7 @@ class Answers:
     def look_outside(self, *questions: tuple[Tensor, Tensor]) -> None:
         """Whether something that depends on the ids comes from where this module does not compute in float64. Several
         questions of one shape."""
-        modes = [InFloat64(is_watching=True) for _ in questions]
+        modes = [Float64Mode(is_watching=True) for _ in questions]
         try:
             for mode, question in zip(modes, questions, strict=True):
                 self._in(mode, *question)
@@ -107,7 +107,7 @@ class Answers:
         """
         if self.computed_in != torch.float64:
             return
-        ask = self.as_it_is if self._gave_up else lambda *ids: self._in(InFloat64(), *ids).detach().cpu().double()
+        ask = self.as_it_is if self._gave_up else lambda *ids: self._in(Float64Mode(), *ids).detach().cpu().double()
         try:
             with rounded("up"):
                 up = ask(source, target)

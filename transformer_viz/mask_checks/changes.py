@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.mask_report import Tolerance
+from transformer_viz.mask_checks.result import Tolerance
 
 TOLERANCES = {
     torch.float64: Tolerance(1e-9, 1e-9),

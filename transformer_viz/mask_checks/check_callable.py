@@ -4,17 +4,17 @@ Nothing can be seen but the output, and padding is a token like any other: repla
 one. So padding is tested by appending more of it, the future by replacing later target ids, and the length by cutting them off.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.mask_report import Finding, MaskReport, Rule, verdict_of
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.answers import Answers, Logits
 from transformer_viz.mask_checks.changes import Rows, is_no_distribution
 from transformer_viz.mask_checks.diagnosis import named
-from transformer_viz.mask_checks.worst import Worst
+from transformer_viz.mask_checks.findings import Findings
+from transformer_viz.mask_checks.result import Finding, MaskReport, Rule, verdict_of
 from transformer_viz.schema import whole_number
 
 _PADS = (1, 2, 7)
@@ -50,7 +50,13 @@ def check_callable(
     Raises:
         OptionError: an impossible keyword, or `f` fails or does not return logits of the right shape.
     """
-    real = _real_ids(vocabulary_size, pad_id, avoid)
+    n_ids = whole_number("vocabulary_size", vocabulary_size, 2, 10_000_000)
+    if pad_id is not None:
+        whole_number("pad_id", pad_id, 0, n_ids - 1)
+    never = {*avoid, pad_id}
+    real = torch.tensor([i for i in range(min(n_ids, 50_000)) if i not in never])
+    if len(real) < 2:
+        raise OptionError(f"of {n_ids} ids only {len(real)} may be drawn; at least 2 are needed")
     whole_number("max_length", max_length, 2, _LONGEST)
     answers = Answers(f)
     with torch.no_grad():
@@ -98,7 +104,7 @@ class _Check:
     def __init__(self, answers: Answers, ids: _Ids, pad_id: int | None, replacements: int, max_length: int) -> None:
         self.answers, self.ids, self.pad_id = answers, ids, pad_id
         self.replacements, self.max_length = replacements, max_length
-        self.worst = Worst()
+        self.findings = Findings()
         self.notes: list[str] = []
         self.is_deterministic = True
         self.n_pairs = self.n_perturbed = 0
@@ -107,26 +113,56 @@ class _Check:
         self.example = ""
         self.example_length = 0
         self.shortest = {"source": 1, "target": 1}
-        self.refusal = self.refused_alone = ""
+        self.refused_alone = ""
 
     def run(self) -> None:
         """All rules on all shapes, until the callable does not answer twice alike."""
-        self._find_shortest()
-        at_once = min(-(-_LEAST_PAIRS // self.max_length), _NUMBERS // (self.max_length * len(self.ids.real)))
-        at_once = max(at_once, _AT_LEAST)
-        for n_source, n_target in self._shapes(-(-_LEAST_PAIRS // (at_once * self.max_length))):
+        longest = self.max_length
+        source, target = self.ids.drawn(2, longest), self.ids.drawn(2, longest)
+        self.answers.as_it_is(source, target)
+        # A callable may take no short source or target, or one length only. The longest it has to take.
+        for side in self.shortest:
+            refusal, n = "", 1
+            while n < longest:
+                ids = (source[:, :n], target) if side == "source" else (source, target[:, :n])
+                try:
+                    self.answers.as_it_is(*ids)
+                    break
+                except OptionError as error:
+                    refusal, n = _refusal(error), n + 1
+            self.shortest[side] = n
+            if n > 1:
+                unchecked = "its length and padding at its end" if n == longest else "shorter ones"
+                fewest = f"the callable takes no {side} of fewer than {n} tokens"
+                self.notes.append(f"Note: {unchecked} were not checked, since {fewest}. {refusal}")
+        at_once = max(_AT_LEAST, min(-(-_LEAST_PAIRS // longest), _NUMBERS // (longest * len(self.ids.real))))
+        # All source lengths, each with some target length; in every round all target lengths occur.
+        shapes = list[tuple[int, int]]()
+        for _ in range(-(-_LEAST_PAIRS // (at_once * longest))):
+            shapes += enumerate((torch.randperm(longest, generator=self.ids.generator) + 1).tolist(), start=1)
+        for n_source, n_target in shapes:
             self.ids.next_pool()
-            if not self._shape(self.ids.drawn(at_once, n_source), self.ids.drawn(at_once, n_target)):
+            source = self.ids.drawn(at_once, max(n_source, self.shortest["source"]))
+            target = self.ids.drawn(at_once, max(n_target, self.shortest["target"]))
+            if not self._check_shape(source, target):
                 return
 
     def report(self) -> MaskReport:
         """What all shapes together say."""
-        self.notes += self.worst.leave_out_what_the_future_explains()
-        findings: tuple[Finding, ...] = self.worst.findings() if self.is_deterministic else ()
+        self.notes += self.findings.drop_target_length_beside_future()
+        findings: tuple[Finding, ...] = self.findings.worst() if self.is_deterministic else ()
         if self.refused_alone:
             self.notes.append(self.refused_alone)
-        causes = self._causes(findings)
-        if not causes and any(finding.rule == "future" for finding in findings):
+        # Only what the output alone can tell apart; of two tokens, the next one is all that come later.
+        rules, causes = {finding.rule for finding in findings}, tuple[str, ...]()
+        if "finite" in rules:
+            causes = ("padded-queries-nan",) if "source padding" in rules or "target padding" in rules else ()
+        elif "future" in rules and max(self.sees) >= 3:
+            if all(bool(sees.all()) for sees in self.sees.values()):
+                causes = ("no-causal",)
+            elif all(bool(sees.diagonal().all()) for sees in self.sees.values()) and self._sees_ahead(1):
+                causes = ("causal-off-by-one",)
+        if "future" in rules and not causes:
             self.notes.append(self._later_tokens())
         if self.pad_id is None:
             self.notes.append("Note: padding was not checked, since pad_id is None.")
@@ -134,7 +170,7 @@ class _Check:
             verdict=verdict_of(findings) if self.is_deterministic else "not deterministic",
             findings=findings,
             mistakes=named(*causes),
-            checked=self.worst.checked,
+            checked=self.findings.checked,
             pairs=self.n_pairs,
             replacements=self.n_perturbed,
             notes=tuple(self.notes),
@@ -142,45 +178,9 @@ class _Check:
             precision=self.answers.precision,
         )
 
-    # ---- lengths
-
-    def _find_shortest(self) -> None:
-        """A callable may take no short source or target, or one length only. The longest it has to take."""
-        longest = self.max_length
-        source, target = self.ids.drawn(2, longest), self.ids.drawn(2, longest)
-        ask = self.answers.as_it_is
-        ask(source, target)
-        some = {"source": lambda n: (source[:, :n], target), "target": lambda n: (source, target[:, :n])}
-        for side, cut in some.items():
-            taken = (n for n in range(1, longest) if self._tried(ask, *cut(n)) is not None)
-            self.shortest[side] = shortest = next(taken, longest)
-            if shortest > 1:
-                unchecked = "its length and padding at its end" if shortest == longest else "shorter ones"
-                fewest = f"the callable takes no {side} of fewer than {shortest} tokens"
-                self.notes.append(f"Note: {unchecked} were not checked, since {fewest}. {self.refusal}")
-
-    def _tried(self, ask: Callable[[Tensor, Tensor], Tensor], source: Tensor, target: Tensor) -> Tensor | None:
-        """The answer to a smaller question than one that was answered; None where it is refused."""
-        try:
-            return ask(source, target)
-        except OptionError as error:
-            self.refusal = f"It says: {str(error.__cause__ or error)[:200]}"
-            return None
-
-    def _is_fixed(self, side: str) -> bool:
-        return self.shortest[side] == self.max_length
-
-    def _shapes(self, rounds: int) -> list[tuple[int, int]]:
-        """All source lengths, each with some target length; in every round all target lengths occur."""
-        shapes = []
-        for _ in range(rounds):
-            targets = torch.randperm(self.max_length, generator=self.ids.generator) + 1
-            shapes += enumerate(targets.tolist(), start=1)
-        return [(max(n, self.shortest["source"]), max(m, self.shortest["target"])) for n, m in shapes]
-
     # ---- the rules
 
-    def _shape(self, source: Tensor, target: Tensor) -> bool:
+    def _check_shape(self, source: Tensor, target: Tensor) -> bool:
         """All rules on some pairs of one shape; False when the callable does not answer twice alike."""
         own, again = (self.answers.as_it_is(source, target) for _ in range(2))
         self.n_pairs += len(source)
@@ -193,18 +193,28 @@ class _Check:
         self.answers.compare(own, base)
         if target.shape[1] == self.max_length:
             self.answers.measure_rounding(source, target)
-        self.worst.see_output("finite", is_no_distribution(own).float(), 0.0)
-        self._future(source, target, base)
-        self._company(source, target, base)
-        self._length(source, target, base)
+        self.findings.add_output("finite", is_no_distribution(own).float(), 0.0)
+        self._check_future(source, target, base)
+        self._check_company(source, target, base)
+        # The target without its end.
+        for n in range(self.shortest["target"], target.shape[1]):
+            self._compare("target length", self._ask(source, target[:, :n]), base[:, :n], is_same_shape=False, key=n)
         if self.pad_id is not None:
-            self._pad(source, target, base, self.pad_id)
+            self._check_padding(source, target, base, self.pad_id)
         # Once more at the end: a callable may remember what it was asked.
         change = base.change(self.answers(source, target))
         self.is_deterministic = float(change.max()) <= self.answers.tolerance.same_shape
         return self.is_deterministic
 
-    def _future(self, source: Tensor, target: Tensor, base: Rows) -> None:
+    def _ask(self, source: Tensor, target: Tensor) -> Tensor:
+        self.n_perturbed += 1
+        return self.answers(source, target)
+
+    def _compare(self, rule: Rule, after: Tensor, before: Rows, *, is_same_shape: bool = True, key: int | None = None) -> None:
+        allowed = self.answers.tolerance
+        self.findings.add_output(rule, before.change(after), allowed.same_shape if is_same_shape else allowed.other_shape, key)
+
+    def _check_future(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """One later token at a time, and all of them. No step is earlier than the first token, but a roll is told from a mask
         by whether the first step sees it."""
         allowed, n = self.answers.tolerance.same_shape, target.shape[1]
@@ -216,95 +226,62 @@ class _Check:
                 other[:, key:end] = self.ids.others(target[:, key:end])
                 after = self._ask(source, other)
                 change = base[:, :key].change(after[:, :key])
-                self.worst.see_output("future", change, allowed, key)
+                self.findings.add_output("future", change, allowed, key)
                 if turn > 0:
                     sees[:key, key] |= (change > allowed).any(0)
                     sees[key:, key] |= (after != base.values)[:, key:].any(-1).any(0)
                 if bool((change > allowed).any()) and not 0 < self.example_length <= n:
-                    self._keep_example(source, target, other[:, key:end], key, change)
+                    # The shortest target is kept: it is the easiest to look at.
+                    i, step = (int(at) for at in torch.unravel_index(change.argmax(), change.shape))
+                    what = f"token {key + 1}" if end == key + 1 else f"all from token {key + 1} on"
+                    self.example_length = n
+                    self.example = (
+                        f"For example, step {step + 1} differs by {float(change[i, step]):.2g} when of the target ids "
+                        f"{_listed(target[i])} {what} becomes {_listed(other[i, key:end])} (source ids {_listed(source[i])})."
+                    )
 
-    def _keep_example(self, source: Tensor, target: Tensor, others: Tensor, key: int, change: Tensor) -> None:
-        """`others`, (batch, n), took the place of as many target ids from `key` on. The shortest target is kept: it is the
-        easiest to look at."""
-        i, step = (int(at) for at in torch.unravel_index(change.argmax(), change.shape))
-        what = f"token {key + 1}" if others.shape[1] == 1 else f"all from token {key + 1} on"
-        self.example_length = target.shape[1]
-        self.example = (
-            f"For example, step {step + 1} differs by {float(change[i, step]):.2g} when of the target ids {_listed(target[i])} "
-            f"{what} becomes {_listed(others[i])} (source ids {_listed(source[i])})."
-        )
-
-    def _length(self, source: Tensor, target: Tensor, base: Rows) -> None:
-        """The target without its end."""
-        for n in range(self.shortest["target"], target.shape[1]):
-            after = self._ask(source, target[:, :n])
-            self._compare("target length", after, base[:, :n], self.answers.tolerance.other_shape, n)
-
-    def _company(self, source: Tensor, target: Tensor, base: Rows) -> None:
+    def _check_company(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """The first and the last pair alone, and each half of the batch beside another half."""
-        allowed, last = self.answers.tolerance, len(source) - 1
+        last = len(source) - 1
         for i in (slice(0, 1), slice(last, last + 1)):
-            alone = self._tried(self._ask, source[i], target[i])
-            if alone is None:
-                self.refused_alone = f"Note: the callable does not take every pair alone. {self.refusal}"
-            else:
-                self._compare("company", alone, base[i], allowed.other_shape)
+            try:
+                self._compare("company", self._ask(source[i], target[i]), base[i], is_same_shape=False)
+            except OptionError as error:
+                self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
         is_first = (torch.arange(len(source)) <= last // 2)[:, None]
         for is_kept in (is_first, ~is_first):
             others = (torch.where(is_kept, ids, self.ids.drawn(*ids.shape)) for ids in (source, target))
             kept = is_kept[:, 0]
-            self._compare("company", self._ask(*others)[kept], base[kept], allowed.same_shape)
+            self._compare("company", self._ask(*others)[kept], base[kept])
 
-    def _pad(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
+    def _check_padding(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
         """More of it at the end of all, and some in place of tokens in every second pair."""
-        allowed = self.answers.tolerance
+        takes_more = {side: shortest < self.max_length for side, shortest in self.shortest.items()}
         for n in _PADS:
             pads = torch.full((len(source), n), pad_id)
-            if not self._is_fixed("source"):
-                self._compare("source padding", self._ask(torch.cat([source, pads], 1), target), base, allowed.other_shape)
-            if not self._is_fixed("target"):
+            if takes_more["source"]:
+                longer = self._ask(torch.cat([source, pads], 1), target)
+                self._compare("source padding", longer, base, is_same_shape=False)
+            if takes_more["target"]:
                 longer = self._ask(source, torch.cat([target, pads], 1))
-                self._compare("target padding", longer[:, : target.shape[1]], base, allowed.other_shape)
-        self._pad_some_sources(source, target, base, pad_id)
+                self._compare("target padding", longer[:, : target.shape[1]], base, is_same_shape=False)
+        cut = source.shape[1] // 2
+        if cut >= self.shortest["source"] or not takes_more["source"]:
+            uneven = source.clone()
+            uneven[1::2, cut:] = pad_id
+            mixed = self._ask(uneven, target)
+            self._compare("company", mixed[0::2], base[0::2])
+            if takes_more["source"]:
+                alone = Rows.of(self._ask(source[1::2, :cut], target[1::2]))
+                self._compare("company", mixed[1::2], alone, is_same_shape=False)
         for key in range(1, target.shape[1]):
             uneven = target.clone()
             uneven[1::2, key:] = pad_id
             mixed = self._ask(source, uneven)
-            self._compare("target padding", mixed[1::2, :key], base[1::2, :key], allowed.same_shape)
-            self._compare("company", mixed[0::2], base[0::2], allowed.same_shape)
-
-    def _pad_some_sources(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
-        cut = source.shape[1] // 2
-        if cut < self.shortest["source"] and not self._is_fixed("source"):
-            return
-        uneven = source.clone()
-        uneven[1::2, cut:] = pad_id
-        mixed, allowed = self._ask(uneven, target), self.answers.tolerance
-        self._compare("company", mixed[0::2], base[0::2], allowed.same_shape)
-        if not self._is_fixed("source"):
-            alone = Rows.of(self._ask(source[1::2, :cut], target[1::2]))
-            self._compare("company", mixed[1::2], alone, allowed.other_shape)
-
-    def _ask(self, source: Tensor, target: Tensor) -> Tensor:
-        self.n_perturbed += 1
-        return self.answers(source, target)
-
-    def _compare(self, rule: Rule, after: Tensor, before: Rows, tolerance: float, key: int | None = None) -> None:
-        self.worst.see_output(rule, before.change(after), tolerance, key)
+            self._compare("target padding", mixed[1::2, :key], base[1::2, :key])
+            self._compare("company", mixed[0::2], base[0::2])
 
     # ---- what it means
-
-    def _causes(self, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-        """Only what the output alone can tell apart."""
-        rules = {finding.rule for finding in findings}
-        if "finite" in rules:
-            return ("padded-queries-nan",) if "source padding" in rules or "target padding" in rules else ()
-        if "future" not in rules or max(self.sees) < 3:  # of two tokens, the next one is all that come later
-            return ()
-        if all(bool(sees.all()) for sees in self.sees.values()):
-            return ("no-causal",)
-        sees_itself = all(bool(sees.diagonal().all()) for sees in self.sees.values())
-        return ("causal-off-by-one",) if sees_itself and self._sees_ahead(1) else ()
 
     def _sees_ahead(self, n_tokens: int) -> bool:
         """Whether every step sees exactly so many of the tokens after it, as far as there are any."""
@@ -325,6 +302,10 @@ class _Check:
         return f"Sees later tokens: of {len(seen[-1])}, {_first(steps, ', ')}. {self.example}"
 
 
+def _refusal(error: OptionError) -> str:
+    return f"It says: {str(error.__cause__ or error)[:200]}"
+
+
 def _listed(ids: Tensor) -> str:
     return _first([str(i) for i in ids.tolist()], " ", 24)
 
@@ -338,14 +319,3 @@ def _ranges(row: Tensor) -> str:
     at = [i + 1 for i in row.nonzero()[:, 0].tolist()]
     pairs = zip((i for i in at if i - 1 not in at), (i for i in at if i + 1 not in at), strict=True)
     return _first([str(a) if a == b else f"{a} to {b}" for a, b in pairs], " and ")
-
-
-def _real_ids(vocabulary_size: int | None, pad_id: int | None, avoid: Iterable[int]) -> Tensor:
-    vocabulary_size = whole_number("vocabulary_size", vocabulary_size, 2, 10_000_000)
-    if pad_id is not None:
-        whole_number("pad_id", pad_id, 0, vocabulary_size - 1)
-    never = {*avoid, *([] if pad_id is None else [pad_id])}
-    real = torch.tensor([i for i in range(min(vocabulary_size, 50_000)) if i not in never])
-    if len(real) < 2:
-        raise OptionError(f"of {vocabulary_size} ids only {len(real)} may be drawn; at least 2 are needed")
-    return real

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.mask_report import Cause
+from transformer_viz.mask_checks.result import Cause
 from transformer_viz.model import masks
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.terms import Kind
@@ -53,47 +53,30 @@ def named(*names: str) -> tuple[Cause, ...]:
 
 def causes(seen: Seen) -> tuple[Cause, ...]:
     """What looks like this; none where nothing known does."""
-    return named(*_names(seen))
-
-
-def _names(seen: Seen) -> tuple[str, ...]:
     if any(bool(weights.isnan().any()) for weights in seen.weights.values()):
-        return ("padded-queries-nan",)
-    if _is_inverted(seen):
-        return ("wrong-sign",)
-    return tuple(cause for cause in (_future_cause(seen), _padding_cause(seen)) if cause)
-
-
-def _is_inverted(seen: Seen) -> bool:
-    """Real queries that have something masked look at nothing but that."""
-    forbidden, looked = seen.forbidden("decoder"), seen.looked("decoder")
-    rows = forbidden.any(-1) & ~seen.target_padding
-    on_allowed = (looked & ~forbidden).any(-1)[rows]
-    on_forbidden = (looked & forbidden).any(-1)[rows]
-    return bool(rows.any()) and bool(on_forbidden.all()) and not bool(on_allowed.any())
-
-
-def _future_cause(seen: Seen) -> str | None:
-    real = ~seen.target_padding
-    pairs = real[:, :, None] & real[:, None, :]
+        return named("padded-queries-nan")
+    forbidden, decoder, real = seen.forbidden("decoder"), seen.looked("decoder"), ~seen.target_padding
+    # Real queries that have something masked look at nothing but that.
+    rows = forbidden.any(-1) & real
+    on_allowed, on_forbidden = (decoder & ~forbidden).any(-1)[rows], (decoder & forbidden).any(-1)[rows]
+    if bool(rows.any()) and bool(on_forbidden.all()) and not bool(on_allowed.any()):
+        return named("wrong-sign")
+    names: list[str] = []
     n = real.shape[1]
     ahead = torch.arange(n)[None, :] - torch.arange(n)[:, None]
-    possible = (pairs & (ahead > 0)).any(0)
-    looked = (seen.looked("decoder") & pairs & (ahead > 0)).any(0)
-    if not bool(looked.any()):
-        return None
-    if torch.equal(looked, possible & (ahead == 1)):
-        return "causal-off-by-one"
-    return "no-causal" if bool((looked == possible).all()) else None
-
-
-def _padding_cause(seen: Seen) -> str | None:
-    of_keys, of_queries = seen.source_padding, seen.source_padding
-    encoder, cross = seen.looked("encoder"), seen.looked("cross")
-    real_to_padding = bool((encoder & ~of_queries[:, :, None] & of_keys[:, None, :]).any())
-    padding_to_padding = bool((encoder & of_queries[:, :, None] & of_keys[:, None, :]).any())
-    padding_to_real = bool((encoder & of_queries[:, :, None] & ~of_keys[:, None, :]).any())
-    if real_to_padding and not padding_to_padding:
-        return "invalid-by-invalid" if padding_to_real else "wrong-axis"
-    cross_to_padding = bool((cross & ~seen.target_padding[:, :, None] & of_keys[:, None, :]).any())
-    return "source-mask-forgotten" if cross_to_padding and not real_to_padding else None
+    is_later = real[:, :, None] & real[:, None, :] & (ahead > 0)
+    possible, looked = is_later.any(0), (decoder & is_later).any(0)
+    if bool(looked.any()):
+        if torch.equal(looked, possible & (ahead == 1)):
+            names.append("causal-off-by-one")
+        elif bool((looked == possible).all()):
+            names.append("no-causal")
+    encoder, cross, padding = seen.looked("encoder"), seen.looked("cross"), seen.source_padding
+    of_queries, of_keys = padding[:, :, None], padding[:, None, :]
+    real_to_padding = bool((encoder & ~of_queries & of_keys).any())
+    if real_to_padding and not bool((encoder & of_queries & of_keys).any()):
+        padding_to_real = bool((encoder & of_queries & ~of_keys).any())
+        names.append("invalid-by-invalid" if padding_to_real else "wrong-axis")
+    elif not real_to_padding and bool((cross & real[:, :, None] & of_keys).any()):
+        names.append("source-mask-forgotten")
+    return named(*names)

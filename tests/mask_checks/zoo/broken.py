@@ -22,6 +22,7 @@ from tests.mask_checks.zoo.parts import (
     numbers,
     read,
     states,
+    tiny,
     whole,
 )
 
@@ -68,19 +69,14 @@ def the_whole_target_beside_a_ban_that_every_writer_writes(source: Tensor, targe
     return x
 
 
-@BROKEN.functions("future")
-def a_leak_of_a_ten_thousandth(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + 1e-4 * whole(target)
-
-
-@BROKEN.functions("future")
-def a_leak_of_a_ten_millionth_in_float64(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target).double() + 1e-7 * whole(target).double()
-
-
-@BROKEN.functions("future")
-def a_leak_of_a_ten_thousandth_beside_a_ban(source: Tensor, target: Tensor) -> Tensor:
-    return with_column(logits(source, target) + 1e-4 * whole(target), -1e9)
+BROKEN.functions_of(
+    {
+        "a_leak_of_a_ten_thousandth": lambda s, t: logits(s, t) + 1e-4 * whole(t),
+        "a_leak_of_a_ten_millionth_in_float64": lambda s, t: logits(s, t).double() + 1e-7 * whole(t).double(),
+        "a_leak_of_a_ten_thousandth_beside_a_ban": lambda s, t: with_column(logits(s, t) + 1e-4 * whole(t), -1e9),
+    },
+    "future",
+)
 
 
 # ---- masks of attention
@@ -93,16 +89,28 @@ def no_causal_mask() -> Tiny:
     return model
 
 
-@BROKEN.models("future")
-def no_causal_mask_in_bfloat16() -> Model:
-    return no_causal_mask().bfloat16()
-
-
-@BROKEN.models("future")
-def one_token_too_far() -> Model:
-    model = Tiny()
-    model.decoder_mask = lambda target, layer: causal(target.shape[1], 1)
-    return model
+BROKEN.models_of(
+    {
+        "no_causal_mask_in_bfloat16": lambda: no_causal_mask().bfloat16(),
+        "one_token_too_far": lambda: tiny(decoder_mask=lambda target, layer: causal(target.shape[1], 1)),
+        "the_last_layer_alone": lambda: tiny(
+            2, decoder_mask=lambda target, layer: causal(target.shape[1]) | torch.tensor(layer == 1)
+        ),
+        "the_mask_turned_round": lambda: tiny(decoder_mask=lambda target, layer: causal(target.shape[1]).mT),
+        "the_mask_for_the_first_sentence_only": lambda: tiny(
+            decoder_mask=lambda target, layer: causal(target.shape[1]) | (torch.arange(len(target)) > 0)[:, None, None, None]
+        ),
+        "a_mask_of_minus_five": lambda: masked_by(-5),
+        "a_mask_of_minus_fifteen": lambda: masked_by(-15),
+        "the_softmax_over_queries": lambda: tiny(
+            weights=lambda scores, may_look: scores.exp() / scores.exp().sum(-2, keepdim=True).clamp_min(1e-9)
+        ),
+        "equal_tokens_may_be_looked_at": lambda: tiny(
+            decoder_mask=lambda target, layer: (causal(target.shape[1]) | (target[:, :, None] == target[:, None]))[:, None]
+        ),
+    },
+    "future",
+)
 
 
 def one_head_of_one_layer() -> Tiny:
@@ -114,37 +122,6 @@ def one_head_of_one_layer() -> Tiny:
 for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
     name = f"one_head_of_one_layer_in_{str(dtype)[6:]}"
     BROKEN.put(name, lambda dtype=dtype: one_head_of_one_layer().to(dtype), "future")
-
-
-@BROKEN.models("future")
-def the_last_layer_alone() -> Model:
-    model = Tiny(2)
-    model.decoder_mask = lambda target, layer: causal(target.shape[1]) | torch.tensor(layer == 1)
-    return model
-
-
-@BROKEN.models("future")
-def the_mask_turned_round() -> Model:
-    model = Tiny()
-    model.decoder_mask = lambda target, layer: causal(target.shape[1]).mT
-    return model
-
-
-@BROKEN.models("future")
-def the_mask_for_the_first_sentence_only() -> Model:
-    model = Tiny()
-    model.decoder_mask = lambda target, layer: causal(target.shape[1]) | (torch.arange(len(target)) > 0)[:, None, None, None]
-    return model
-
-
-@BROKEN.models("future")
-def a_mask_of_minus_five() -> Model:
-    return masked_by(-5)
-
-
-@BROKEN.models("future")
-def a_mask_of_minus_fifteen() -> Model:
-    return masked_by(-15)
 
 
 def masked_by(ban: float) -> Model:
@@ -160,20 +137,6 @@ def weights_masked_after_the_softmax(source: Tensor, target: Tensor) -> Tensor:
     return ((x @ x.mT).softmax(-1) * causal(target.shape[1])) @ x @ W
 
 
-@BROKEN.models("future")
-def the_softmax_over_queries() -> Model:
-    model = Tiny()
-    model.weights = lambda scores, may_look: scores.exp() / scores.exp().sum(-2, keepdim=True).clamp_min(1e-9)
-    return model
-
-
-@BROKEN.models("future")
-def equal_tokens_may_be_looked_at() -> Model:
-    model = Tiny()
-    model.decoder_mask = lambda target, layer: (causal(target.shape[1]) | (target[:, :, None] == target[:, None]))[:, None]
-    return model
-
-
 @BROKEN.functions("future")
 def the_target_read_as_a_prefix(source: Tensor, target: Tensor) -> Tensor:
     ids = torch.cat([source, target], 1)
@@ -185,9 +148,21 @@ TINY = Tiny()
 # ---- other ways to see later tokens
 
 
-@BROKEN.functions("future")
-def the_next_token_through_the_shift_of_the_loss(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target.roll(-1, 1))
+BROKEN.functions_of(
+    {
+        "the_next_token_through_the_shift_of_the_loss": lambda s, t: logits(s, t.roll(-1, 1)),
+        "a_sum_from_the_end": lambda s, t: embedded(t).flip(1).cumsum(1).flip(1) @ W,
+        "a_mean_of_all_steps": lambda s, t: logits(s, t) + embedded(t).mean(1, keepdim=True) @ W,
+        "a_norm_over_time": lambda s, t: F.instance_norm(states(s, t).mT).mT @ W if t.shape[1] > 1 else logits(s, t),
+        "a_softmax_over_time": lambda s, t: logits(s, t).softmax(1),
+        "steps_sorted": lambda s, t: embedded(t).sort(1).values @ W,
+        "the_rank_of_a_token": lambda s, t: P[t.argsort(1).argsort(1)] @ W,
+        "how_often_a_token_occurs": lambda s, t: logits(s, t) + (t[:, :, None] == t[:, None]).sum(-1, keepdim=True) * W[0],
+        "a_pointer_into_the_whole_target": lambda s, t: logits(s, t) + F.one_hot(t, V).sum(1, keepdim=True),
+        "a_mix_over_time": lambda s, t: torch.fft.fft(embedded(t), dim=1).real @ W,
+    },
+    "future",
+)
 
 
 @BROKEN.functions("future")
@@ -201,44 +176,9 @@ def a_cache_one_step_ahead(source: Tensor, target: Tensor) -> Tensor:
 
 
 @BROKEN.functions("future")
-def a_sum_from_the_end(source: Tensor, target: Tensor) -> Tensor:
-    return embedded(target).flip(1).cumsum(1).flip(1) @ W
-
-
-@BROKEN.functions("future")
-def a_mean_of_all_steps(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + embedded(target).mean(1, keepdim=True) @ W
-
-
-@BROKEN.functions("future")
 def steps_divided_by_their_largest(source: Tensor, target: Tensor) -> Tensor:
     x = states(source, target)
     return (x / x.abs().amax(1, keepdim=True)) @ W
-
-
-@BROKEN.functions("future")
-def a_norm_over_time(source: Tensor, target: Tensor) -> Tensor:
-    return F.instance_norm(states(source, target).mT).mT @ W if target.shape[1] > 1 else logits(source, target)
-
-
-@BROKEN.functions("future")
-def a_softmax_over_time(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target).softmax(1)
-
-
-@BROKEN.functions("future")
-def steps_sorted(source: Tensor, target: Tensor) -> Tensor:
-    return embedded(target).sort(1).values @ W
-
-
-@BROKEN.functions("future")
-def the_rank_of_a_token(source: Tensor, target: Tensor) -> Tensor:
-    return P[target.argsort(1).argsort(1)] @ W
-
-
-@BROKEN.functions("future")
-def how_often_a_token_occurs(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + (target[:, :, None] == target[:, None]).sum(-1, keepdim=True) * W[0]
 
 
 @BROKEN.functions("future")
@@ -254,29 +194,27 @@ def one_later_token_is_banned(source: Tensor, target: Tensor) -> Tensor:
 
 
 @BROKEN.functions("future")
-def a_pointer_into_the_whole_target(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + F.one_hot(target, V).sum(1, keepdim=True)
-
-
-@BROKEN.functions("future")
 def one_token_alone_is_seen_ahead(source: Tensor, target: Tensor) -> Tensor:
     following = F.pad(target[:, 1:], (0, 1)) == 7
     return logits(source, target) + following[..., None] * W[0]
 
 
-@BROKEN.functions("future", max_length=6)
-def seen_from_four_steps_away(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + F.pad(target[:, 4:], (0, min(4, target.shape[1])))[..., None] * W[0]
+BROKEN.functions_of(
+    {
+        "seen_from_four_steps_away": lambda s, t: logits(s, t) + F.pad(t[:, 4:], (0, min(4, t.shape[1])))[..., None] * W[0],
+    },
+    "future",
+    max_length=6,
+)
 
 
-@BROKEN.functions("future", max_length=12)
-def seen_in_long_targets_only(source: Tensor, target: Tensor) -> Tensor:
-    return whole(target) if target.shape[1] >= 10 else logits(source, target)
-
-
-@BROKEN.functions("future")
-def a_mix_over_time(source: Tensor, target: Tensor) -> Tensor:
-    return torch.fft.fft(embedded(target), dim=1).real @ W
+BROKEN.functions_of(
+    {
+        "seen_in_long_targets_only": lambda s, t: whole(t) if t.shape[1] >= 10 else logits(s, t),
+    },
+    "future",
+    max_length=12,
+)
 
 
 @BROKEN.functions("future")
@@ -337,34 +275,30 @@ BROKEN.put("batch_norm_in_training", lambda: over_embeddings(OverTime(nn.BatchNo
 # ---- the length of the target
 
 
-@BROKEN.functions("target length")
-def positions_from_the_end(source: Tensor, target: Tensor) -> Tensor:
-    return (before(E[target]) + P[: target.shape[1]].flip(0)) @ W
+BROKEN.functions_of(
+    {
+        "positions_from_the_end": lambda s, t: (before(E[t]) + P[: t.shape[1]].flip(0)) @ W,
+        "positions_as_a_share_of_the_length": lambda s, t: (before(E[t]) + counted(t) / t.shape[1]) @ W,
+        "the_number_of_real_tokens": lambda s, t: logits(s, t) + (t != PAD).sum(1)[:, None, None] * W[0],
+        "whether_this_is_the_last_step": lambda s, t: logits(s, t) + (counted(t) == t.shape[1]) * W[0],
+        "whether_the_next_token_is_padding": lambda s, t: (
+            logits(s, t) + (F.pad(t[:, 1:], (0, 1), value=PAD) == PAD)[..., None] * W[0]
+        ),
+        "a_sum_divided_by_the_length": lambda s, t: embedded(t).cumsum(1) / t.shape[1] @ W,
+        "scores_scaled_by_the_length": lambda s, t: logits(s, t) * (1 + torch.tensor(t.shape[1]).log()),
+        "whether_the_length_is_even": lambda s, t: logits(s, t) * (1 + t.shape[1] % 2),
+    },
+    "target length",
+)
 
 
-@BROKEN.functions("target length")
-def positions_as_a_share_of_the_length(source: Tensor, target: Tensor) -> Tensor:
-    return (before(E[target]) + counted(target) / target.shape[1]) @ W
-
-
-@BROKEN.functions("target length")
-def the_number_of_real_tokens(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + (target != PAD).sum(1)[:, None, None] * W[0]
-
-
-@BROKEN.functions("target length", pad_id=None)
-def the_number_of_tokens_where_nothing_is_padding(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + (target != -1).sum(1)[:, None, None] * W[0]
-
-
-@BROKEN.functions("target length")
-def whether_this_is_the_last_step(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + (counted(target) == target.shape[1]) * W[0]
-
-
-@BROKEN.functions("target length")
-def whether_the_next_token_is_padding(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + (F.pad(target[:, 1:], (0, 1), value=PAD) == PAD)[..., None] * W[0]
+BROKEN.functions_of(
+    {
+        "the_number_of_tokens_where_nothing_is_padding": lambda s, t: logits(s, t) + (t != -1).sum(1)[:, None, None] * W[0],
+    },
+    "target length",
+    pad_id=None,
+)
 
 
 @BROKEN.functions("target padding")
@@ -379,25 +313,10 @@ def whether_padding_follows_in_the_only_length(source: Tensor, target: Tensor) -
     return whether_padding_follows(source, target)
 
 
-@BROKEN.functions("target length")
-def a_sum_divided_by_the_length(source: Tensor, target: Tensor) -> Tensor:
-    return embedded(target).cumsum(1) / target.shape[1] @ W
-
-
-@BROKEN.functions("target length")
-def scores_scaled_by_the_length(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) * (1 + torch.tensor(target.shape[1]).log())
-
-
 @BROKEN.functions("target length", max_length=6)
 def the_last_three_tokens_as_context(source: Tensor, target: Tensor) -> Tensor:
     x = embedded(target) * (counted(target) > target.shape[1] - 3)
     return x.cumsum(1) @ W
-
-
-@BROKEN.functions("target length")
-def whether_the_length_is_even(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) * (1 + target.shape[1] % 2)
 
 
 @BROKEN.functions("target length")
@@ -424,37 +343,33 @@ BROKEN.put("cross_attention_over_padded_rows_in_float16", lambda: without("cross
 BROKEN.put("cross_attention_over_padded_rows_in_bfloat16", lambda: without("cross_mask").bfloat16(), "source padding")
 
 
-@BROKEN.models("source padding")
-def the_mask_of_padding_turned_round() -> Model:
-    model = Tiny()
-    model.cross_mask = lambda source: (source == PAD)[:, None, None] | (source != PAD).all(1)[:, None, None, None]
-    return model
+BROKEN.models_of(
+    {
+        "the_mask_of_padding_turned_round": lambda: tiny(
+            cross_mask=lambda source: (source == PAD)[:, None, None] | (source != PAD).all(1)[:, None, None, None]
+        ),
+    },
+    "source padding",
+)
 
 
-@BROKEN.functions("source padding")
-def a_mean_over_padding(source: Tensor, target: Tensor) -> Tensor:
-    return (before(embedded(target)) + embedded(source).mean(1, keepdim=True)) @ W
+BROKEN.functions_of(
+    {
+        "a_mean_over_padding": lambda s, t: (before(embedded(t)) + embedded(s).mean(1, keepdim=True)) @ W,
+        "a_maximum_over_padding": lambda s, t: (
+            (before(embedded(t)) + (embedded(s) * (s != PAD)[..., None]).amax(1, keepdim=True)) @ W
+        ),
+        "the_last_place_as_summary": lambda s, t: (before(embedded(t)) + embedded(s)[:, -1:]) @ W,
+        "the_source_backwards_with_its_padding": lambda s, t: (before(embedded(t)) + read(s.flip(1))) @ W,
+    },
+    "source padding",
+)
 
 
 @BROKEN.functions("source padding")
 def a_sum_without_padding_divided_by_the_width(source: Tensor, target: Tensor) -> Tensor:
     kept = (embedded(source) * (source != PAD)[..., None]).mean(1, keepdim=True)
     return (before(embedded(target)) + kept) @ W
-
-
-@BROKEN.functions("source padding")
-def a_maximum_over_padding(source: Tensor, target: Tensor) -> Tensor:
-    return (before(embedded(target)) + (embedded(source) * (source != PAD)[..., None]).amax(1, keepdim=True)) @ W
-
-
-@BROKEN.functions("source padding")
-def the_last_place_as_summary(source: Tensor, target: Tensor) -> Tensor:
-    return (before(embedded(target)) + embedded(source)[:, -1:]) @ W
-
-
-@BROKEN.functions("source padding")
-def the_source_backwards_with_its_padding(source: Tensor, target: Tensor) -> Tensor:
-    return (before(embedded(target)) + read(source.flip(1))) @ W
 
 
 @BROKEN.models("source padding")
@@ -467,27 +382,28 @@ def the_state_of_a_gru_after_padding() -> Model:
     return f
 
 
-@BROKEN.functions("target padding")
-def whether_there_is_padding_at_all(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) * torch.where((target == PAD).any(1), 2, 1)[:, None, None]
-
-
-@BROKEN.functions("target padding")
-def a_mean_over_the_padding_of_the_target(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) + (target == PAD).double().mean(1)[:, None, None]
+BROKEN.functions_of(
+    {
+        "whether_there_is_padding_at_all": lambda s, t: logits(s, t) * torch.where((t == PAD).any(1), 2, 1)[:, None, None],
+        "a_mean_over_the_padding_of_the_target": lambda s, t: logits(s, t) + (t == PAD).double().mean(1)[:, None, None],
+    },
+    "target padding",
+)
 
 
 # ---- the other sentences of the batch
 
 
-@BROKEN.functions("company")
-def a_mean_over_the_batch(source: Tensor, target: Tensor) -> Tensor:
-    return (before(embedded(target)) + read(source).mean(0)) @ W
-
-
-@BROKEN.functions("company")
-def the_sentence_before(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source.roll(1, 0), target)
+BROKEN.functions_of(
+    {
+        "a_mean_over_the_batch": lambda s, t: (before(embedded(t)) + read(s).mean(0)) @ W,
+        "the_sentence_before": lambda s, t: logits(s.roll(1, 0), t),
+        "divided_by_the_largest_of_the_batch": lambda s, t: logits(s, t) / read(s).abs().amax(),
+        "the_size_of_the_batch": lambda s, t: logits(s, t) / len(s),
+        "one_sentence_alone_is_treated_otherwise": lambda s, t: logits(s, t) * (1 if len(s) > 1 else 2),
+    },
+    "company",
+)
 
 
 @BROKEN.functions("company")
@@ -510,21 +426,6 @@ def an_expert_that_earlier_sentences_fill(source: Tensor, target: Tensor) -> Ten
     return (x * (chosen & room)[..., None]) @ W
 
 
-@BROKEN.functions("company")
-def divided_by_the_largest_of_the_batch(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) / read(source).abs().amax()
-
-
-@BROKEN.functions("company")
-def the_size_of_the_batch(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) / len(source)
-
-
-@BROKEN.functions("company")
-def one_sentence_alone_is_treated_otherwise(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) * (1 if len(source) > 1 else 2)
-
-
 @BROKEN.models("company")
 def batch_first_forgotten() -> Model:
     attention = nn.MultiheadAttention(D, 2)
@@ -535,29 +436,26 @@ def batch_first_forgotten() -> Model:
     )
 
 
-@BROKEN.models("company")
-def the_padding_of_the_first_sentence_for_all() -> Model:
-    model = Tiny()
-    model.cross_mask = lambda source: (source != PAD)[:1, None, None]
-    return model
+BROKEN.models_of(
+    {
+        "the_padding_of_the_first_sentence_for_all": lambda: tiny(cross_mask=lambda source: (source != PAD)[:1, None, None]),
+    },
+    "company",
+)
 
 
 # ---- no numbers, and never the same ones
 
 
-@BROKEN.functions(verdict="faulty", rule="finite")
-def nothing_but_nan(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target) * torch.nan
-
-
-@BROKEN.functions(verdict="faulty", rule="finite")
-def one_infinite_logit(source: Tensor, target: Tensor) -> Tensor:
-    return with_column(logits(source, target), torch.inf)
-
-
-@BROKEN.functions(verdict="faulty", rule="finite")
-def every_token_is_banned(source: Tensor, target: Tensor) -> Tensor:
-    return torch.full((*target.shape, V), -torch.inf)
+BROKEN.functions_of(
+    {
+        "nothing_but_nan": lambda s, t: logits(s, t) * torch.nan,
+        "one_infinite_logit": lambda s, t: with_column(logits(s, t), torch.inf),
+        "every_token_is_banned": lambda s, t: torch.full((*t.shape, V), -torch.inf),
+    },
+    verdict="faulty",
+    rule="finite",
+)
 
 
 @BROKEN.models("source padding")

@@ -53,6 +53,18 @@ class Cases(list[Case]):
 
         return join
 
+    def models_of(
+        self, makes: dict[str, Callable[[], Model]], rule: str | None = None, verdict: str = "", **options: Any
+    ) -> None:
+        """Several functions that make a callable, by name."""
+        for name, make in makes.items():
+            self.put(name, make, rule, verdict, **options)
+
+    def functions_of(self, functions: dict[str, Model], rule: str | None = None, verdict: str = "", **options: Any) -> None:
+        """Several callables, by name; s and t are the ids of source and target."""
+        for name, f in functions.items():
+            self.put(name, lambda f=f: f, rule, verdict, **options)
+
     def put(self, name: str, make: Callable[[], Model], rule: str | None = None, verdict: str = "", **options: Any) -> None:
         """Adds one."""
         known = {"pad_id": PAD, "vocabulary_size": V, "max_length": 3, "replacements": 1}
@@ -154,3 +166,11 @@ class Tiny(nn.Module):
 
     def heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+
+def tiny(n_layers: int = 1, **replaced: Callable[..., Any]) -> Tiny:
+    """With some of its methods replaced."""
+    model = Tiny(n_layers)
+    for name, method in replaced.items():
+        setattr(model, name, method)
+    return model

@@ -26,6 +26,7 @@ from tests.mask_checks.zoo.parts import (
     numbers,
     read,
     states,
+    tiny,
 )
 
 SOUND = Cases()
@@ -68,34 +69,16 @@ for name, odd in ODD.items():
     SOUND.put(name, lambda odd=odd: lambda source, target: odd(logits(source, target)))
 
 
-@SOUND.functions()
-def a_constant(source: Tensor, target: Tensor) -> Tensor:
-    return torch.ones(*target.shape, V)
-
-
-@SOUND.functions()
-def zeros(source: Tensor, target: Tensor) -> Tensor:
-    return torch.zeros(*target.shape, V)
-
-
-@SOUND.functions()
-def the_source_ignored(source: Tensor, target: Tensor) -> Tensor:
-    return before(embedded(target)) @ W
-
-
-@SOUND.functions()
-def the_target_ignored(source: Tensor, target: Tensor) -> Tensor:
-    return read(source).expand(-1, target.shape[1], -1) @ W
-
-
-@SOUND.functions()
-def the_last_token_alone(source: Tensor, target: Tensor) -> Tensor:
-    return numbers(V, V)[target]
-
-
-@SOUND.functions()
-def the_position_alone(source: Tensor, target: Tensor) -> Tensor:
-    return (P[: target.shape[1]] @ W).expand(len(target), -1, -1)
+SOUND.functions_of(
+    {
+        "a_constant": lambda s, t: torch.ones(*t.shape, V),
+        "zeros": lambda s, t: torch.zeros(*t.shape, V),
+        "the_source_ignored": lambda s, t: before(embedded(t)) @ W,
+        "the_target_ignored": lambda s, t: read(s).expand(-1, t.shape[1], -1) @ W,
+        "the_last_token_alone": lambda s, t: numbers(V, V)[t],
+        "the_position_alone": lambda s, t: (P[: t.shape[1]] @ W).expand(len(t), -1, -1),
+    }
+)
 
 
 # ---- Transformers
@@ -115,23 +98,22 @@ def a_transformer_under_autocast() -> Model:
     return f
 
 
-@SOUND.models()
-def masked_by_the_lowest_number() -> Model:
-    model = Tiny()
-    model.weights = lambda scores, may_look: (scores.nan_to_num(neginf=0) + ~may_look * torch.finfo(scores.dtype).min).softmax(
-        -1
-    )
-    return model
+SOUND.models_of(
+    {
+        "masked_by_the_lowest_number": lambda: tiny(
+            weights=lambda scores, may_look: (scores.nan_to_num(neginf=0) + ~may_look * torch.finfo(scores.dtype).min).softmax(
+                -1
+            )
+        ),
+        "masked_by_a_product": lambda: tiny(weights=lambda scores, may_look: F.normalize(scores.exp() * may_look, p=1, dim=-1)),
+        "a_window_of_two": lambda: tiny(
+            decoder_mask=lambda target, layer: causal(target.shape[1]) & ~causal(target.shape[1], -2)
+        ),
+    }
+)
 
 
 SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
-
-
-@SOUND.models()
-def masked_by_a_product() -> Model:
-    model = Tiny()
-    model.weights = lambda scores, may_look: F.normalize(scores.exp() * may_look, p=1, dim=-1)
-    return model
 
 
 @SOUND.models()
@@ -143,13 +125,6 @@ def positions_as_biases_of_scores() -> Model:
         return (scores - (query - key).abs() / 3).softmax(-1)
 
     model.weights = weights
-    return model
-
-
-@SOUND.models()
-def a_window_of_two() -> Model:
-    model = Tiny()
-    model.decoder_mask = lambda target, layer: causal(target.shape[1]) & ~causal(target.shape[1], -2)
     return model
 
 
@@ -270,25 +245,19 @@ def a_pointer_into_the_source(source: Tensor, target: Tensor) -> Tensor:
     return (logits(source, target) + places.sum(1, keepdim=True) * counted(target)).log_softmax(-1)
 
 
-@SOUND.functions()
-def written_tokens_are_banned(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, target).masked_fill(F.one_hot(target, V).cumsum(1) > 0, -torch.inf)
+SOUND.functions_of(
+    {
+        "written_tokens_are_banned": lambda s, t: logits(s, t).masked_fill(F.one_hot(t, V).cumsum(1) > 0, -torch.inf),
+        "the_target_shifted_by_the_model_itself": lambda s, t: logits(s, F.pad(t[:, :-1], (1, 0), value=1)),
+        "states_instead_of_logits": lambda s, t: F.layer_norm(states(s, t), (D,)),
+    }
+)
 
 
 @SOUND.functions()
 def written_tokens_are_banned_by_the_lowest_number(source: Tensor, target: Tensor) -> Tensor:
     x = logits(source, target)
     return x.masked_fill(F.one_hot(target, V).cumsum(1) > 0, torch.finfo(x.dtype).min)
-
-
-@SOUND.functions()
-def the_target_shifted_by_the_model_itself(source: Tensor, target: Tensor) -> Tensor:
-    return logits(source, F.pad(target[:, :-1], (1, 0), value=1))
-
-
-@SOUND.functions()
-def states_instead_of_logits(source: Tensor, target: Tensor) -> Tensor:
-    return F.layer_norm(states(source, target), (D,))
 
 
 @SOUND.models(pad_id=None)
@@ -320,14 +289,12 @@ def not_torch_at_all(source: Tensor, target: Tensor) -> Tensor:
     return torch.from_numpy(x.astype(np.float32))
 
 
-@SOUND.models()
-def traced_by_torchscript() -> Model:
-    return traced(Recurrent())
-
-
-@SOUND.models()
-def traced_by_torchscript_in_bfloat16() -> Model:
-    return traced(Recurrent().bfloat16())
+SOUND.models_of(
+    {
+        "traced_by_torchscript": lambda: traced(Recurrent()),
+        "traced_by_torchscript_in_bfloat16": lambda: traced(Recurrent().bfloat16()),
+    }
+)
 
 
 def traced(model: nn.Module) -> Model:

@@ -5,10 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.effect import EffectInProgress, Strings, fresh_strings, given_texts
+from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
 from transformer_viz.views.cache import computing

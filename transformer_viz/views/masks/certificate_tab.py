@@ -5,9 +5,9 @@ import math
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.analysis.mask_report import RULES, MaskReport
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
+from transformer_viz.mask_checks.result import RULES, MaskReport
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call

@@ -7,7 +7,7 @@ from torch import nn
 from tests.mask_checks.zoo.parts import Tiny, V
 from transformer_viz.mask_checks.answers import Answers
 from transformer_viz.mask_checks.changes import Rows
-from transformer_viz.mask_checks.in_float64 import InFloat64
+from transformer_viz.mask_checks.float64_mode import Float64Mode
 
 SOURCE, TARGET = torch.randint(1, V, (2, 3, 5), generator=torch.Generator().manual_seed(0))
 
@@ -15,7 +15,7 @@ SOURCE, TARGET = torch.randint(1, V, (2, 3, 5), generator=torch.Generator().manu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_a_model_computes_what_its_copy_in_float64_does(dtype):
     model = Tiny(2).to(dtype)
-    with InFloat64() as mode:
+    with Float64Mode() as mode:
         found = model(SOURCE, TARGET)
     assert found.dtype == torch.float64
     assert mode.coarsest == dtype
@@ -29,7 +29,7 @@ def test_layers_of_torch(layer):
     x = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(1))
     given = (x, x, x) if isinstance(layer, nn.MultiheadAttention) else (x,)
     with torch.no_grad():
-        with InFloat64():
+        with Float64Mode():
             found = layer(*given)
         want = layer.double()(*(each.double() for each in given))
     for a, b in zip(*((each if isinstance(each, tuple) else (each,)) for each in (found, want)), strict=True):
@@ -38,13 +38,13 @@ def test_layers_of_torch(layer):
 
 
 def test_autocast_casts_nothing_down():
-    with InFloat64(), torch.autocast("cpu", torch.bfloat16):
+    with Float64Mode(), torch.autocast("cpu", torch.bfloat16):
         assert nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).dtype == torch.float64
 
 
 def test_casts_and_types_are_those_of_float64():
     x = torch.ones(3, dtype=torch.bfloat16)
-    with InFloat64():
+    with Float64Mode():
         casts = (
             x.float(),
             x.half(),
@@ -60,7 +60,7 @@ def test_casts_and_types_are_those_of_float64():
 
 def test_what_is_written_into_a_buffer_or_a_part_of_it_stays():
     cache = torch.zeros(2, 3)
-    with InFloat64():
+    with Float64Mode():
         cache[0][1] = torch.tensor(0.5)
         cache[1:].add_(1)
     assert cache.dtype == torch.float32
@@ -69,14 +69,14 @@ def test_what_is_written_into_a_buffer_or_a_part_of_it_stays():
 
 def test_seeded_random_numbers_are_the_same():
     want = torch.randn(4, generator=torch.Generator().manual_seed(2))
-    with InFloat64():
+    with Float64Mode():
         found = torch.randn(4, generator=torch.Generator().manual_seed(2))
     assert torch.equal(found, want.double())
 
 
 def test_afterwards_all_is_as_before():
     before = torch.get_default_dtype()
-    with pytest.raises(ZeroDivisionError), InFloat64():
+    with pytest.raises(ZeroDivisionError), Float64Mode():
         1 / 0  # noqa: B018
     assert torch.get_default_dtype() == before
     assert torch.ones(1).dtype == before

@@ -1,7 +1,7 @@
-"""What a check of masks found, and how it is said."""
+"""The report of a mask check. Nothing here needs torch."""
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from transformer_viz.numbers_in_words import count_words
@@ -97,26 +97,27 @@ class Finding:
     look: Look | None = None
 
     def __str__(self) -> str:
-        return f"{self._where()} {self._how()}" + ("" if self.look is None else f" {self.look}")
-
-    def _where(self) -> str:
         if self.kind is None or self.layer is None or self.head is None:
-            return "The output" if self.query is None else f"The output at step {self.query + 1}"
-        return _place(self.kind, self.layer, self.head, self.query)
-
-    def _how(self) -> str:
+            place = "The output" if self.query is None else f"The output at step {self.query + 1}"
+        else:
+            place = _place(self.kind, self.layer, self.head, self.query)
+        look = "" if self.look is None else f" {self.look}"
         if self.rule == "finite":
-            return f"holds numbers that are not finite ({count_words(self.count, 'row')})."
+            return f"{place} holds numbers that are not finite ({count_words(self.count, 'row')}).{look}"
         by = "by an amount that is not finite" if math.isinf(self.size) else f"by {self.size:.2g}"
-        what = {
-            "future": f"changed {by} when the later target token {_nth(self.key)} was replaced",
-            "target length": f"changed {by} when the target was cut off before token {_nth(self.key)}: it depends on the "
-            "length of the target, which is not known while it is written",
-            "source padding": f"changed {by} when {_padding('source', self.key)}",
-            "target padding": f"changed {by} when {_padding('target', self.key)}",
-            "company": f"differs {by} between a padded batch and the sentence alone",
-        }[self.rule]
-        return f"{what} (allowed {self.tolerance:.0e}; {count_words(self.count, 'row')})."
+        number = "" if self.key is None else f"number {self.key + 1}"
+        if self.rule == "future":
+            what = f"changed {by} when the later target token {number} was replaced"
+        elif self.rule == "target length":
+            what = f"changed {by} when the target was cut off before token {number}: it depends on the length of the target, "
+            what += "which is not known while it is written"
+        elif self.rule == "company":
+            what = f"differs {by} between a padded batch and the sentence alone"
+        elif self.key is None:
+            what = f"changed {by} when padding was put at the end of the {self.rule.split()[0]}"
+        else:
+            what = f"changed {by} when {self.rule} at position {self.key + 1} was replaced"
+        return f"{place} {what} (allowed {self.tolerance:.0e}; {count_words(self.count, 'row')}).{look}"
 
 
 @dataclass(frozen=True)
@@ -193,16 +194,17 @@ class MaskReport:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; a change that is not finite is null."""
-        findings = [asdict(replace(finding, size=_rounded(finding.size))) for finding in self.findings]
-        for finding in findings:
-            finding["size"] = None if math.isinf(finding["size"]) else finding["size"]
+
+        def rounded(size: float) -> float | None:
+            return None if math.isinf(size) else float(f"{size:.6g}")
+
         return {
             "sound": self.sound,
             "verdict": self.verdict,
             "headline": self.headline,
-            "findings": findings,
+            "findings": [{**asdict(finding), "size": rounded(finding.size)} for finding in self.findings],
             "causes": list(self.causes),
-            "checked": {rule: None if math.isinf(size) else _rounded(size) for rule, size in self.checked.items()},
+            "checked": {rule: rounded(size) for rule, size in self.checked.items()},
             "pairs": self.pairs,
             "replacements": self.replacements,
             "notes": list(self.notes),
@@ -221,20 +223,3 @@ def _place(kind: Kind, layer: int, head: int, query: int | None) -> str:
     title = KIND_TITLES[kind]
     words = f"{title[0].upper()}{title[1:]}, {head_title(layer, head)}"
     return words if query is None else f"{words}, query {query + 1}"
-
-
-def _nth(position: int | None) -> str:
-    return "" if position is None else f"number {position + 1}"
-
-
-def _padding(side: str, position: int | None) -> str:
-    """A position that was given other ids; or none, where padding was appended."""
-    return (
-        f"padding was put at the end of the {side}"
-        if position is None
-        else f"{side} padding at position {position + 1} was replaced"
-    )
-
-
-def _rounded(size: float) -> float:
-    return size if math.isinf(size) else float(f"{size:.6g}")

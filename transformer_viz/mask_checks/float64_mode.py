@@ -31,7 +31,7 @@ _VIEWS = frozenset(
 )
 
 
-class InFloat64(TorchFunctionMode):
+class Float64Mode(TorchFunctionMode):
     """Within this context torch computes in float64.
 
     Attributes:
@@ -50,7 +50,7 @@ class InFloat64(TorchFunctionMode):
         self.computed_in = self.coarsest = torch.float64
         self.came_in: set[tuple[torch.dtype, torch.Size, float]] | None = set() if is_watching else None
 
-    def __enter__(self) -> "InFloat64":
+    def __enter__(self) -> "Float64Mode":
         # What torch makes of whole numbers and Python's own. It holds for the whole process, therefore for one question only.
         self._default = torch.get_default_dtype()
         if self._sets_default:
@@ -67,50 +67,60 @@ class InFloat64(TorchFunctionMode):
         options = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":  # a property: `weight.dtype` is what it is when the weight is used
-            found = func(*args, **options)
-            return _WIDER.get(found, found) if isinstance(found, torch.dtype) else found
+            value = func(*args, **options)
+            return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
         if func in _CASTS:
             return args[0].double()
         if func in _RANDOM:
             with rounded("nearest"):  # drawn numbers are what they are, however the rest is rounded
                 return self._widened(func(*args, **{"dtype": self._default, **options}))
-        if name in _VIEWS or (name == "__getitem__" and _is_slice(args[1])):
+        # Tensors and lists as an index gather into new memory.
+        indices = args[1] if name == "__getitem__" and isinstance(args[1], tuple) else args[1:2]
+        is_slice = name == "__getitem__" and not any(isinstance(index, Tensor | list) for index in indices)
+        if name in _VIEWS or is_slice:
             return func(*args, **options)
-        if _writes(name) and isinstance(args[0], Tensor) and args[0].dtype in _WIDER:
-            return _written(func, args, options)
-        with _no_autocast():
-            return self._widened(self._called(func, self._widened(args), self._widened(options)))
+        writes = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
+        if writes and isinstance(args[0], Tensor) and args[0].dtype in _WIDER:
+            # A tensor that outlives this call (a cache that is a buffer) keeps its type.
+            into = args[0]
 
-    def _called(self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        try:
-            return func(*args, **options)
-        except Exception:
-            found = _called_in_float32(func, args, options)
-            if found is None:
-                raise
-            self.computed_in = torch.float32
-            return found
+            def fitting(value: Any) -> Any:
+                return value.to(into.dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+            return func(into, *_map(args[1:], fitting), **_map(options, fitting))
+        args, options = self._widened(args), self._widened(options)
+        with ExitStack() as stack:
+            for device in ("cpu", "cuda"):  # autocast would take float64 down to a half again
+                if torch.is_autocast_enabled(device):
+                    stack.enter_context(torch.autocast(device, enabled=False))
+            try:
+                return self._widened(func(*args, **options))
+            except Exception:
+                # A few functions know no float64.
+                try:
+                    value = func(*_map(args, _narrowed), **_map(options, _narrowed))
+                except Exception:
+                    value = None
+                if value is None:
+                    raise
+                self.computed_in = torch.float32
+                return self._widened(value)
 
     def _widened(self, value: Any) -> Any:
-        """Tensors and types in plain tuples, lists and dictionaries."""
-        if isinstance(value, Tensor):
-            wider = _WIDER.get(value.dtype)
-            if wider is None:
+        """With wider tensors and types, in plain tuples, lists and dictionaries too."""
+
+        def widened(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
+            if value.dtype not in _WIDER:
                 return value
             if value.is_floating_point():
                 self.coarsest = coarser(self.coarsest, value.dtype)
-                self._watch(value)
-            return value.to(wider)
-        kind = type(value)
-        if kind is tuple or kind is list:
-            return kind([self._widened(item) for item in value])
-        if kind is dict:
-            return {key: self._widened(item) for key, item in value.items()}
-        return _WIDER.get(value, value) if kind is torch.dtype else value
+                if self.came_in is not None and not is_parameter(value) and value.unique().numel() > 1:
+                    self.came_in.add((value.dtype, value.shape, float(value.double().sum())))
+            return value.to(_WIDER[value.dtype])
 
-    def _watch(self, value: Tensor) -> None:
-        if self.came_in is not None and not is_parameter(value) and value.unique().numel() > 1:
-            self.came_in.add((value.dtype, value.shape, float(value.double().sum())))
+        return _map(value, widened)
 
 
 def coarser(a: torch.dtype, b: torch.dtype) -> torch.dtype:
@@ -118,52 +128,16 @@ def coarser(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     return max(a, b, key=lambda dtype: torch.finfo(dtype).eps)
 
 
-def _called_in_float32(func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """For the few functions that know no float64; None where it does not help."""
-
-    def narrow(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return value.float() if value.dtype == torch.float64 else value
-        return torch.float32 if value is torch.float64 else value
-
-    try:
-        return func(*_each(args, narrow), **_each(options, narrow))
-    except Exception:
-        return None
+def _narrowed(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.float() if value.dtype == torch.float64 else value
+    return torch.float32 if value is torch.float64 else value
 
 
-def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
     """`change` of everything in plain tuples, lists and dictionaries."""
     if type(value) is tuple or type(value) is list:
-        return type(value)(_each(item, change) for item in value)
+        return type(value)(_map(item, change) for item in value)
     if type(value) is dict:
-        return {key: _each(item, change) for key, item in value.items()}
+        return {key: _map(item, change) for key, item in value.items()}
     return change(value)
-
-
-def _is_slice(index: Any) -> bool:
-    """Tensors and lists as an index gather into new memory."""
-    return not any(isinstance(each, (Tensor, list)) for each in (index if isinstance(index, tuple) else (index,)))
-
-
-def _writes(name: str) -> bool:
-    return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
-
-
-def _written(func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Writes into a tensor that outlives this call (a cache that is a buffer) and so keeps its type."""
-    into = args[0]
-
-    def fitting(value: Any) -> Any:
-        return value.to(into.dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
-
-    return func(into, *_each(args[1:], fitting), **_each(options, fitting))
-
-
-def _no_autocast() -> ExitStack:
-    """Autocast would take float64 down to a half again."""
-    stack = ExitStack()
-    for device in ("cpu", "cuda"):
-        if torch.is_autocast_enabled(device):
-            stack.enter_context(torch.autocast(device, enabled=False))
-    return stack

@@ -1,0 +1,254 @@
+"""The mask check of a loaded model: attention is visible, and the padding mask is given beside the ids.
+
+A padded position holds a random token and must still change nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.edits import Edit
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.mask_checks.changes import TOLERANCES, Rows, is_no_distribution, name_of, row_change
+from transformer_viz.mask_checks.diagnosis import Seen, causes
+from transformer_viz.mask_checks.findings import Findings
+from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser
+from transformer_viz.mask_checks.perturbations import Batch, Perturbations
+from transformer_viz.mask_checks.result import Cause, MaskReport, Precision, Rule, Tolerance, verdict_of
+from transformer_viz.model.mistakes import Mistake
+from transformer_viz.model.tap import compose
+from transformer_viz.terms import Kind
+from transformer_viz.trace.recorder import Recorder
+from transformer_viz.tracing.edit_tap import changing_tap
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one forward pass showed, on the CPU.
+
+    Attributes:
+        weights: of each kind of attention that the model has (batch, layer, head, query, key).
+        masked: likewise.
+        logits: (batch, position, vocabulary).
+    """
+
+    weights: dict[Kind, Tensor]
+    masked: dict[Kind, Tensor]
+    logits: Tensor
+
+
+@dataclass(frozen=True)
+class _Base:
+    """A batch as it is, and what the model makes of it; what has another shape is compared with the exact pass."""
+
+    batch: Batch
+    base: Pass
+    exact: Pass
+    rows: Rows
+    exact_rows: Rows
+
+    @property
+    def output(self) -> Kind:
+        """The attention whose queries stand where the output does."""
+        return "decoder" if self.batch.target.shape[1] else "encoder"
+
+
+class LoadedModelCheck:
+    """One check of one model.
+
+    What is masked adds exactly nothing, in float32 too; only where the shape is another does rounding differ. So at the same
+    shape float32 is enough, if that is the model's own type. All else is computed in float64.
+
+    Args:
+        model: what is checked.
+        perturbations: of its sentences.
+        edits: of its masks, heads and rows.
+        mistake: a deliberate one.
+        on_pass: is told before each pass how many there were.
+    """
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        perturbations: Perturbations,
+        edits: Sequence[Edit],
+        mistake: Mistake | None,
+        on_pass: Callable[[int], object],
+    ) -> None:
+        self._model, self._edits, self._mistake, self._on_pass = model, tuple(edits), mistake, on_pass
+        self._perturbations, self._findings, self._n_passes = perturbations, Findings(), 0
+        self._own = self._exact_type = torch.float64
+        self._alone: list[Pass] = []
+
+    @property
+    def _same_type(self) -> torch.dtype:
+        """What passes of the same shape are compared in."""
+        return self._own if self._own in (torch.float32, torch.float64) else self._exact_type
+
+    def report(self, subject: str) -> MaskReport:
+        """Everything, one rule after the other. A batch of prompts is padded before them; that is a batch by itself."""
+        notes: list[str] = []
+        found: tuple[Cause, ...] = ()
+        for batch in self._perturbations.batches:
+            own, exact = self._run(batch), self._run(batch, exact=True)
+            self._own = next(iter(own.weights.values())).dtype
+            base = own if self._same_type == self._own else exact
+            self._check_finite(own)
+            if base is not own:
+                self._check_finite(base)
+            self._check_rules(_Base(batch, base, exact, Rows.of(base.logits), Rows.of(exact.logits)))
+            seen = Seen(base.weights, batch.source_padding, batch.target_padding)
+            self._add_looks(seen)
+            found = found or causes(seen)
+            notes += self._needless_masks(seen, base.masked)
+        notes = [*self._findings.drop_target_length_beside_future(), *dict.fromkeys(notes), *self._perturbations.notes]
+        findings, same, exact_type = self._findings.worst(), self._same_type, self._exact_type
+        return MaskReport(
+            verdict=verdict_of(findings),
+            findings=findings,
+            mistakes=found if findings else (),
+            checked=self._findings.checked,
+            pairs=len(self._perturbations.batches[0].source),
+            replacements=self._n_passes,
+            notes=tuple(notes),
+            subject=subject,
+            precision=Precision(
+                name_of(self._own),
+                name_of(same) if same == exact_type else f"{name_of(same)} and {name_of(exact_type)}",
+                Tolerance(TOLERANCES[same].same_shape, TOLERANCES[exact_type].other_shape),
+            ),
+            tried=self._perturbations.tried,
+        )
+
+    def _run(self, batch: Batch, *, exact: bool = False) -> Pass:
+        """One pass, as the model computes by itself or in float64."""
+        self._on_pass(self._n_passes)
+        self._n_passes += 1
+        reader, device, recorder = self._model.model, self._model.device, Recorder(("weights", "mask"))
+        tap = compose(changing_tap(self._edits, self._mistake, reader.sizes), recorder)
+        ids = (batch.source, batch.source_padding, batch.target, batch.target_padding)
+        source, source_padding, target, target_padding = (tensor.to(device) for tensor in ids)
+        mode = Float64Mode(sets_default=False) if exact and device.type != "mps" else None
+        with mode or nullcontext():
+            memory = reader.encode(source, source_padding, tap=tap)
+            logits = reader.decode(target, memory, source_padding, target_padding, tap=tap) if reader.kind.writes else memory
+        if logits is None:  # an encoder that says nothing of its places
+            logits = source.new_zeros(*source.shape, 1, dtype=torch.float64)
+        weights, masked = dict[Kind, Tensor](), dict[Kind, Tensor]()
+        for kind in reader.sizes.kinds:
+            of_weights, of_mask = recorder.gathered(kind, "weights"), recorder.gathered(kind, "mask")
+            assert of_weights is not None and of_mask is not None
+            weights[kind], masked[kind] = of_weights.cpu(), of_mask.cpu()
+            if exact:
+                self._exact_type = coarser(self._exact_type, of_weights.dtype if mode is None else mode.computed_in)
+        return Pass(weights, masked, logits.cpu())
+
+    # ---- the rules
+
+    def _check_finite(self, seen: Pass) -> None:
+        for kind, weights in seen.weights.items():
+            self._findings.add_attention("finite", (~weights.isfinite().all(-1)).float(), kind, 0.0)
+        self._findings.add_output("finite", is_no_distribution(seen.logits).float(), 0.0)
+
+    def _check_rules(self, base: _Base) -> None:
+        batch, findings = base.batch, self._findings
+        real_source, real_target = ~batch.source_padding, ~batch.target_padding
+        # Each target position replaced: later than a query, or padding.
+        for other, keys, _ in self._perturbations.perturbed(batch, "target"):
+            before = real_target & (torch.arange(real_target.shape[1]) < keys[:, None])
+            is_padding = batch.target_padding.gather(1, keys[:, None])
+            after = self._run_same(other)
+            for rule, rows in (("future", before & ~is_padding), ("target padding", real_target & is_padding)):
+                self._compare(rule, base, other, after, {"decoder": rows, "cross": rows}, keys)
+        allowed = TOLERANCES[self._exact_type].other_shape
+        if not self._alone:
+            # The target without its end.
+            for n in self._perturbations.cut_lengths(batch):
+                after, steps = self._run(batch.shortened(n), exact=True), real_target[:, :n]
+                for kind in after.weights.keys() - {"encoder"}:
+                    cut = base.exact.weights[kind][..., :n, : n if kind == "decoder" else None]
+                    change = torch.where(steps[:, None, None], row_change(after.weights[kind], cut), 0.0)
+                    findings.add_attention("target length", change, kind, allowed, n)
+                change = torch.where(steps, base.exact_rows[:, :n].change(after.logits), 0.0)
+                findings.add_output("target length", change, allowed, n)
+        # Padded source positions replaced by real tokens; the mask still says padding.
+        for other, keys, pairs in self._perturbations.perturbed(batch, "source"):
+            source, target = real_source & pairs[:, None], real_target & pairs[:, None]
+            rows_of: dict[Kind, Tensor] = {"encoder": source, "decoder": target, "cross": target}
+            self._compare("source padding", base, other, self._run_same(other), rows_of, keys)
+        # Each sentence alone, unpadded, against its rows in the batch. On which side that was padded does not matter then.
+        self._alone = self._alone or [self._run(batch.alone(i), exact=True) for i in range(len(batch.source))]
+        for i, alone in enumerate(self._alone):
+            source, target = real_source[i], real_target[i]
+            sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+            for kind, weights in alone.weights.items():
+                queries, keys = sides[kind]
+                change = row_change(base.exact.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
+                findings.add_attention("company", change, kind, allowed)
+            rows = base.exact_rows[i : i + 1, target if base.output == "decoder" else source]
+            findings.add_output("company", rows.change(alone.logits), allowed)
+
+    def _run_same(self, batch: Batch) -> Pass:
+        """To be compared with others of the same shape."""
+        return self._run(batch, exact=self._same_type != self._own)
+
+    def _compare(self, rule: Rule, base: _Base, other: Batch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:
+        """`rows`, bool (batch, query), must not have changed when the tokens at `keys`, (batch,), were replaced.
+
+        A mixture of experts gives each expert another number of tokens then, and so rounds differently at the same shape: what
+        rounding can explain is computed again in float64.
+        """
+        same, exact = TOLERANCES[self._same_type], TOLERANCES[self._exact_type]
+        allowed = same.same_shape
+
+        def changes(before: Pass, before_rows: Rows, after: Pass) -> tuple[dict[Kind, Tensor], Tensor]:
+            """Of weights, (batch, layer, head, query), and of logits, (batch, position)."""
+            of_weights = {
+                kind: torch.where(rows[kind][:, None, None, :], row_change(after.weights[kind], before.weights[kind]), 0.0)
+                for kind in after.weights.keys() & rows.keys()
+            }
+            return of_weights, torch.where(rows[base.output], before_rows.change(after.logits), 0.0)
+
+        of_weights, of_logits = changes(base.base, base.rows, after)
+        largest = max(float(change.max()) for change in (*of_weights.values(), of_logits))
+        if self._same_type != self._exact_type and allowed < largest <= same.other_shape:
+            allowed = exact.other_shape
+            of_weights, of_logits = changes(base.exact, base.exact_rows, self._run(other, exact=True))
+        for kind, change in of_weights.items():
+            self._findings.add_attention(rule, change, kind, allowed, keys)
+        self._findings.add_output(rule, of_logits, allowed, keys)
+
+    def _add_looks(self, seen: Seen) -> None:
+        """The largest weight of a real query on a key that the rule forbids, by rule."""
+        places: tuple[tuple[Rule, Kind], ...] = (
+            ("future", "decoder"),
+            ("target padding", "decoder"),
+            ("source padding", "encoder"),
+            ("source padding", "cross"),
+        )
+        for rule, kind in places:
+            if kind in seen.weights:
+                cells = seen.forbidden(kind) & ~seen.padded_queries(kind)[:, :, None]
+                cells = cells & (seen.padded_keys(kind)[:, None, :] == (rule != "future"))
+                weights = torch.where(cells[:, None, None], seen.weights[kind].nan_to_num(0.0), 0.0)
+                self._findings.add_look(rule, weights, kind)
+
+    def _needless_masks(self, seen: Seen, masked_of: Mapping[Kind, Tensor]) -> list[str]:
+        """Cells that are masked although nothing forbids them: no leak, but the model sees less than it may."""
+        notes, sizes = [], self._model.model.sizes
+        for kind, masked in masked_of.items():
+            n_queries, n_keys = masked.shape[-2:]
+            apart = (torch.arange(n_queries)[:, None] - torch.arange(n_keys)).abs()
+            windows = sizes.windows.get(kind, {})
+            outside = torch.stack([apart >= windows.get(layer, n_queries) for layer in sizes.layers[kind]])[:, None]
+            real = ~(seen.padded_queries(kind)[:, :, None] | seen.forbidden(kind))
+            needless = (masked & real[:, None, None] & ~outside).any(0).any(0).any(0)
+            if bool(needless.any()):
+                query, key = (int(i) + 1 for i in needless.nonzero()[0])
+                notes.append(
+                    f"Note: {kind} masks {int(needless.sum())} cells that it need not, the first at query {query}, key {key}."
+                )
+        return notes

@@ -1,0 +1,79 @@
+"""For each rule of a mask check the largest change that was seen, and where it was."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from transformer_viz.mask_checks.result import Finding, Look, Rule
+from transformer_viz.terms import Kind
+
+Key = int | Tensor | None
+"""Where something was replaced: in all sentences at one position, or in each at another one, (batch,)."""
+
+
+class Findings:
+    """The largest change for every rule, where it was, and how many rows were over the tolerance.
+
+    Attributes:
+        checked: for each rule the largest change, broken or not.
+    """
+
+    def __init__(self) -> None:
+        self.checked: dict[Rule, float] = {}
+        self._attention: dict[Rule, Finding] = {}
+        self._output: dict[Rule, Finding] = {}
+        self._looks: dict[Rule, Look] = {}
+
+    def add_attention(self, rule: Rule, change: Tensor, kind: Kind, tolerance: float, key: Key = None) -> None:
+        """`change` (batch, layer, head, query): how much each row of weights changed."""
+        self._add(self._attention, rule, change, tolerance, key, kind)
+
+    def add_output(self, rule: Rule, change: Tensor, tolerance: float, key: Key = None) -> None:
+        """`change` (batch, step): how much each step's logits changed (see `changes.Rows`)."""
+        self._add(self._output, rule, change, tolerance, key)
+
+    def _add(
+        self,
+        findings: dict[Rule, Finding],
+        rule: Rule,
+        change: Tensor,
+        tolerance: float,
+        key: Key,
+        kind: Kind | None = None,
+    ) -> None:
+        size = float(change.max()) if change.numel() else 0.0
+        self.checked[rule] = max(self.checked.get(rule, 0.0), size)
+        if size <= tolerance:
+            return
+        sentence, *head, query = _largest_at(change)
+        layer, head = head or (None, None)
+        place = int(key[sentence]) if isinstance(key, Tensor) else key
+        found = Finding(rule, size, tolerance, int((change > tolerance).sum()), kind, layer, head, query, place)
+        if (known := findings.get(rule)) is not None:
+            found = replace(known if known.size >= size else found, count=known.count + found.count)
+        findings[rule] = found
+
+    def add_look(self, rule: Rule, weights: Tensor, kind: Kind) -> None:
+        """`weights` (batch, layer, head, query, key): on forbidden keys; 0 elsewhere."""
+        size, known = float(weights.max()) if weights.numel() else 0.0, self._looks.get(rule)
+        if size > (known.weight if known else 0.0):
+            _, layer, head, query, key = _largest_at(weights)
+            self._looks[rule] = Look(kind, layer, head, query, key, size)
+
+    def worst(self) -> tuple[Finding, ...]:
+        """Per broken rule the worst row of attention, or of the output where no attention shows it."""
+        both = {**self._output, **self._attention}
+        return tuple(replace(both[rule], look=self._looks.get(rule)) for rule in self.checked if rule in both)
+
+    def drop_target_length_beside_future(self) -> list[str]:
+        """Where later tokens are seen, a target without them is another one, whatever its length does. Notes that say so."""
+        if not {"future", "target length"} <= self._attention.keys() | self._output.keys():
+            return []
+        for changes in (self.checked, self._attention, self._output):
+            changes.pop("target length", None)
+        return ["Note: whether a step also depends on how long the target is cannot be told as long as it sees later tokens."]
+
+
+def _largest_at(change: Tensor) -> list[int]:
+    return [int(i) for i in torch.unravel_index(change.argmax(), change.shape)]
