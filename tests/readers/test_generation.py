@@ -66,14 +66,10 @@ def without_pads(found: list[int], like: list[int]) -> list[int]:
 @pytest.mark.parametrize("setting", [name for name in SETTINGS if name != "ends"])
 def test_settings_change_what_is_written(setting):
     """Guards parity of settings that do nothing."""
-    runs = [
-        [
-            [written(decode(model, text, max_length=N_WRITTEN)) for model in (reader, reader.with_generation(False))]
-            for text in TEXTS
-        ]
-        for reader in (pair(name, **SETTINGS[setting])[0] for name in TWO)
-    ]
-    assert any(on != off for texts in runs for on, off in texts)
+    on = [pair(name, **SETTINGS[setting])[0] for name in TWO]
+    pairs = [(reader, reader.with_generation(False), text) for reader in on for text in TEXTS]
+    runs = ([written(decode(model, text, max_length=N_WRITTEN)) for model in models] for *models, text in pairs)
+    assert any(with_it != without for with_it, without in runs)
 
 
 def test_what_is_in_force_is_said(tmp_path):
