@@ -24,20 +24,6 @@ _ENGLISH = (
         ("work late", "pay 250 euros", "leave early", "wait for the rain"),
         ("the train is full", "it is very cold", "the shop closes at 6", "nobody knows the answer"),
     ),
-    (
-        "If {0} {1}, we will {2} {3}.",
-        ("the weather", "the road", "the river", "the price"),
-        ("stays good", "gets worse", "changes", "looks bad"),
-        ("go", "walk", "travel", "return"),
-        ("to the beach", "home", "to Lisbon", "with our friends"),
-    ),
-    (
-        "The {0} of the {1} was {2} by {3}.",
-        ("roof", "history", "key", "owner"),
-        ("school", "village", "boat", "church"),
-        ("described", "seen", "lost", "painted"),
-        ("three students", "an artist", "the police", "a neighbour"),
-    ),
 )
 _PORTUGUESE = (
     (
@@ -60,20 +46,6 @@ _PORTUGUESE = (
         ("ela", "a empresa", "o agricultor", "ele"),
         ("trabalhar até tarde", "pagar 250 euros", "sair cedo", "esperar pela chuva"),
         ("o comboio está cheio", "está muito frio", "a loja fecha às 6", "ninguém sabe a resposta"),
-    ),
-    (
-        "Se {0} {1}, vamos {2} {3}.",
-        ("o tempo", "a estrada", "o rio", "o preço"),
-        ("ficar bom", "piorar", "mudar", "parecer mau"),
-        ("andar", "viajar", "voltar", "correr"),
-        ("até à praia", "para casa", "para Lisboa", "com os nossos amigos"),
-    ),
-    (
-        "{0} {1} foi {2} por {3}.",
-        ("O telhado", "A história", "A chave", "O dono"),
-        ("da escola", "da aldeia", "do barco", "da igreja"),
-        ("descrito", "visto", "perdido", "pintado"),
-        ("três estudantes", "um artista", "polícias", "um vizinho"),
     ),
 )
 ODD = (

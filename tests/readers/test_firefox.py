@@ -47,8 +47,7 @@ def mine(folder: Path) -> FirefoxModel:
 
 
 def maps(trace: tv.Trace, kind: Kind) -> np.ndarray:
-    found = trace.attentions[kind].weights
-    return found
+    return trace.attentions[kind].weights
 
 
 def compare(model: FirefoxModel, plain: files.Plain, text: str) -> tv.Trace:
@@ -184,69 +183,59 @@ def refusal(folder: Path) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ({"dec_cell": "gru"}, "dec-cell (the cell of the decoder's recurrence) is 'gru', and 'ssru' is what is served"),
-        ({"transformer_decoder_autoreg": "self-attention"}, "the decoder's self-attention) is 'self-attention'"),
-        ({"transformer_ffn_activation": "swish"}, "transformer-ffn-activation (the activation) is 'swish'"),
-        ({"tied_embeddings_all": "false"}, "tied-embeddings-all (one vocabulary with one table of embeddings) is 'false'"),
-        ({"dim_vocabs": [60, 61]}, "it has separate vocabularies (dim-vocabs '60 61')"),
-        ({"transformer_postprocess": '"dan"', "transformer_preprocess": "n"}, "transformer-preprocess"),
-        ({"transformer_rnn_projection": "true"}, "transformer-rnn-projection is 'true'"),
-        ({"type": None}, "type (the kind of model) is not said"),
-        ({"enc_depth": "2x"}, "its setting enc-depth is '2x', not a whole number"),
-        ({"enc_depth": 9999}, "its settings cannot be: n_encoder_layers=9999 is not possible"),
-        ({"transformer_heads": 5}, "n_heads=5 does not divide d_model=12"),
-        ({"enc_depth": 3}, "'encoder_l3_self_Wq' is missing"),
-        ({"enc_depth": 1}, "it has 'encoder_l2_ffn_W1', which this program does not know"),
-        ({"x": "!!python/object/apply:os.system [id]\n    a: b"}, "a line that is not read: '    a: b'"),
-    ],
-)
-def test_another_architecture_is_refused_by_name(tmp_path: Path, said: dict[str, Any], words: str) -> None:
-    assert words in refusal(files.save(tmp_path / "it", **said))
-
-
 def without(name: str) -> files.Tensors:
-    return {each: array for each, array in files.tensors().items() if each != name}
+    return {other: array for other, array in files.tensors().items() if other != name}
+
+
+SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"dec_cell": "gru"}, "dec-cell (the cell of the decoder's recurrence) is 'gru', and 'ssru' is what is served"),
+    ({"transformer_decoder_autoreg": "self-attention"}, "the decoder's self-attention) is 'self-attention'"),
+    ({"transformer_ffn_activation": "swish"}, "transformer-ffn-activation (the activation) is 'swish'"),
+    ({"tied_embeddings_all": "false"}, "tied-embeddings-all (one vocabulary with one table of embeddings) is 'false'"),
+    ({"dim_vocabs": [60, 61]}, "it has separate vocabularies (dim-vocabs '60 61')"),
+    ({"transformer_postprocess": '"dan"', "transformer_preprocess": "n"}, "transformer-preprocess"),
+    ({"transformer_rnn_projection": "true"}, "transformer-rnn-projection is 'true'"),
+    ({"type": None}, "type (the kind of model) is not said"),
+    ({"enc_depth": "2x"}, "its setting enc-depth is '2x', not a whole number"),
+    ({"enc_depth": 9999}, "its settings cannot be: n_encoder_layers=9999 is not possible"),
+    ({"transformer_heads": 5}, "n_heads=5 does not divide d_model=12"),
+    ({"enc_depth": 3}, "'encoder_l3_self_Wq' is missing"),
+    ({"enc_depth": 1}, "it has 'encoder_l2_ffn_W1', which this program does not know"),
+    ({"x": "!!python/object/apply:os.system [id]\n    a: b"}, "a line that is not read: '    a: b'"),
+]
+TENSORS: list[tuple[Callable[[], files.Tensors], str]] = [
+    (lambda: without("decoder_l1_rnn_W"), "'decoder_l1_rnn_W' is missing in its file of weights"),
+    (lambda: files.tensors() | {"encoder_Wemb": np.zeros((4, 4), np.int8)}, "it has 'encoder_Wemb', which"),
+    (lambda: files.tensors() | {"decoder_l1_rnn_bf": np.zeros((1, 3), np.float32)}, "rnn_bf is (1, 3), and (1, 12)"),
+    (
+        lambda: files.tensors() | {"decoder_l1_rnn_W": np.zeros((files.D, files.D), np.float32)},
+        "decoder_l1_rnn_W has numbers of type 0x404, and 0x4101 is what is served (int8)",
+    ),
+    (lambda: files.tensors() | {"decoder_l1_rnn_bf": np.full((1, 12), np.nan, np.float32)}, "a number that is not finite"),
+]
+FILES: list[tuple[dict[str, Any], str]] = [
+    ({VOCABULARY: None}, "there is no vocabulary, vocab.*.spm"),
+    ({"trgvocab.xxyy.spm": b""}, "it has separate vocabularies (2 files .spm)"),
+    ({VOCABULARY: b"no"}, "it is no whole file of SentencePiece"),
+    ({WEIGHTS: None, f"{WEIGHTS}.gz": b""}, "is packed. Unpack the folder's files first: gunzip *.gz"),
+    ({"model.yyxx.bin": b""}, "there must be one file of weights, model.*.bin, and there are 2"),
+    ({WEIGHTS: b""}, "a part is missing"),
+    ({WEIGHTS: bytes(64)}, "it is no file of Marian's binary format"),
+    ({LEXICON: bytes(64)}, "it is no binary shortlist"),
+    ({"lex.2.bin": b""}, "there are 2 shortlists"),
+]
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("how", "words"),
     [
-        (lambda: without("decoder_l1_rnn_W"), "'decoder_l1_rnn_W' is missing in its file of weights"),
-        (lambda: files.tensors() | {"encoder_Wemb": np.zeros((4, 4), np.int8)}, "it has 'encoder_Wemb', which"),
-        (
-            lambda: files.tensors() | {"decoder_l1_rnn_bf": np.zeros((1, 3), np.float32)},
-            "decoder_l1_rnn_bf is (1, 3), and (1, 12)",
-        ),
-        (
-            lambda: files.tensors() | {"decoder_l1_rnn_W": np.zeros((files.D, files.D), np.float32)},
-            "decoder_l1_rnn_W has numbers of type 0x404, and 0x4101 is what is served (int8)",
-        ),
-        (lambda: files.tensors() | {"decoder_l1_rnn_bf": np.full((1, 12), np.nan, np.float32)}, "a number that is not finite"),
+        *((lambda said=said: said, words) for said, words in SETTINGS),
+        *((lambda given=given: {"given": given()}, words) for given, words in TENSORS),
+        *((lambda changed=changed: {"changed": changed}, words) for changed, words in FILES),
     ],
 )
-def test_other_weights_are_refused_by_name(tmp_path: Path, given: Callable[[], files.Tensors], words: str) -> None:
-    assert words in refusal(files.save(tmp_path / "it", given=given()))
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({VOCABULARY: None}, "there is no vocabulary, vocab.*.spm"),
-        ({"trgvocab.xxyy.spm": b""}, "it has separate vocabularies (2 files .spm)"),
-        ({VOCABULARY: b"no"}, "it is no whole file of SentencePiece"),
-        ({WEIGHTS: None, f"{WEIGHTS}.gz": b""}, "is packed. Unpack the folder's files first: gunzip *.gz"),
-        ({"model.yyxx.bin": b""}, "there must be one file of weights, model.*.bin, and there are 2"),
-        ({WEIGHTS: b""}, "a part is missing"),
-        ({WEIGHTS: bytes(64)}, "it is no file of Marian's binary format"),
-        ({LEXICON: bytes(64)}, "it is no binary shortlist"),
-        ({"lex.2.bin": b""}, "there are 2 shortlists"),
-    ],
-)
-def test_a_folder_that_lacks_something_says_what(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
-    assert words in refusal(files.save(tmp_path / "it", changed))
+def test_what_is_not_served_is_refused_by_name(tmp_path: Path, how: Callable[[], dict[str, Any]], words: str) -> None:
+    assert words in refusal(files.save(tmp_path / "it", **how()))
 
 
 def test_sixteen_bit_weights_a_link_and_a_shortlist_of_others_are_refused(tmp_path: Path) -> None:

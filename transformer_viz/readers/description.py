@@ -1,10 +1,11 @@
 """What is known of a model that is not ours before anything of it is loaded, and what every reader says and checks then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from transformer_viz.errors import ModelError
+from transformer_viz.errors import FileError, ModelError, quoted
 from transformer_viz.numbers_in_words import bytes_words, percent_words
 
 if TYPE_CHECKING:
@@ -60,3 +61,14 @@ def check_memory(found: Description, name: str, device: "torch.device") -> None:
                 f"numbers; {devices.title(where)} has {bytes_words(free)} free, and {percent_words(_SHARE)} of that "
                 "may be taken. Take a smaller model, or end what else takes memory."
             )
+
+
+@contextmanager
+def model_errors(name: str, file: str) -> Generator[None]:
+    """Says of which model and file a FileError is."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ModelError(f"{name}: {quoted(file)} is missing. Copy or download the whole folder again.") from None
+    except FileError as error:
+        raise ModelError(f"{name}: {quoted(file)} cannot be read: {error}.") from error

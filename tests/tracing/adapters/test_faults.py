@@ -10,6 +10,7 @@ transformers = pytest.importorskip("transformers")
 
 from torch import Tensor, nn  # noqa: E402
 
+from tests.readers.families import untapped  # noqa: E402
 from transformer_viz import Trace, trace_module  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
 
@@ -18,14 +19,9 @@ SIZES: dict[str, Any] = {"vocab_size": 23, "hidden_size": 16, "intermediate_size
 HEADS: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "pad_token_id": 1, "bos_token_id": 0}
 
 
-def gpt_oss() -> Any:
-    torch.manual_seed(0)
-    config = transformers.GptOssConfig(**SIZES, **HEADS, head_dim=4, num_local_experts=2, num_experts_per_tok=1)
-    return transformers.GptOssForCausalLM(config)
-
-
 def test_a_learned_sink_is_the_reason_and_the_advice_works():
-    model = gpt_oss()
+    config = transformers.GptOssConfig(**SIZES, **HEADS, head_dim=4, num_local_experts=2, num_experts_per_tok=1)
+    model = transformers.GptOssForCausalLM(config)
     with pytest.raises(OptionError) as caught:
         trace_module(model, None, IDS)
     for part in (
@@ -51,14 +47,6 @@ def test_a_sink_that_scales_the_output_is_one_too():
         trace_module(transformers.GraniteSWAForCausalLM(config), None, IDS)
 
 
-def gpt2() -> Any:
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=23, n_embd=12, n_layer=2, n_head=3, n_positions=31, bos_token_id=0, eos_token_id=2
-    )
-    return transformers.GPT2LMHeadModel(config)
-
-
 def scores_of(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
     return query @ key.mT / query.shape[-1] ** 0.5 + mask
 
@@ -77,7 +65,7 @@ FAULTS = {
     "negative": (lambda s: 2 * s.softmax(-1) - s.softmax(-1).mean(-1, keepdim=True), r"has negative weights"),
     "its mask unused": (
         lambda s: torch.ones_like(s).softmax(-1),
-        r"has weight on 18 cells that the mask it was given hides, first at \[0, 0, 1\]",
+        r"has weight on 24 cells that the mask it was given hides, first at \[0, 0, 1\]",
     ),
 }
 
@@ -95,7 +83,7 @@ def test_every_fault_says_its_own_reason(name, monkeypatch):
 
     monkeypatch.setattr(modeling_gpt2, "eager_attention_forward", eager)
     with pytest.raises(OptionError, match=reason) as caught:
-        trace_module(gpt2(), None, IDS)
+        trace_module(untapped("gpt2"), None, IDS)
     assert "decoder attention of transformer.h.0.attn (GPT2Attention)" in str(caught.value)
     assert "masks=" not in str(caught.value)
     assert "~mask" not in str(caught.value)
@@ -103,5 +91,5 @@ def test_every_fault_says_its_own_reason(name, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_half_precision_is_no_fault(dtype):
-    trace = trace_module(gpt2().to(dtype), None, IDS)
+    trace = trace_module(untapped("gpt2").to(dtype), None, IDS)
     np.testing.assert_allclose(trace.decoder.weights.sum(-1), 1, atol=5e-3)

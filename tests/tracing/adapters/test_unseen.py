@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tests.inside import has_function_mode, hooks
+from tests.readers.families import T5, untapped
 from transformer_viz import export, load_trace, trace_module
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.store import to_bytes
@@ -165,26 +166,13 @@ def test_nothing_is_left_behind():
 # Hugging Face
 
 
-def long_t5(attention: str = "local") -> Any:
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(1)
-    sizes: dict[str, Any] = {"d_model": 12, "d_kv": 5, "d_ff": 7, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 3}
-    config = transformers.LongT5Config(
-        vocab_size=23,
-        pad_token_id=1,
-        decoder_start_token_id=1,
-        local_radius=3,
-        global_block_size=2,
-        encoder_attention_type=attention,
-        **sizes,
-    )
-    return transformers.LongT5ForConditionalGeneration(config)
-
-
 @pytest.mark.parametrize("attention", ["local", "transient-global"])
 def test_the_encoder_of_long_t5_is_not_lost(attention):
     """Its decoder calls the interface, its encoder does not."""
-    model = long_t5(attention)
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(1)
+    config = {"local_radius": 3, "global_block_size": 2, "encoder_attention_type": attention}
+    model = transformers.LongT5ForConditionalGeneration(transformers.LongT5Config(**T5 | config))
     with pytest.raises(OptionError) as caught:
         trace_module(model, SOURCE, TARGET)
     assert "encoder attention of encoder.block.0.layer.0." in str(caught.value)
@@ -192,18 +180,11 @@ def test_the_encoder_of_long_t5_is_not_lost(attention):
     assert "allow_missing=('encoder',)" in str(caught.value)
     trace = trace_module(model, SOURCE, TARGET, allow_missing=("encoder",))
     assert trace.kinds == ("decoder", "cross")
-    assert len(trace.made_by["not_seen"]) == 2
+    assert len(trace.made_by["not_seen"]) == 3
     model.eval().set_attn_implementation("eager")
     with torch.no_grad():
         want = model(torch.tensor([SOURCE]), decoder_input_ids=torch.tensor([TARGET]), output_attentions=True)
     np.testing.assert_allclose(trace.cross.weights, torch.cat(want.cross_attentions).numpy(), atol=1e-6)
-
-
-def bart() -> Any:
-    transformers = pytest.importorskip("transformers")
-    sizes: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 7, "decoder_ffn_dim": 7}
-    heads = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
-    return transformers.BartModel(transformers.BartConfig(vocab_size=23, d_model=12, pad_token_id=1, **sizes, **heads))
 
 
 class Exponents(nn.Module):
@@ -216,7 +197,8 @@ class Exponents(nn.Module):
 
 def test_a_stack_of_which_nothing_at_all_was_seen_is_named():
     """The configuration says that there is an encoder, and it ran."""
-    model = bart()
+    pytest.importorskip("transformers")
+    model = untapped("bart").model
     for layer in model.encoder.layers:
         layer.self_attn = Exponents()
     with pytest.raises(OptionError, match=r"encoder attention of encoder \(BartEncoder\).*allow_missing=\('encoder',\)"):
@@ -225,21 +207,7 @@ def test_a_stack_of_which_nothing_at_all_was_seen_is_named():
 
 
 def test_an_encoder_that_did_not_run_is_not_missed():
-    model, states = bart(), torch.randn(1, len(SOURCE), 12)
+    pytest.importorskip("transformers")
+    model, states = untapped("bart").model, torch.randn(1, len(SOURCE), 24)
     trace = trace_module(model, SOURCE, TARGET, call=lambda s, t: model(encoder_outputs=(states,), decoder_input_ids=t))
     assert trace.kinds == ("decoder", "cross")
-
-
-def test_self_attention_that_is_not_said_to_be_causal_is_not_taken_for_cross():
-    """NLLB-MoE; source and target are equally long, so that shapes tell nothing."""
-    transformers = pytest.importorskip("transformers")
-    heads = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
-    sizes: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 7, "decoder_ffn_dim": 7, **heads}
-    config = transformers.NllbMoeConfig(vocab_size=23, d_model=12, num_experts=2, pad_token_id=1, **sizes)
-    trace = trace_module(transformers.NllbMoeForConditionalGeneration(config), TARGET, [2, 7, 5])
-    assert [(kind, len(trace.attentions[kind].layers)) for kind in trace.kinds] == [
-        ("encoder", 2),
-        ("decoder", 3),
-        ("cross", 3),
-    ]
-    assert trace.decoder.mask.tolist() == [[False, True, True], [False, False, True], [False, False, False]]

@@ -1,16 +1,15 @@
 """A folder with one of Firefox's translators, as Mozilla publishes them, looked at before anything of it is loaded."""
 
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, listed, quoted
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.readers.description import Description
+from transformer_viz.readers.description import Description, model_errors
 from transformer_viz.readers.firefox import binary
 from transformer_viz.readers.firefox.binary import Item
 from transformer_viz.readers.firefox.settings import config_of
@@ -92,12 +91,30 @@ def described(folder: Path, name: str) -> Description:
 def look(folder: Path, name: str) -> Found:
     """The files of a folder, and what its file of weights says that it has; as `described`."""
     files = _files(folder, name)
-    with told(name, files.model), reading.opened(files.model, LARGEST) as file:
+    with model_errors(name, files.model.name), reading.opened(files.model, LARGEST) as file:
         there = binary.items(file)
         if _SETTINGS not in there:
             raise FileError(f"it has no settings ({_SETTINGS})")
         config = config_of(binary.text(file, there[_SETTINGS]), name)
-    return Found(files, config, _weights(there, config, name))
+    # By our names. What is there beside them would be another model.
+    wanted = _names(config)
+    given = {key: item for key, item in there.items() if key != _SETTINGS and not key.endswith(_QUANTIZATION)}
+    if other := sorted(set(given) - {tensor.name for tensor in wanted.values()}):
+        raise ModelError(f"{name} cannot be shown here: it has {quoted(other[0])}, which this program does not know.")
+    weights = {}
+    for own, tensor in wanted.items():
+        item = given.get(tensor.name)
+        if item is None:
+            raise ModelError(f"{name}: {quoted(tensor.name)} is missing in its file of weights. Copy or download it again.")
+        if item.shape != tensor.shape:
+            raise ModelError(f"{name} cannot be shown here: {tensor.name} is {item.shape}, and {tensor.shape} is what fits.")
+        if item.type != tensor.type:
+            types = f"numbers of type {item.type:#x}, and {tensor.type:#x} is what is served"
+            raise ModelError(
+                f"{name} cannot be shown here: {tensor.name} has {types} ({'int8' if tensor.shape[0] > 1 else 'float32'})."
+            )
+        weights[own] = item
+    return Found(files, config, weights)
 
 
 def _files(folder: Path, name: str) -> Files:
@@ -120,7 +137,7 @@ def _files(folder: Path, name: str) -> Files:
     largest = {files.model: LARGEST, files.vocabulary: LARGEST_VOCABULARY, files.lexicon: LARGEST_LEXICON}
     for path, most in largest.items():
         if path is not None:
-            with told(name, path), reading.opened(path, most):
+            with model_errors(name, path.name), reading.opened(path, most):
                 pass
     return files
 
@@ -130,109 +147,54 @@ def _is_weights(path: Path) -> bool:
     return _MODEL.fullmatch(path.name.removesuffix(".gz")) is not None
 
 
-def _weights(there: dict[str, Item], config: ModelConfig, name: str) -> dict[str, Item]:
-    """By our names. What is there beside them would be another model.
-
-    Raises:
-        ModelError: a tensor too many, one of another shape or type, or too few.
-    """
-    wanted = _names(config)
-    given = {key: item for key, item in there.items() if key != _SETTINGS and not key.endswith(_QUANTIZATION)}
-    if other := sorted(set(given) - {each.name for each in wanted.values()}):
-        raise ModelError(f"{name} cannot be shown here: it has {quoted(other[0])}, which this program does not know.")
-    found = {}
-    for own, each in wanted.items():
-        item = given.get(each.name)
-        if item is None:
-            raise ModelError(f"{name}: {quoted(each.name)} is missing in its file of weights. Copy or download it again.")
-        if item.shape != each.shape:
-            raise ModelError(f"{name} cannot be shown here: {each.name} is {item.shape}, and {each.shape} is what fits.")
-        if item.type != each.type:
-            types = f"numbers of type {item.type:#x}, and {each.type:#x} is what is served"
-            raise ModelError(
-                f"{name} cannot be shown here: {each.name} has {types} ({'int8' if each.shape[0] > 1 else 'float32'})."
-            )
-        found[own] = item
-    return found
-
-
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A tensor as Marian names it, with its shape there and its type."""
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int, int]
     type: int
 
 
 def _names(config: ModelConfig) -> dict[str, Wanted]:
     """What a file must have, by our names."""
-    width, size = config.d_model, config.target_vocabulary_size
-    found = {
-        TABLE: _matrix("Wemb", size, width),
-        "output_bias": _vector("decoder_ff_logit_out_b", size),
-    }
+    width, inner, size = config.d_model, config.d_ff, config.target_vocabulary_size
+    wanted: dict[str, Wanted] = {}
+
+    def add_matrix(own: str, theirs: str, n_in: int = width, n_out: int = width) -> None:
+        wanted[own] = Wanted(theirs, (n_in, n_out), binary.INT8)
+
+    def add_vector(own: str, theirs: str, n: int = width) -> None:
+        wanted[own] = Wanted(theirs, (1, n), binary.FLOAT32)
+
+    def add_norm(own: str, theirs: str) -> None:
+        add_vector(f"{own}.norm.weight", f"{theirs}_ln_scale")
+        add_vector(f"{own}.norm.bias", f"{theirs}_ln_bias")
+
+    def add_attention(layer: str, name: str, theirs: str) -> None:
+        for part, sign in (("query", "q"), ("key", "k"), ("value", "v"), ("out", "o")):
+            add_matrix(f"{layer}.{name}.{part}.weight", f"{theirs}_W{sign}")
+            add_vector(f"{layer}.{name}.{part}.bias", f"{theirs}_b{sign}")
+        add_norm(f"{layer}.around_{name}", f"{theirs}_Wo")
+
+    def add_feed_forward(layer: str, theirs: str) -> None:
+        add_matrix(f"{layer}.feed_forward.inner.weight", f"{theirs}_ffn_W1", width, inner)
+        add_vector(f"{layer}.feed_forward.inner.bias", f"{theirs}_ffn_b1", inner)
+        add_matrix(f"{layer}.feed_forward.outer.weight", f"{theirs}_ffn_W2", inner, width)
+        add_vector(f"{layer}.feed_forward.outer.bias", f"{theirs}_ffn_b2")
+        add_norm(f"{layer}.around_feed_forward", f"{theirs}_ffn_ffn")
+
+    add_matrix(TABLE, "Wemb", size, width)
+    add_vector("output_bias", "decoder_ff_logit_out_b", size)
     for number in range(config.n_encoder_layers):
-        own, theirs = f"encoder.{number}", f"encoder_l{number + 1}"
-        found |= _attention(f"{own}.attention", f"{theirs}_self", width)
-        found |= _norm(f"{own}.around_attention", f"{theirs}_self_Wo", width)
-        found |= _feed_forward(own, theirs, config)
+        layer, theirs = f"encoder.{number}", f"encoder_l{number + 1}"
+        add_attention(layer, "attention", f"{theirs}_self")
+        add_feed_forward(layer, theirs)
     for number in range(config.n_decoder_layers):
-        own, theirs = f"decoder.{number}", f"decoder_l{number + 1}"
-        found |= _recurrence(f"{own}.recurrence", f"{theirs}_rnn", width)
-        found |= _norm(f"{own}.around_recurrence", f"{theirs}_rnn_ffn", width)
-        found |= _attention(f"{own}.cross_attention", f"{theirs}_context", width)
-        found |= _norm(f"{own}.around_cross_attention", f"{theirs}_context_Wo", width)
-        found |= _feed_forward(own, theirs, config)
-    return found
-
-
-def _attention(own: str, theirs: str, width: int) -> dict[str, Wanted]:
-    names = {"query": "q", "key": "k", "value": "v", "out": "o"}
-    weights = {f"{own}.{name}.weight": _matrix(f"{theirs}_W{sign}", width, width) for name, sign in names.items()}
-    return weights | {f"{own}.{name}.bias": _vector(f"{theirs}_b{sign}", width) for name, sign in names.items()}
-
-
-def _recurrence(own: str, theirs: str, width: int) -> dict[str, Wanted]:
-    return {
-        f"{own}.take.weight": _matrix(f"{theirs}_W", width, width),
-        f"{own}.keep.weight": _matrix(f"{theirs}_Wf", width, width),
-        f"{own}.keep.bias": _vector(f"{theirs}_bf", width),
-    }
-
-
-def _feed_forward(own: str, theirs: str, config: ModelConfig) -> dict[str, Wanted]:
-    width, inner, module = config.d_model, config.d_ff, f"{own}.feed_forward"
-    return {
-        f"{module}.inner.weight": _matrix(f"{theirs}_ffn_W1", width, inner),
-        f"{module}.inner.bias": _vector(f"{theirs}_ffn_b1", inner),
-        f"{module}.outer.weight": _matrix(f"{theirs}_ffn_W2", inner, width),
-        f"{module}.outer.bias": _vector(f"{theirs}_ffn_b2", width),
-        **_norm(f"{own}.around_feed_forward", f"{theirs}_ffn_ffn", width),
-    }
-
-
-def _norm(own: str, theirs: str, width: int) -> dict[str, Wanted]:
-    return {
-        f"{own}.norm.weight": _vector(f"{theirs}_ln_scale", width),
-        f"{own}.norm.bias": _vector(f"{theirs}_ln_bias", width),
-    }
-
-
-def _matrix(name: str, n_in: int, n_out: int) -> Wanted:
-    return Wanted(name, (n_in, n_out), binary.INT8)
-
-
-def _vector(name: str, n: int) -> Wanted:
-    return Wanted(name, (1, n), binary.FLOAT32)
-
-
-@contextmanager
-def told(name: str, path: Path) -> Generator[None]:
-    """Says of which model and file a FileError is."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise ModelError(f"{name}: {quoted(path.name)} is missing. Copy or download the whole folder again.") from None
-    except FileError as error:
-        raise ModelError(f"{name}: {quoted(path.name)} cannot be read: {error}.") from error
+        layer, theirs = f"decoder.{number}", f"decoder_l{number + 1}"
+        add_matrix(f"{layer}.recurrence.take.weight", f"{theirs}_rnn_W")
+        add_matrix(f"{layer}.recurrence.keep.weight", f"{theirs}_rnn_Wf")
+        add_vector(f"{layer}.recurrence.keep.bias", f"{theirs}_rnn_bf")
+        add_norm(f"{layer}.around_recurrence", f"{theirs}_rnn_ffn")
+        add_attention(layer, "cross_attention", f"{theirs}_context")
+        add_feed_forward(layer, theirs)
+    return wanted

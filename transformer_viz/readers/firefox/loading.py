@@ -14,9 +14,9 @@ from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, OptionError
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
-from transformer_viz.readers.description import Description, Say, check_memory, in_silence
+from transformer_viz.readers.description import Description, Say, check_memory, in_silence, model_errors
 from transformer_viz.readers.firefox import binary, shortlist
-from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, Found, look, told
+from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, look
 from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
 from transformer_viz.readers.firefox.settings import LONGEST
 from transformer_viz.readers.firefox.structure import architecture_of_translator
@@ -109,47 +109,37 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         DeviceError: out of memory.
     """
     found = look(folder, name)
+    config, files = found.config, found.files
     n_parameters = sum(item.n_numbers for item in found.weights.values())
     check_memory(Description(FAMILY, n_parameters, 0), name, device)
     say("reading its weights", None)
     with devices.memory_errors(device):
-        tokenizer = _tokenizer(found, name)
-        model = _model(found, name).to(device).eval().requires_grad_(False)
-        lexicon = _lexicon(found, name, device)
+        with model_errors(name, files.vocabulary.name):
+            try:
+                tokenizer = FirefoxTokenizer.of(reading.bytes_of(files.vocabulary, LARGEST_VOCABULARY))
+            except ImportError as error:
+                raise ModelError(
+                    f"{name}: sentencepiece is not installed. Such models need: pip install sentencepiece"
+                ) from error
+            end, wanted = tokenizer.processor.eos_id(), config.target_vocabulary_size
+            if tokenizer.n_ids != wanted or end != END_ID:
+                pieces = f"{tokenizer.n_ids:,} pieces with the end as {end}"
+                raise FileError(f"it has {pieces}, and {wanted:,} with the end as {END_ID} fit")
+        with torch.device("meta"):
+            model = FirefoxReader(config)
+        with model_errors(name, files.model.name), reading.opened(files.model, LARGEST) as file:
+            weights = {own: torch.from_numpy(binary.numbers(file, item)) for own, item in found.weights.items()}
+        for own, tensor in model.state_dict().items():
+            if own == TABLE:
+                weights[own] = weights[own].view(-1, config.d_model).T.contiguous()
+            elif own in weights:  # matrices lie there turned, as torch has them
+                weights[own] = weights[own].view(tensor.shape)
+        weights["positions"] = positions(config.max_positions, config.d_model)
+        model.load_state_dict(weights, assign=True)
+        model = model.to(device).eval().requires_grad_(False)
+        lexicon = None
+        if files.lexicon is not None:
+            with model_errors(name, files.lexicon.name):
+                lexicon = shortlist.read(files.lexicon, config.target_vocabulary_size).to(device)
         model.rules = lexicon
     return FirefoxModel(name, model, tokenizer, device, lexicon)
-
-
-def _model(found: Found, name: str) -> FirefoxReader:
-    with torch.device("meta"):
-        model = FirefoxReader(found.config)
-    with told(name, found.files.model), reading.opened(found.files.model, LARGEST) as file:
-        weights = {own: torch.from_numpy(binary.numbers(file, item)) for own, item in found.weights.items()}
-    config = found.config
-    for own, tensor in model.state_dict().items():
-        if own in weights:
-            # Matrices lie there turned, as torch has them; the table of embeddings does not, and ours is.
-            table = own == TABLE
-            weights[own] = weights[own].view(-1, config.d_model).T.contiguous() if table else weights[own].view(tensor.shape)
-    weights["positions"] = positions(config.max_positions, config.d_model)
-    model.load_state_dict(weights, assign=True)
-    return model
-
-
-def _tokenizer(found: Found, name: str) -> FirefoxTokenizer:
-    with told(name, found.files.vocabulary):
-        try:
-            tokenizer = FirefoxTokenizer.of(reading.bytes_of(found.files.vocabulary, LARGEST_VOCABULARY))
-        except ImportError as error:
-            raise ModelError(f"{name}: sentencepiece is not installed. Such models need: pip install sentencepiece") from error
-        n, end, wanted = len(tokenizer.labels) - 1, tokenizer.processor.eos_id(), found.config.target_vocabulary_size
-        if n != wanted or end != END_ID:
-            raise FileError(f"it has {n:,} pieces with the end as {end}, and {wanted:,} with the end as {END_ID} fit")
-    return tokenizer
-
-
-def _lexicon(found: Found, name: str, device: torch.device) -> shortlist.Shortlist | None:
-    if found.files.lexicon is None:
-        return None
-    with told(name, found.files.lexicon):
-        return shortlist.read(found.files.lexicon, found.config.target_vocabulary_size).to(device)

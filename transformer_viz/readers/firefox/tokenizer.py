@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from transformer_viz.errors import FileError, InputError, listed, shortened
-from transformer_viz.loaded_model import Known
+from transformer_viz.errors import FileError, InputError, shortened
 from transformer_viz.readers.firefox.model import END_ID
+from transformer_viz.readers.piece_tokenizer import PieceTokenizer
 
 START = "<start>"
 """The label of what the decoder reads first."""
@@ -17,8 +17,8 @@ _LONGEST = 100
 
 
 @dataclass(frozen=True)
-class FirefoxTokenizer:
-    """See `loaded_model.Tokenizer`. Source and target have the same pieces.
+class FirefoxTokenizer(PieceTokenizer):
+    """See `loaded_model.Tokenizer`.
 
     Attributes:
         processor: of the library sentencepiece.
@@ -28,7 +28,6 @@ class FirefoxTokenizer:
     processor: Any
     labels: tuple[str, ...]
 
-    has_unique_labels = False
     mask_id = None
 
     @classmethod
@@ -71,35 +70,10 @@ class FirefoxTokenizer:
     def target(self, text: str) -> list[int]:
         return list(self.processor.encode(text))
 
-    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
-        return [self._id(what, token) for token in tokens]
-
-    def source_labels(self, ids: Sequence[int]) -> list[str]:
-        return self.target_labels(ids)
-
-    def target_labels(self, ids: Sequence[int]) -> list[str]:
-        return [self.labels[number] for number in ids]
-
-    def text(self, ids: Sequence[int]) -> str:
-        return self.texts([ids])[0]
+    @property
+    def n_ids(self) -> int:
+        """Without what the decoder reads first, which is never written."""
+        return len(self.labels) - 1
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        n = self.processor.get_piece_size()
-        return [self.processor.decode([number for number in ids if number not in (END_ID, n)]) for ids in rows]
-
-    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
-        return [None] * len(source_labels)
-
-    def known(self, text: str, n_steps: int) -> Known:
-        return Known(alignment=(None,) * n_steps)
-
-    def _id(self, what: str, token: str | int) -> int:
-        """Of an id, or of a label that only one id has. What the decoder reads first is never written."""
-        n = self.processor.get_piece_size()
-        found = [number for number in range(n) if number == token or self.labels[number] == token]
-        if not found:
-            raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
-        if len(found) > 1:
-            ids = listed(f"#{number}" for number in found[:8])
-            raise InputError(f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {ids}.")
-        return found[0]
+        return [self.processor.decode([number for number in ids if number not in (END_ID, self.n_ids)]) for ids in rows]

@@ -167,7 +167,14 @@ def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
             if data.count(b"\n" if path.suffix == ".txt" else b",") > 8 * most + 2**16:
                 raise FileError(f"it names more words than the {most:,} that the weights of this model have places for")
             if path.name == "tokenizer.json":
-                _check_rules(_parsed(data), most)
+                # By Python's reader: the one of `reading` takes a second for a large vocabulary, whose names stand once.
+                try:
+                    tokenizer = json.loads(data)
+                except (ValueError, RecursionError) as error:
+                    raise FileError(f"it is not JSON ({type(error).__name__})") from error
+                if not isinstance(tokenizer, dict):
+                    raise FileError("it is no object")
+                _check_rules(tokenizer, most)
             elif path.suffix in _SENTENCE_PIECE:
                 _check_pieces(data, most)
         except (AttributeError, KeyError, TypeError):
@@ -176,34 +183,26 @@ def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
             raise ModelError(f"{name}: {quoted(path.name)} cannot be used: {error}.") from error
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
-    """By Python's reader: the one of `reading` takes a second for a large vocabulary, whose names stand once."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not JSON ({type(error).__name__})") from error
-    if not isinstance(found, dict):
-        raise FileError("it is no object")
-    return found
-
-
 def _check_rules(tokenizer: Mapping[str, Any], most: int) -> None:
     model = tokenizer.get("model")
     words = model.get("vocab") if isinstance(model, dict) else None
-    added = tokenizer.get("added_tokens")
-    n = sum(len(each) for each in (words, added) if isinstance(each, dict | list))
-    if n > most:
-        raise FileError(f"it names {n:,} words, and the weights of this model have places for {most:,}")
+    _check_words(sum(len(each) for each in (words, tokenizer.get("added_tokens")) if isinstance(each, dict | list)), most)
     before = [tokenizer.get(part) for part in ("normalizer", "pre_tokenizer", "post_processor")]
     for steps in (before, [tokenizer.get("decoder")]):
         rules = [rule for step in steps for rule in _rules(step)]
         if len(rules) > _MOST_RULES:
             raise FileError(f"it has {len(rules):,} rules one after the other; at most {_MOST_RULES} are followed")
-        growth = math.prod(map(_growth, rules))
-        if growth > _MOST_GROWTH:
-            raise FileError(
-                f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible here"
-            )
+        _check_growth(math.prod(map(_growth, rules)))
+
+
+def _check_words(n: int, most: int) -> None:
+    if n > most:
+        raise FileError(f"it names {n:,} words, and the weights of this model have places for {most:,}")
+
+
+def _check_growth(growth: float) -> None:
+    if growth > _MOST_GROWTH:
+        raise FileError(f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible here")
 
 
 def _rules(step: Any) -> Iterator[Mapping[str, Any]]:
@@ -228,26 +227,19 @@ def _growth(rule: Mapping[str, Any]) -> float:
     if kind == "Prepend":
         return 1.0 + len(rule["prepend"])
     if kind == "Precompiled":
-        return _longest_piece(_bytes(rule["precompiled_charsmap"]))
+        try:
+            return _longest_piece(base64.b64decode(rule["precompiled_charsmap"] or ""))
+        except (binascii.Error, ValueError):
+            raise FileError("its map of characters is none") from None
     if kind == "TemplateProcessing":
-        return _n_copies(rule, rule["single"])
+        pieces = rule["single"]
+        special = [piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece]
+        n_added = sum(len(rule["special_tokens"][token]["ids"]) for token in special)
+        if n_added > _MOST_ADDED:
+            raise FileError(f"it adds {n_added:,} tokens to a text; at most {_MOST_ADDED} are possible here")
+        # How often the text stands in what is made of it.
+        return max(1.0, float(len(pieces) - len(special)))
     return _GROWTH.get(str(kind), 1.0)
-
-
-def _n_copies(template: Mapping[str, Any], pieces: list[Mapping[str, Any]]) -> float:
-    """How often a text stands in what a template makes of it."""
-    special = [piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece]
-    n_added = sum(len(template["special_tokens"][each]["ids"]) for each in special)
-    if n_added > _MOST_ADDED:
-        raise FileError(f"it adds {n_added:,} tokens to a text; at most {_MOST_ADDED} are possible here")
-    return max(1.0, float(len(pieces) - len(special)))
-
-
-def _bytes(charsmap: Any) -> bytes:
-    try:
-        return base64.b64decode(charsmap or "")
-    except (binascii.Error, ValueError):
-        raise FileError("its map of characters is none") from None
 
 
 def _longest_piece(charsmap: bytes) -> float:
@@ -262,13 +254,8 @@ def _check_pieces(model: bytes, most: int) -> None:
     for number, value in _fields(model):
         n += number == 1
         if number == 3:
-            growth = max((_longest_piece(each) for inner, each in _fields(value) if inner == 2), default=1.0)
-            if growth > _MOST_GROWTH:
-                raise FileError(
-                    f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible here"
-                )
-    if n > most:
-        raise FileError(f"it names {n:,} words, and the weights of this model have places for {most:,}")
+            _check_growth(max((_longest_piece(text) for inner, text in _fields(value) if inner == 2), default=1.0))
+    _check_words(n, most)
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:

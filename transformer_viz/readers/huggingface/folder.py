@@ -6,8 +6,7 @@ Only `config.json` and the names and shapes of the weights are read, and nothing
 import math
 import os
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, listed, quoted
-from transformer_viz.readers.description import Description
+from transformer_viz.readers.description import Description, model_errors
 from transformer_viz.readers.huggingface import bounds
 from transformer_viz.readers.huggingface.bounds import Weights
 
@@ -61,13 +60,28 @@ def contents(folder: Path, name: str) -> Contents:
         ModelError: it is no model, it cannot be read, or loading it would not be safe.
     """
     _check_files(folder, name)
-    config = _config(folder, name)
+    with model_errors(name, "config.json"):
+        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
+    family = config.get("model_type") if isinstance(config, dict) else None
+    if not isinstance(family, str) or not _FAMILY.fullmatch(family):
+        raise ModelError(f"{name}: config.json names no model_type, as that of a Hugging Face model does.")
     _check_config(config, name)
     paths = _files_of_weights(folder, name, config)
-    weights = _weights(paths, name)
+    shapes: dict[str, tuple[int, ...]] = {}
+    n_parameters = 0
+    for path in paths:
+        with model_errors(name, path.name), reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
+            slices = {tensor: file.get_slice(tensor) for tensor in file.keys()}  # noqa: SIM118
+            kinds = {tensor: str(part.get_dtype()) for tensor, part in slices.items()}
+            if low := sorted({kind for kind in kinds.values() if kind.startswith(("F4", "F6", "F8"))}):
+                raise FileError(f"it holds numbers of type {low[0]}, which are quantized weights")
+            shapes |= {tensor: tuple(part.get_shape()) for tensor, part in slices.items()}
+            n_parameters += sum(math.prod(shapes[tensor]) for tensor, kind in kinds.items() if "F" in kind)
+            if len(shapes) > _MOST_TENSORS:
+                raise FileError(f"it is one of files with {len(shapes):,} tensors; at most {_MOST_TENSORS:,} are read")
+    weights = Weights(shapes, n_parameters)
     bounds.check_config(config, weights, name)
-    n_bytes = sum(map(reading.size_of, paths))
-    return Contents(bounds.plain(config), weights, Description(config["model_type"], weights.n_parameters, n_bytes))
+    return Contents(bounds.plain(config), weights, Description(family, n_parameters, sum(map(reading.size_of, paths))))
 
 
 def name_of(folder: Path) -> str:
@@ -95,31 +109,22 @@ def _check_files(folder: Path, name: str) -> None:
             continue
         if not Path(os.path.realpath(path)).is_relative_to(root):
             raise ModelError(f"{name}: {quoted(path.name)} is a link that leads out of the folder. Put a copy in its place.")
-        with _told(name, path.name), reading.opened(path, _largest(path)):
+        largest = _LARGEST_WEIGHTS if path.suffix == ".safetensors" else _LARGEST_FILE
+        with model_errors(name, path.name), reading.opened(path, largest):
             pass
-
-
-def _largest(path: Path) -> int:
-    return _LARGEST_WEIGHTS if path.suffix == ".safetensors" else _LARGEST_FILE
-
-
-def _config(folder: Path, name: str) -> Mapping[str, Any]:
-    with _told(name, "config.json"):
-        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
-    family = config.get("model_type") if isinstance(config, dict) else None
-    if not isinstance(family, str) or not _FAMILY.fullmatch(family):
-        raise ModelError(f"{name}: config.json names no model_type, as that of a Hugging Face model does.")
-    return config
 
 
 def _check_config(config: Mapping[str, Any], name: str) -> None:
     """Refuses what would run code of the folder, open another file, or need another package."""
-    family = config["model_type"]
-    if "auto_map" in config and not _is_known(family):
-        raise ModelError(
-            f"{name}: config.json asks for code of its own (auto_map), and transformers itself has no family {family!r}. "
-            "Code that comes with a model is never run."
-        )
+    # Where transformers is not installed, that is said at loading.
+    if "auto_map" in config and find_spec("transformers") is not None:
+        from transformers import CONFIG_MAPPING
+
+        if (family := config["model_type"]) not in CONFIG_MAPPING:
+            raise ModelError(
+                f"{name}: config.json asks for code of its own (auto_map), and transformers itself has no family {family!r}. "
+                "Code that comes with a model is never run."
+            )
     for part in (config, *(value for value in config.values() if isinstance(value, dict))):
         if "quantization_config" in part or "compression_config" in part:
             how = part.get("quantization_config") or part.get("compression_config")
@@ -132,66 +137,26 @@ def _check_config(config: Mapping[str, Any], name: str) -> None:
         raise ModelError(f"{name}: config.json names another file of weights (transformers_weights). Take that line out.")
 
 
-def _is_known(family: str) -> bool:
-    """Whether transformers brings this family; True where it is not installed, which is said at loading."""
-    if find_spec("transformers") is None:
-        return True
-    from transformers import CONFIG_MAPPING
-
-    return family in CONFIG_MAPPING
-
-
 def _files_of_weights(folder: Path, name: str, config: Mapping[str, Any]) -> list[Path]:
     """The files of weights: one, or the shards that an index names."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if os.path.lexists(single):
         return [single]
-    if not os.path.lexists(index):
-        raise ModelError(_no_weights(folder, name, config))
-    with _told(name, index.name):
-        found = reading.json_of(index, _LARGEST_INDEX)
-    places = found.get("weight_map") if isinstance(found, dict) else None
-    shards = sorted(set(map(str, places.values()))) if isinstance(places, dict) else []
-    if not shards or len(shards) > _MOST_SHARDS or not all(map(_SHARD.fullmatch, shards)):
-        raise ModelError(f"{name}: {index.name} does not name the files of its weights. Copy the whole folder again.")
-    return [folder / shard for shard in shards]
-
-
-def _no_weights(folder: Path, name: str, config: Mapping[str, Any]) -> str:
+    if os.path.lexists(index):
+        with model_errors(name, index.name):
+            listing = reading.json_of(index, _LARGEST_INDEX)
+        places = listing.get("weight_map") if isinstance(listing, dict) else None
+        shards = sorted(set(map(str, places.values()))) if isinstance(places, dict) else []
+        if not shards or len(shards) > _MOST_SHARDS or not all(map(_SHARD.fullmatch, shards)):
+            raise ModelError(f"{name}: {index.name} does not name the files of its weights. Copy the whole folder again.")
+        return [folder / shard for shard in shards]
     if not (pickled := [path.name for path in reading.inside(folder) if path.suffix in _PICKLED]):
-        return f"{name}: there is no model.safetensors. Copy or download the whole folder again."
+        raise ModelError(f"{name}: there is no model.safetensors. Copy or download the whole folder again.")
     classes = config.get("architectures")
     first = str(classes[0]) if isinstance(classes, list) and classes else ""
     kind = first if _CLASS.fullmatch(first) else "AutoModel"
-    return (
+    raise ModelError(
         f"{name}: its weights are only there as pickled files ({listed(pickled[:3])}), which can run code when opened. "
         f'Where you trust them, convert them in the folder: python -c "from transformers import {kind} as M; '
         "M.from_pretrained('.').save_pretrained('.')\""
     )
-
-
-def _weights(paths: Sequence[Path], name: str) -> Weights:
-    """The names and shapes in all files."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    n_parameters = 0
-    for path in paths:
-        with _told(name, path.name), reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
-            slices = {each: file.get_slice(each) for each in file.keys()}  # noqa: SIM118
-            kinds = {each: str(found.get_dtype()) for each, found in slices.items()}
-            if low := sorted({kind for kind in kinds.values() if kind.startswith(("F4", "F6", "F8"))}):
-                raise FileError(f"it holds numbers of type {low[0]}, which are quantized weights")
-            shapes |= {each: tuple(found.get_shape()) for each, found in slices.items()}
-            n_parameters += sum(math.prod(shapes[each]) for each, kind in kinds.items() if "F" in kind)
-            if len(shapes) > _MOST_TENSORS:
-                raise FileError(f"it is one of files with {len(shapes):,} tensors; at most {_MOST_TENSORS:,} are read")
-    return Weights(shapes, n_parameters)
-
-
-@contextmanager
-def _told(name: str, file: str) -> Generator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise ModelError(f"{name}: {quoted(file)} is missing. Copy or download the whole folder again.") from None
-    except FileError as error:
-        raise ModelError(f"{name}: {quoted(file)} cannot be read: {error}.") from error

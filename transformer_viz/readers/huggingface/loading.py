@@ -174,24 +174,39 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         DeviceError: out of memory.
     """
     found = contents(folder, name)
-    _check_installed(name)
+    # By the package's own description: importing transformers takes seconds.
+    try:
+        installed = version("transformers")
+    except PackageNotFoundError:
+        raise ModelError(f"{name}: transformers is not installed. {_INSTALL}") from None
+    if not re.match(_VERSIONS, installed):
+        raise ModelError(f"{name}: transformers {installed} is installed, and 5.23 or later, before 6, is needed. {_INSTALL}")
     check_memory(found.description, name, device)
     say("looking at its tokenizer", None)
     bounds.check_tokenizer(folder, found.weights, name)
     say("starting transformers", None)
-    with devices.memory_errors(device), _told(folder, name):
+    with devices.memory_errors(device), _loading_errors(folder, name):
         with quiet(), _counted(say):
-            model, tokenizer = _opened(folder, found, name, say)
+            model, tokenizer = _open(folder, found, name, say)
             model = model.to(device).eval().requires_grad_(False)
         say("looking whether all of its attention is seen", 1.0)
         return wrapped(model, tokenizer, name)
 
 
-def _opened(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, Any]:
-    from transformers import AutoTokenizer
+def _open(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, Any]:
+    """The model and its tokenizer, as transformers makes them."""
+    from transformers import CONFIG_MAPPING, AutoTokenizer
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
-    config = _config(folder, found.config, name)
+    # As `AutoConfig` makes it of a file, of what was read of it already.
+    family = found.config["model_type"]
+    if family == "mistral" and "layer_types" in found.config:
+        family = "ministral"
+    if family not in CONFIG_MAPPING:
+        raise ModelError(
+            f"{name}: transformers {version('transformers')} has no family {family!r}. A later version may have it."
+        )
+    config = CONFIG_MAPPING[family].from_dict(dict(found.config), name_or_path=str(folder))
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, config=config, **only_here)
     own = tokenizer.vocab_files_names.values()
     names = sorted({"tokenizer.json", *own})
@@ -204,34 +219,21 @@ def _opened(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, An
         with bounds.counted(found.weights, name, say):
             model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
         # What is not in the file would be random.
-        if not (missing := sorted(each for each in told["missing_keys"] if not each.startswith("pooler."))):
+        if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
             return model, tokenizer
     raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {listed(missing[:3])}.")
-
-
-def _config(folder: Path, found: Mapping[str, Any], name: str) -> Any:
-    """As `AutoConfig` makes it of a file, of what was read of it already."""
-    from transformers import CONFIG_MAPPING
-
-    family = found["model_type"]
-    if family == "mistral" and "layer_types" in found:
-        family = "ministral"
-    if family not in CONFIG_MAPPING:
-        raise ModelError(
-            f"{name}: transformers {version('transformers')} has no family {family!r}. A later version may have it."
-        )
-    return CONFIG_MAPPING[family].from_dict(dict(found), name_or_path=str(folder))
 
 
 def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     """A model and its tokenizer that are there already, as a reader. The model's attention is ours from here on."""
     with quiet():
-        probed = probe(model, _longest(model, tokenizer))
+        # Positions of the model, at most as many as are drawn.
+        limits = (getattr(model.config.get_text_config(), "max_position_embeddings", None), tokenizer.model_max_length)
+        probed = probe(model, int(min(_LONGEST, *(n for n in (_LONGEST, *limits) if isinstance(n, int | float) and n >= 1))))
         reader = HuggingFaceReader(model, probed, Generation.of(model, tokenizer, probed.sizes))
         check_decoding(reader)
-    own = HuggingFaceTokenizer.of(tokenizer, probed.sizes.vocabulary)
-    reads = replace(own, n_embedded=probed.sizes.source_vocabulary)
-    return HuggingFaceModel(name, reader, reads, model.device, probed.architecture)
+    own = replace(HuggingFaceTokenizer.of(tokenizer, probed.sizes.vocabulary), n_embedded=probed.sizes.source_vocabulary)
+    return HuggingFaceModel(name, reader, own, model.device, probed.architecture)
 
 
 def classes_of(config: Any) -> tuple[Any, ...]:
@@ -249,37 +251,22 @@ def classes_of(config: Any) -> tuple[Any, ...]:
     raise ModelError(f"A model of the family {config.model_type!r} cannot be shown here: it does not read and write text.")
 
 
-def _check_installed(name: str) -> None:
-    """By the packages' own descriptions: importing transformers takes seconds."""
-    try:
-        found = version("transformers")
-    except PackageNotFoundError:
-        raise ModelError(f"{name}: transformers is not installed. {_INSTALL}") from None
-    if not re.match(_VERSIONS, found):
-        raise ModelError(f"{name}: transformers {found} is installed, and 5.23 or later, before 6, is needed. {_INSTALL}")
-
-
 @contextmanager
-def _told(folder: Path, name: str) -> Generator[None]:
+def _loading_errors(folder: Path, name: str) -> Generator[None]:
     """What transformers says about files that it cannot use, in one line that names no path."""
     try:
         yield
     except TransformerVizError:
         raise
-    except ImportError as error:
-        lacking = next((each for each in _OFTEN_LACKING if each in str(error).lower()), error.name)
-        if lacking is None:
-            raise _cannot(folder, name, error) from error
-        raise ModelError(f"{name}: {lacking} is not installed. {_INSTALL}") from error
     except BaseException as error:
         if devices.is_out_of_memory(error) or not is_ordinary(error):
             raise
-        raise _cannot(folder, name, error) from error
-
-
-def _cannot(folder: Path, name: str, error: BaseException) -> ModelError:
-    words = " ".join(str(error).replace(str(folder), name).split())
-    return ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shortened(words, 300)}")
+        if isinstance(error, ImportError):
+            lacking = next((package for package in _OFTEN_LACKING if package in str(error).lower()), error.name)
+            if lacking is not None:
+                raise ModelError(f"{name}: {lacking} is not installed. {_INSTALL}") from error
+        words = " ".join(str(error).replace(str(folder), name).split())
+        raise ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shortened(words, 300)}") from error
 
 
 @contextmanager
@@ -304,27 +291,16 @@ def _counted(say: Say) -> Generator[None]:
     """Says how many of the weights are there: transformers counts them for its progress bar."""
     from transformers import logging
 
+    def counted(things: Any) -> Iterator[Any]:
+        for number, thing in enumerate(things):
+            say(f"{number:,} of {len(things):,} weights", number / len(things))
+            yield thing
+
     def bar(make: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        return (
-            make(_each(args[0], say), *args[1:], **options) if args and isinstance(args[0], Sized) else make(*args, **options)
-        )
+        return make(counted(args[0]), *args[1:], **options) if args and isinstance(args[0], Sized) else make(*args, **options)
 
     before = logging.set_tqdm_hook(bar)
     try:
         yield
     finally:
         logging.set_tqdm_hook(before)
-
-
-def _each(things: Any, say: Say) -> Iterator[Any]:
-    n = len(things)
-    for number, thing in enumerate(things):
-        say(f"{number:,} of {n:,} weights", number / n)
-        yield thing
-
-
-def _longest(model: Any, tokenizer: Any) -> int:
-    """Positions of the model, at most as many as are drawn."""
-    config = model.config.get_text_config()
-    told = (getattr(config, "max_position_embeddings", None), tokenizer.model_max_length)
-    return int(min(_LONGEST, _LONGEST, *(each for each in told if isinstance(each, int | float) and each >= 1)))

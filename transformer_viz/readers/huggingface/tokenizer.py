@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_viz.errors import InputError, listed, shortened
-from transformer_viz.loaded_model import Known
+from transformer_viz.errors import InputError, shortened
 from transformer_viz.readers.huggingface.languages import languages
 from transformer_viz.readers.huggingface.pieces import Pieces
+from transformer_viz.readers.piece_tokenizer import PieceTokenizer
 
 
 def is_ordinary(error: BaseException) -> bool:
@@ -17,7 +17,7 @@ def is_ordinary(error: BaseException) -> bool:
 
 
 @dataclass(frozen=True)
-class HuggingFaceTokenizer:
+class HuggingFaceTokenizer(PieceTokenizer):
     """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter.
 
     Attributes:
@@ -33,8 +33,6 @@ class HuggingFaceTokenizer:
     source_language: str | None = None
     target_language: str | None = None
     n_embedded: int | None = None
-
-    has_unique_labels = False
 
     @classmethod
     def of(cls, tokenizer: Any, n_ids: int | None = None) -> "HuggingFaceTokenizer":
@@ -64,9 +62,24 @@ class HuggingFaceTokenizer:
     def label(self) -> Callable[[int], str]:
         return self.pieces.label
 
+    @property
+    def n_ids(self) -> int:
+        return self.pieces.n_ids
+
+    def id_of(self, token: str) -> int | None:
+        return self.tokenizer.get_vocab().get(token)
+
     def source(self, text: str) -> list[int]:
         with self._reading() as tokenizer:
-            ids = self._message(text) if self.is_chat else list(tokenizer(text).input_ids)
+            if self.is_chat:
+                message = [{"role": "user", "content": text}]
+                try:  # what begins the answer is a part of the template
+                    ids = list(tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
+                except Exception as error:  # a template is a program that came with the model
+                    why = f"The model's chat template failed: {shortened(str(error), 200)}. Try without it."
+                    raise InputError(why) from error
+            else:
+                ids = list(tokenizer(text).input_ids)
         if not ids:
             raise InputError("The text is empty. Type at least one letter.")
         return self._embedded(ids)
@@ -80,43 +93,11 @@ class HuggingFaceTokenizer:
         with self._reading() as tokenizer:
             return list(tokenizer(text_target="").input_ids)
 
-    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
-        return [self._id(what, token) for token in tokens]
-
-    def source_labels(self, ids: Sequence[int]) -> list[str]:
-        return self.target_labels(ids)
-
-    def target_labels(self, ids: Sequence[int]) -> list[str]:
-        return [self.pieces.label(number) for number in ids]
-
-    def text(self, ids: Sequence[int]) -> str:
-        return self.texts([ids])[0]
-
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         # A model may have places for more tokens than its tokenizer knows, and not every tokenizer passes them over.
         n_known, decode = len(self.tokenizer), self.tokenizer.decode
         with self.pieces.lock:
             return [decode([number for number in ids if number < n_known], skip_special_tokens=True) for ids in rows]
-
-    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
-        return [None] * len(source_labels)
-
-    def known(self, text: str, n_steps: int) -> Known:
-        return Known(alignment=(None,) * n_steps)
-
-    def _id(self, what: str, token: str | int) -> int:
-        """Of an id, of a piece as the tokenizer writes it, or of a label that only one id has."""
-        number = token if isinstance(token, int) else self.tokenizer.get_vocab().get(token)
-        if number is not None:
-            found = [number] if 0 <= number < self.pieces.n_ids else []
-        else:
-            found = [number for number, label in enumerate(self.pieces.labels) if label == token]
-        if not found:
-            raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
-        if len(found) > 1:
-            ids = listed(f"#{number}" for number in found[:8])
-            raise InputError(f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {ids}.")
-        return found[0]
 
     def _embedded(self, ids: list[int]) -> list[int]:
         """The ids, if the model can read them: a tokenizer of another model may know more."""
@@ -144,11 +125,3 @@ class HuggingFaceTokenizer:
                 raise InputError(
                     f"The model's tokenizer cannot read this text ({shortened(str(error), 200)}). Try another one."
                 ) from error
-
-    def _message(self, text: str) -> list[int]:
-        """What begins the answer is a part of the template."""
-        message = [{"role": "user", "content": text}]
-        try:
-            return list(self.tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
-        except Exception as error:  # a template is a program that came with the model
-            raise InputError(f"The model's chat template failed: {shortened(str(error), 200)}. Try without it.") from error

@@ -1,0 +1,63 @@
+"""What tokenizers of pieces share, whichever library cuts a text into them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from transformer_viz.errors import InputError, listed, shortened
+from transformer_viz.loaded_model import Known
+
+
+class PieceTokenizer(ABC):
+    """See `loaded_model.Tokenizer`. Source and target have the same pieces, several of which may have one label."""
+
+    has_unique_labels = False
+
+    @property
+    @abstractmethod
+    def label(self) -> Callable[[int], str]: ...
+
+    @property
+    @abstractmethod
+    def n_ids(self) -> int:
+        """How many tokens can be written; their ids are the first ones."""
+
+    @abstractmethod
+    def texts(self, rows: Sequence[Sequence[int]]) -> list[str]: ...
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a piece as its library writes it, where that is another way than its label."""
+        return None
+
+    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
+        """By ids, by pieces as the tokenizer writes them, or by labels that only one id has."""
+        ids = []
+        for token in tokens:
+            number = token if isinstance(token, int) else self.id_of(token)
+            if number is not None:
+                found = [number] if 0 <= number < self.n_ids else []
+            else:
+                found = [number for number in range(self.n_ids) if self.label(number) == token]
+            if not found:
+                raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
+            if len(found) > 1:
+                several = listed(f"#{number}" for number in found[:8])
+                raise InputError(
+                    f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {several}."
+                )
+            ids += found
+        return ids
+
+    def source_labels(self, ids: Sequence[int]) -> list[str]:
+        return list(map(self.label, ids))
+
+    def target_labels(self, ids: Sequence[int]) -> list[str]:
+        return list(map(self.label, ids))
+
+    def text(self, ids: Sequence[int]) -> str:
+        return self.texts([ids])[0]
+
+    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
+        return [None] * len(source_labels)
+
+    def known(self, text: str, n_steps: int) -> Known:
+        return Known(alignment=(None,) * n_steps)
