@@ -67,7 +67,7 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
-ROOMS = {"evaluation", "mask_checks"}
+ROOMS = {"attribution", "evaluation", "mask_checks"}
 STOREYS = {"result": "analysis", "figures": "figures"}
 """Modules of a room that stand on another floor: its result is plain data, and its figures draw that."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()

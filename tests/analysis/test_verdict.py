@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 from transformer_viz import Trace
-from transformer_viz.analysis.faithfulness import first_keys
-from transformer_viz.analysis.verdict import (
+from transformer_viz.analysis.intervals import Mean, mean_over_texts
+from transformer_viz.attribution.result.faithfulness import first_keys
+from transformer_viz.attribution.result.verdict import (
     MapVerdict,
-    Mean,
     content_keys,
     left_out_words,
-    mean_over_texts,
     over,
     spearman,
     verdict,

@@ -10,7 +10,7 @@ import transformer_viz as tv
 from tests.attribution import plain
 from tests.attribution.plain import SMALL
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.model.blocks import MultiHeadAttention, ResidualConnection
 
 

@@ -14,7 +14,7 @@ from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import places
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.patch import BY, patched
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError
 
 UNKNOWN = 3

@@ -166,7 +166,7 @@ def test_padding_that_a_run_kept_is_read_again(tiny):
 def test_many_texts_are_read_part_by_part(tiny, hello, monkeypatch):
     whole = tv.attribute(tiny, hello, "occlusion").values
     gradient = tv.attribute(tiny, hello, "gradient").values
-    monkeypatch.setattr("transformer_viz.attribution.run.MOST_TOKENS", 3 * (hello.n_steps + len(hello.source_tokens)))
+    monkeypatch.setattr("transformer_viz.attribution.rerun.MOST_TOKENS", 3 * (hello.n_steps + len(hello.source_tokens)))
     assert np.allclose(tv.attribute(tiny, hello, "occlusion").values, whole, **EXACT)
     assert np.allclose(tv.attribute(tiny, hello, "gradient").values, gradient, rtol=1e-5)
 
@@ -210,7 +210,7 @@ def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, mon
 def test_how_far_it_is_can_be_heard_and_the_numbers_stay_the_same(tiny, hello, monkeypatch, method):
     n_tokens = hello.n_steps + len(hello.source_tokens)
     whole = tv.attribute(tiny, hello, method).values
-    monkeypatch.setattr("transformer_viz.attribution.run.BETWEEN_WORDS", 2 * n_tokens * tiny.n_parameters)
+    monkeypatch.setattr("transformer_viz.attribution.rerun.MOST_BETWEEN_REPORTS", 2 * n_tokens * tiny.n_parameters)
     shares: list[float] = []
     heard = tv.attribute(tiny, hello, method, on_progress=shares.append)
     assert np.allclose(heard.values, whole, rtol=1e-5, atol=1e-12)

@@ -8,10 +8,10 @@ import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
 from transformer_viz.addresses import HeadPlace, Place
-from transformer_viz.analysis.patching import Effect
 from transformer_viz.attribution import patch as attribution_patch
 from transformer_viz.attribution.knock_out import places
 from transformer_viz.attribution.patch import BY, extent, patched, patched_run
+from transformer_viz.attribution.result.patching import Effect
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import compose
 from transformer_viz.tracing.edit_tap import changing_tap

@@ -5,8 +5,8 @@ import pytest
 
 import transformer_viz as tv
 from tests.attribution import plain, planted
-from transformer_viz.analysis.faithfulness import KS
-from transformer_viz.analysis.verdict import words
+from transformer_viz.attribution.result.faithfulness import KS
+from transformer_viz.attribution.result.verdict import words
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 

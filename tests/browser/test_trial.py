@@ -7,7 +7,7 @@ import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, wait_for_link
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.verdict import words
+from transformer_viz.attribution.result.verdict import words
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.numbers_in_words import percent_words
 

@@ -7,7 +7,7 @@ import transformer_viz as tv
 from tests.figures.test_figures import numbers
 from transformer_viz import figures
 from transformer_viz.addresses import Place
-from transformer_viz.analysis.patching import Patching, parting
+from transformer_viz.attribution.result.patching import Patching, parting
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Kind

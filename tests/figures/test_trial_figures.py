@@ -6,10 +6,10 @@ import pytest
 from tests.figures.conftest import SOURCE, build
 from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.counter_proof import CounterProof, Moved
-from transformer_viz.analysis.faithfulness import KS, MeanCurve
-from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
-from transformer_viz.analysis.verdict import Mean
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.counter_proof import CounterProof, Moved
+from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
+from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style
 from transformer_viz.trace.trace import Trace
@@ -66,7 +66,7 @@ def test_what_is_lost_without_each_head():
     with pytest.raises(OptionError, match="No head of kind 'encoder'"):
         figures.knock_out(knocked_out(), "encoder")
     with pytest.raises(OptionError, match="number 'loss' is not known; choose one of answers, log_p"):
-        figures.FOUND["knock_out"](knocked_out(), "cross", "loss")
+        figures.knock_out(knocked_out(), "cross", "loss")  # ty: ignore[invalid-argument-type]
 
 
 def proof(trace: Trace, scope: str, layers: list[int], heads: list[int]) -> CounterProof:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-
 from transformer_viz.analysis.survey.result import (
     Confidence,
     CorrectAtLength,
@@ -19,7 +18,9 @@ from transformer_viz.analysis.survey.result import (
     TextValue,
     WorstOutput,
 )
-from transformer_viz.analysis.verdict import MapVerdict, Mean, Verdicts
+
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.verdict import MapVerdict, Verdicts
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.version import __version__
 

@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.survey.runs import MODEL, blocks_of, merged
-from transformer_viz.analysis import verdict as judging
-from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.survey.merge import merge
 from transformer_viz.analysis.survey.partial import KindPartial, Partial
 from transformer_viz.analysis.survey.result import Failed
 from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS, check_by, preferred
 from transformer_viz.analysis.survey.verdicts import VerdictPartial, load_verdicts
-from transformer_viz.analysis.verdict import Agreement, Verdict
-from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.surveying.on_block import survey_block
 from transformer_viz.surveying.options import SurveyOptions
+
+from tests.survey.runs import MODEL, blocks_of, merged
+from transformer_viz.analysis.head_names import ROLES
+from transformer_viz.attribution.result import verdict as judging
+from transformer_viz.attribution.result.verdict import Agreement, Verdict
+from transformer_viz.errors import OptionError, SurveyError
 
 LAYERS, HEADS = (0, 2), 3
 

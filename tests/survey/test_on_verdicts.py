@@ -1,11 +1,12 @@
 """Verdicts of sampled lines are those of `tv.verdict` over the same runs; a line that cannot be read leaves nothing."""
 
-import transformer_viz as tv
-from transformer_viz.analysis import verdict as judging
 from transformer_viz.analysis.survey.verdicts import load_verdicts
 from transformer_viz.surveying.block import Block, Line
 from transformer_viz.surveying.on_verdicts import survey_verdicts
 from transformer_viz.surveying.options import SurveyOptions
+
+import transformer_viz as tv
+from transformer_viz.attribution.result import verdict as judging
 
 
 def test_verdicts_of_lines_are_those_of_runs(make_model, make_tiny, tmp_path):

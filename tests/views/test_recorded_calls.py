@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 import transformer_viz as tv
 from transformer_viz.addresses import HeadPlace, Place
-from transformer_viz.analysis.alignment_heads import AlignmentHeads
+from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.figures.figure_data import plain as plain_figure
 from transformer_viz.trace.trace import Trace

@@ -15,7 +15,7 @@ from tests.tiny_models import BERT, GPT2
 from tests.views.drawn import charts, table_of, titles
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.verdict import left_out_words, words
+from transformer_viz.attribution.result.verdict import left_out_words, words
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
 from transformer_viz.numbers_in_words import percent_words

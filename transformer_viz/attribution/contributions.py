@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Keep, Site, TapName
@@ -100,7 +100,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
         OptionError: this model does not tell them.
     """
     tap = Keep("weights", "value", "heads", *streams)
-    run.logits(run.read, tap)
+    run.logits(run.inputs, tap)
     found = []
     for site, kept in tap.kept.items():
         around = run.model.model.surroundings(site.kind, site.layer)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
-class Found:
+class Values:
     """What a measure computed.
 
     Attributes:
@@ -39,7 +39,7 @@ class Method:
         dtype: in which its numbers are kept.
     """
 
-    of: Callable[[Run, Kind, str], Found]
+    of: Callable[[Run, Kind, str], Values]
     title: str
     help: str
     cannot: str

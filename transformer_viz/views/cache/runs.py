@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import checkpoints
-from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import BusyError

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
-from transformer_viz.analysis.verdict import Mean, words
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
+from transformer_viz.attribution.result.verdict import words
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import interval_words, percent_words
 from transformer_viz.terms import INSTEAD, Head, head_label, layer_label

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.verdict import Mean, mean_over_texts
+from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.text_table import number_cell, text_table
 
 KS = (1, 2, 3, 5)

@@ -7,8 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.intervals import wilson
-from transformer_viz.analysis.verdict import Mean, mean_over_texts
+from transformer_viz.analysis.intervals import Mean, mean_over_texts, wilson
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind
 from transformer_viz.text_table import text_table

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.knock_out import KnockOut
+from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style
