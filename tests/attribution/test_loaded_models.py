@@ -7,6 +7,7 @@ import torch
 pytest.importorskip("transformers")
 
 import transformer_viz as tv
+from tests.attribution import plain
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrapped
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.rows import real_queries
@@ -76,7 +77,7 @@ def test_the_terms_and_the_biases_are_the_row_of_other_models_too(name):
     assert {each.site.kind for each in found} == set(trace.kinds)
     for each in found:
         after = each.stream["residual_after"]
-        rows = torch.cat([of_keys.sum(1) + own for _, of_keys, own in each.terms()]) + each.bias_terms()
+        rows = torch.cat([of_keys.sum(1) + own for _, of_keys, own in each.terms()]) + plain.bias_terms(each)
         assert (rows - after).abs().max() < 1e-5 * after.abs().max()
     shares = [tv.attribute(family(name), trace, "alti", kind=kind).values.sum(1) for kind in trace.kinds if kind != "encoder"]
     assert np.allclose(sum(shares), 1)
