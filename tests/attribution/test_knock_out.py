@@ -1,4 +1,4 @@
-"""Heads taken away, against edits that do the same, plain loops, and models whose heads are known."""
+"""Heads ablated, against edits that do the same, plain loops, and models whose heads are known."""
 
 from collections.abc import Sequence
 from dataclasses import replace

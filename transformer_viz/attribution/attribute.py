@@ -25,7 +25,7 @@ def attribute(
         model: the model, from `load_checkpoint` or `load_model`.
         trace: its run; edits and mistakes of it stay in force.
         method: `occlusion`, `gradient`, `rollout` …; docs/attribution.md has all of them.
-        mode: of occlusion, how a token is taken away: `word` puts the unknown token in its place, `position` closes it to every
+        mode: of occlusion, how a token is occluded: `word` puts the unknown token in its place, `position` closes it to every
             query, `deleted` leaves it out.
         kind: whose keys: `cross`, the source tokens, or `decoder`, what the decoder has read; by default those of
             cross-attention, where there is any.

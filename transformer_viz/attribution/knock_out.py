@@ -146,7 +146,7 @@ class _Texts:
         if how not in INSTEAD:
             raise OptionError(f"how={how!r} is not known; choose one of {listed(INSTEAD)}")
         if isinstance(traces, Trace) or not traces:
-            raise OptionError("heads are taken away over a list of one or more runs")
+            raise OptionError("heads are ablated over a list of one or more runs")
         runs = []
         for run in (Run.of(model, trace) for trace in traces):
             tokens, start = run.trace.expected_tokens, model.model.start_id

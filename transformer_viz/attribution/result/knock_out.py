@@ -49,7 +49,7 @@ class HeadEffect:
 
 @dataclass(frozen=True)
 class KnockOut:
-    """Every head taken away alone.
+    """Every head ablated alone.
 
     Attributes:
         how: what stands in the place of a head.
@@ -80,7 +80,7 @@ class KnockOut:
 
 
 def effects(found: Mapping[HeadSet, Outcome], seed: int) -> tuple[HeadEffect, ...]:
-    """Of heads that were taken away alone."""
+    """Of heads that were ablated alone."""
     alone = {place: outcome for places, outcome in found.items() if len(places) == 1 for place in places}
     before = found[frozenset()].is_exact
     return tuple(

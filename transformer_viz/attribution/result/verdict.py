@@ -53,7 +53,7 @@ class Verdict:
 
     Attributes:
         kind: whose keys.
-        mode: how a key was taken away.
+        mode: how a key was occluded.
         steps: (step,), which are judged.
         chance: (step,), how often a random key is one with the largest cause.
         maps: by what they are called.
@@ -89,7 +89,7 @@ class Verdicts:
 
     Attributes:
         kind: whose keys.
-        mode: how a key was taken away.
+        mode: how a key was occluded.
         n_texts: how many runs.
         n_judged: steps.
         n_left_out: steps that were written and are not judged.

@@ -101,7 +101,7 @@ def no_word(model: "LoadedModel") -> str:
 
 
 def texts_of(model: "LoadedModel") -> Texts:
-    """Over which texts heads are taken away.
+    """over which texts heads are ablated.
 
     Raises:
         OptionError: too many lines.

@@ -31,7 +31,7 @@ _PASSES = 4 * (2 + counter_proofs.N_HALVINGS)
 
 @dataclass(frozen=True)
 class Texts:
-    """Over which texts heads are taken away: a person's lines, so many drawn ones, or, without either, the run alone."""
+    """over which texts heads are ablated: a person's lines, so many drawn ones, or, without either, the run alone."""
 
     lines: tuple[str, ...] = ()
     n_drawn: int = 0
@@ -71,7 +71,7 @@ def knock_out(model: LoadedModel, device: str, trace: Trace, texts: Texts, how: 
 
 
 def _traces(model: LoadedModel, trace: Trace, texts: Texts) -> list[Trace] | Call:
-    """What heads are taken away over, for “Show the code”."""
+    """What heads are ablated over, for “Show the code”."""
     if _alone(trace, texts) is not None:
         return [trace]
     lines = Call("texts = {}", [*texts.lines]) if texts.lines else Call(verdicts.texts_of, model, texts.n_drawn, 0)
@@ -98,7 +98,7 @@ def _tokens(trace: Trace) -> float:
 
 
 def _alone(trace: Trace, texts: Texts) -> Trace | None:
-    """The run, where heads are taken away over it alone."""
+    """The run, where heads are ablated over it alone."""
     return None if texts.lines or texts.n_drawn else trace
 
 
