@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.methods.occlusion import log_p_without
 from transformer_viz.attribution.rerun import Run
-from transformer_viz.attribution.result import faithfulness as result
-from transformer_viz.attribution.result.faithfulness import KS, Curve, MeanCurve, first_keys
+from transformer_viz.attribution.result.faithfulness import KS, MeanCurve, first_keys
 from transformer_viz.attribution.result.verdict import content_keys, judged_steps, maps_of
 from transformer_viz.attribution.verdict import CAUSE, list_runs, other_attributions
 from transformer_viz.errors import OptionError
@@ -60,7 +60,11 @@ def faithfulness(
             raise OptionError(f"there is no map {unknown[0]!r}; L1 H1, L1 mean or rollout are such names")
         rankings = {name: all_maps[name] for name in maps} | {CAUSE: cause.values}
         curves.append(_curves(model, trace, cause, rankings, seed, of_part(on_progress, n_done, len(runs))))
-    return result.over(curves, seed=seed)
+
+    def means(name: str, side: int) -> tuple[Mean, ...]:
+        return tuple(mean_over_texts([lost[name][k, side] for lost in curves], seed) for k in range(len(KS)))
+
+    return tuple(MeanCurve(name, means(name, 0), means(name, 1)) for name in curves[0])
 
 
 def _curves(
@@ -70,11 +74,14 @@ def _curves(
     rankings: Mapping[str, np.ndarray],
     seed: int,
     on_progress: OnProgress,
-) -> dict[str, Curve]:
-    """The curves of one run, of each ranking and of a random one."""
+) -> dict[str, np.ndarray]:
+    """The probability lost in one run, float64 (k, 2, step) of each ranking and of a random one.
+
+    Without the first k keys (comprehensiveness), and with them alone (sufficiency).
+    """
     steps, _, _ = judged_steps(trace, cause)
     if not len(steps):
-        return dict.fromkeys((*rankings, "random"), Curve(*np.empty((2, len(KS), 0))))
+        return dict.fromkeys((*rankings, "random"), np.empty((len(KS), 2, 0)))
     rng, keys = np.random.default_rng(seed), content_keys(trace, cause.kind)
     every = [*rankings.values(), *(rng.random(cause.values.shape) for _ in range(N_RANDOM))]
     # What is left out: for each ranking and k the first of each step, then all content but the first.
@@ -97,6 +104,4 @@ def _curves(
     shape = (len(every), len(KS), 2, len(steps))
     at = np.broadcast_to(np.arange(len(steps)), shape).ravel()
     lost = (p[steps][at] - without[np.arange(len(at)), steps[at]]).reshape(shape)
-    curves = {name: Curve(lost[i, :, 0], lost[i, :, 1]) for i, name in enumerate(rankings)}
-    at_random = lost[len(rankings) :].mean(0)
-    return curves | {"random": Curve(at_random[:, 0], at_random[:, 1])}
+    return {**dict(zip(rankings, lost, strict=False)), "random": lost[len(rankings) :].mean(0)}

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis.intervals import mean_over_texts
 from transformer_viz.attribution.rerun import Run, replaced
-from transformer_viz.attribution.result import knock_out as result
-from transformer_viz.attribution.result.knock_out import HeadSet, KnockOut, Outcome
+from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut, share_of
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -57,28 +57,44 @@ def knock_out(
     if unknown := [place for place in chosen if place not in every]:
         raise OptionError(f"{model.name} has no head {unknown[0]}; the last one is {every[-1]}")
     with devices.running(model):
-        texts = _Texts.of(model, traces, how)
-        outcomes = texts.without([frozenset(), *(frozenset({place}) for place in chosen)], on_progress)
+        changes, is_exact = _Texts.of(model, traces, how).without([(), *((place,) for place in chosen)], on_progress)
+    before = is_exact[:, 0]
     return KnockOut(
         how=how,
-        n_texts=len(texts.runs),
+        n_texts=len(traces),
         n_known=sum(trace.expected_tokens is not None for trace in traces),
-        exact_before=result.exact(outcomes[frozenset()]),
-        heads=result.effects(outcomes, seed),
+        exact_before=share_of(before),
+        heads=tuple(
+            HeadEffect(
+                place,
+                log_p=mean_over_texts([change[i] for change in changes], seed),
+                exact=share_of(is_exact[:, i]),
+                stays=share_of(is_exact[before, i]),
+            )
+            for i, place in enumerate(chosen, 1)
+        ),
     )
 
 
 def interactions(model: LoadedModel, traces: Sequence[Trace], heads: Sequence[HeadPlace], *, how: str = "zero") -> np.ndarray:
-    """(head, head): how much more is lost without two heads than without each, Δ(ab) − Δ(a) − Δ(b), in nats a token.
+    """(head, head): Δ(ab) − Δ(a) − Δ(b) of the mean change of log p without heads, in nats a token; zeros on the diagonal.
+
+    Below 0, the two are worse to lose together than their losses add up to: each can do the other's work.
 
     Raises:
         OptionError: more than `MOST_PAIRED` heads, or as `knock_out`.
     """
     if not 2 <= len(set(heads)) == len(heads) <= MOST_PAIRED:
         raise OptionError(f"{len(heads)} heads cannot be paired; 2 to {MOST_PAIRED} different ones are possible")
+    pairs = list(combinations(range(len(heads)), 2))
     with devices.running(model):
-        sets = [frozenset(some) for n in (1, 2) for some in combinations(heads, n)]
-        return result.interactions(_Texts.of(model, traces, how).without(sets), heads)
+        sets = [*((head,) for head in heads), *((heads[i], heads[j]) for i, j in pairs)]
+        changes, _ = _Texts.of(model, traces, how).without(sets)
+    change = np.concatenate(changes, 1).mean(1)
+    together = np.zeros((len(heads), len(heads)))
+    for (i, j), both in zip(pairs, change[len(heads) :], strict=True):
+        together[i, j] = together[j, i] = both - change[i] - change[j]
+    return together
 
 
 def removed(
@@ -99,16 +115,14 @@ def removed(
     left, gone = list(places(model.model.sizes)), list[HeadPlace]()
     with devices.running(model):
         texts = _Texts.of(model, traces, how)
-        enough = least * texts.without([frozenset()])[frozenset()].is_exact.mean() - 1e-9
+        enough = least * texts.without([()])[1].mean() - 1e-9
         while left:
-            outcomes = texts.without([frozenset({*gone, place}) for place in left])
-            rank = {heads: (one.is_exact.mean(), np.concatenate(one.log_p).mean()) for heads, one in outcomes.items()}
-            best = max(rank, key=rank.__getitem__)
-            if rank[best][0] < enough:
+            changes, is_exact = texts.without([(*gone, place) for place in left])
+            ranks = list(zip(is_exact.mean(0), np.concatenate(changes, 1).mean(1), strict=True))
+            best = max(range(len(left)), key=ranks.__getitem__)
+            if ranks[best][0] < enough:
                 break
-            [place] = best - set(gone)
-            gone.append(place)
-            left.remove(place)
+            gone.append(left.pop(best))
     return tuple(gone), tuple(left)
 
 
@@ -166,8 +180,15 @@ class _Texts:
                 counts[site] += int(real.sum())
         return cls(tuple(runs), how, {site: total / counts[site] for site, total in sums.items()})
 
-    def without(self, sets: Sequence[HeadSet], on_progress: OnProgress | None = None) -> dict[HeadSet, Outcome]:
-        """All texts without each of these sets of heads."""
+    def without(
+        self, sets: Sequence[Sequence[HeadPlace]], on_progress: OnProgress | None = None
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """All texts without each of these sets of heads.
+
+        Returns:
+            Of each text (set, step), how much the log-probability of each token of the answer changes, in nats; and bool
+            (text, set), whether greedy decoding still writes the answer.
+        """
         sizes, device = self.runs[0].model.model.sizes, self.runs[0].written.device
         gone = {
             Site(kind, layer): torch.zeros(len(sets), sizes.heads[kind], dtype=torch.bool, device=device)
@@ -177,7 +198,7 @@ class _Texts:
         for i, heads in enumerate(sets):
             for place in heads:
                 gone[Site(place.kind, place.layer)][i, place.head] = True
-        changes, is_exact = list[list[np.ndarray]](), list[np.ndarray]()
+        changes, is_exact = list[np.ndarray](), list[np.ndarray]()
         for n_done, run in enumerate(self.runs):
             progress = of_part(on_progress, n_done, len(self.runs))
             log_p, is_first = list[Tensor](), list[Tensor]()
@@ -187,12 +208,9 @@ class _Texts:
                 log_p.append(logits.log_softmax(-1)[:, torch.arange(len(run.written)), run.written].cpu())
                 is_first.append((logits.argmax(-1) == run.written).cpu())
             own = ~run.padding("decoder").cpu() & (torch.arange(len(run.written)) >= run.trace.n_given)
-            changes.append(list((torch.cat(log_p) - run.log_p)[:, own].numpy()))
+            changes.append((torch.cat(log_p) - run.log_p)[:, own].numpy())
             is_exact.append(torch.cat(is_first)[:, own].all(1).numpy())
-        return {
-            heads: Outcome(tuple(change[i] for change in changes), np.array([exact[i] for exact in is_exact]))
-            for i, heads in enumerate(sets)
-        }
+        return changes, np.array(is_exact)
 
     def _ablation(self, gone: Mapping[Site, Tensor], part: slice) -> Tap | None:
         """Ablates heads in some texts: of each attention bool (text, head), True = gone."""

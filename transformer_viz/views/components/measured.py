@@ -71,14 +71,14 @@ class Measured:
         words = () if result is None else attribution_maps.step_words(trace, result, at.layer, at.head, step)
         if self.shares is None:
             return words
-        said = attribution_maps.source_words(float(attribution_maps.source_shares(self.shares)[step]))
+        said = attribution_maps.source_words(float(self.shares.values[step].sum()))
         return (("plain", "What "), of_run(trace.output_tokens[step]), ("plain", f" is written from: {said}. "), *words)
 
     def _tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Each token of the output strip with the source's share of it."""
         if self.shares is None:
             return tokens
-        shares = map(float, attribution_maps.source_shares(self.shares))
+        shares = map(float, self.shares.values.sum(-1))
         return [
             {**token, "title": f"{token['title']}; {attribution_maps.source_words(share)}", "share": round(share, 4)}
             for token, share in zip(tokens, shares, strict=False)
