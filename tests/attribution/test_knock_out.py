@@ -11,7 +11,7 @@ import torch
 import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.attribution.knock_out import interactions, knock_out, places, removed
+from transformer_viz.attribution.knock_out import all_heads, interactions, knock_out, remove_heads
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import Change, Site
 
@@ -101,10 +101,10 @@ def test_what_is_left_suffices_and_none_of_it_can_be_spared():
     runs = [tv.decode(two, text) for text in (planted.TEXT, "abba")]
     found = knock_out(two, runs)
     assert [each.exact.value for each in found.heads] == [1.0] * 12 and found.exact_before.value == 1.0
-    gone, left = removed(two, runs)
+    gone, left = remove_heads(two, runs)
     assert len(gone) == 11 and len(left) == 1 and str(left[0]) in ("cross.1.1", "cross.1.2")
-    assert {*gone, *left} == set(places(two.model.sizes))
-    assert removed(two, runs, least=0.0)[1] == ()
+    assert {*gone, *left} == set(all_heads(two.model.sizes))
+    assert remove_heads(two, runs, least=0.0)[1] == ()
     without = [f"{place}:zero" for place in gone]
     assert all(tv.decode(two, trace.source, edits=without).is_right for trace in runs)
     assert not tv.decode(two, "abba", edits=[*without, f"{left[0]}:zero"]).is_right

@@ -12,7 +12,7 @@ from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokeni
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.patch import BY, patched
 from transformer_viz.attribution.rerun import Run
@@ -167,7 +167,7 @@ def test_patching_of_other_models_ends_where_it_must(name):
         assert effects[layer, query] == pytest.approx(effect(heads, query), abs=1e-4)
         assert abs(effects[layer, query]) > 0.01
     if name not in DECODERS:
-        every = [place for place in places(model.model.sizes) if place.kind == "cross"]
+        every = [place for place in all_heads(model.model.sizes) if place.kind == "cross"]
         log_p = torch.as_tensor(patched(model, a, b, every)).log_softmax(-1).numpy()
         for t, (step, token) in enumerate(zip(a.steps[: found.step + 1], a.output_ids or (), strict=False)):
             assert log_p[t, token] == pytest.approx(step.log_probability, abs=1e-4)

@@ -9,7 +9,7 @@ from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.attribution import patch as attribution_patch
-from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.patch import BY, extent, patched, patched_run
 from transformer_viz.attribution.result.patching import Effect
 from transformer_viz.errors import OptionError
@@ -67,7 +67,7 @@ def test_with_all_heads_of_cross_attention_of_a_it_is_a(tiny):
     """What was read is the same up to there, and of the source nothing else comes in."""
     a, b = tv.decode(tiny, A), tv.decode(tiny, B)
     step = tv.patch(tiny, a, b, by="layer").step
-    heads = [place for place in places(tiny.model.sizes) if place.kind == "cross"]
+    heads = [place for place in all_heads(tiny.model.sizes) if place.kind == "cross"]
     found = torch.as_tensor(patched(tiny, a, b, heads)).log_softmax(-1).numpy()
     of_a, of_b = log_p(tiny, a, step + 1), log_p(tiny, b, step + 1)
     assert np.allclose(found, of_a, atol=1e-12) and found.shape == of_a.shape

@@ -16,7 +16,7 @@ from transformer_viz.attribution.result.verdict import (
     over,
     spearman,
     verdict,
-    words,
+    verdict_words,
 )
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.attribution import Attribution
@@ -124,12 +124,13 @@ def test_words():
     trace = run(np.ones((1, 4)) / 4, 4)
     none = over([verdict(trace, cause_of(np.zeros((1, 4))))])
     assert (
-        words(none.at("L1 H1"), none) == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
+        verdict_words(none.at("L1 H1"), none)
+        == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
     )
     some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
-    assert words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
-    assert words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
+    assert verdict_words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
+    assert verdict_words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
     assert left_out_words(some) == "no step is left out"
     with pytest.raises(OptionError, match="there is no map 'L9 H9'"):
         some.at("L9 H9")

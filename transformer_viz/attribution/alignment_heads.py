@@ -6,7 +6,7 @@ from typing import Literal
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.word_links import Link, checked
-from transformer_viz.attribution.knock_out import knock_out, places
+from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.result import alignment_heads as result
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads, Attended, Head
 from transformer_viz.errors import InputError, OptionError
@@ -107,7 +107,7 @@ def alignment_heads(
 
 def cross_heads(model: LoadedModel) -> tuple[HeadPlace, ...]:
     """All heads of cross-attention; none where there is no such thing."""
-    return tuple(place for place in places(model.model.sizes) if place.kind == "cross")
+    return tuple(place for place in all_heads(model.model.sizes) if place.kind == "cross")
 
 
 def _check(

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from transformer_viz.addresses import HeadPlace, parse
-from transformer_viz.attribution.knock_out import places, uniform
-from transformer_viz.attribution.rerun import Run, replaced
+from transformer_viz.attribution.knock_out import all_heads, uniform
+from transformer_viz.attribution.rerun import Run, replace_values
 from transformer_viz.attribution.result.counter_proof import CounterProof, Moved
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
@@ -75,7 +75,9 @@ def counter_proof(
 
         def tap_of(weights: Tensor, part: slice) -> Tap:
             by_site = {site: weights[part, i] for i, site in enumerate(sites)}
-            return replaced("weights", dict.fromkeys(sites, is_moved[None]), lambda site, as_is: by_site[site].to(as_is.dtype))
+            return replace_values(
+                "weights", dict.fromkeys(sites, is_moved[None]), lambda site, as_is: by_site[site].to(as_is.dtype)
+            )
 
         def changes(weights: Tensor) -> Tensor:
             """(target,): the greatest change of a probability at a row that is no padding."""
@@ -106,13 +108,13 @@ def counter_proof(
 
 def scopes(model: LoadedModel) -> tuple[str, ...]:
     """Of every kind: each head alone, each layer, all together."""
-    heads = places(model.model.sizes)
+    heads = all_heads(model.model.sizes)
     layers = dict.fromkeys(f"{head.kind}.{head.layer + 1}" for head in heads)
     return (*map(str, heads), *layers, *model.model.sizes.kinds)
 
 
 def _heads(model: LoadedModel, scope: str) -> tuple[HeadPlace, ...]:
-    every = places(model.model.sizes)
+    every = all_heads(model.model.sizes)
     with suppress(OptionError):
         named, row = parse(scope)
         if row is None and (heads := tuple(filter(named.holds, every))):

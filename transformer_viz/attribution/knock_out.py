@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import mean_over_texts
-from transformer_viz.attribution.rerun import Run, replaced
+from transformer_viz.attribution.rerun import Run, replace_values
 from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut, share_of
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
@@ -52,7 +52,7 @@ def knock_out(
     Raises:
         OptionError: an impossible argument, or a run of another model.
     """
-    every = places(model.model.sizes)
+    every = all_heads(model.model.sizes)
     chosen = every if heads is None else tuple(heads)
     if unknown := [place for place in chosen if place not in every]:
         raise OptionError(f"{model.name} has no head {unknown[0]}; the last one is {every[-1]}")
@@ -97,7 +97,7 @@ def interactions(model: LoadedModel, traces: Sequence[Trace], heads: Sequence[He
     return together
 
 
-def removed(
+def remove_heads(
     model: LoadedModel, traces: Sequence[Trace], *, how: str = "zero", least: float = 1.0
 ) -> tuple[tuple[HeadPlace, ...], tuple[HeadPlace, ...]]:
     """Heads removed one after the other, always the one without which most answers stay, and of equal ones the most probable.
@@ -112,7 +112,7 @@ def removed(
         What could be removed, in that order, and what is left and suffices. A smaller set that suffices may exist: this one is
         the smallest in so far as none of its heads can be spared alone.
     """
-    left, gone = list(places(model.model.sizes)), list[HeadPlace]()
+    left, gone = list(all_heads(model.model.sizes)), list[HeadPlace]()
     with devices.running(model):
         texts = _Texts.of(model, traces, how)
         enough = least * texts.without([()])[1].mean() - 1e-9
@@ -126,7 +126,7 @@ def removed(
     return tuple(gone), tuple(left)
 
 
-def places(sizes: Sizes) -> tuple[HeadPlace, ...]:
+def all_heads(sizes: Sizes) -> tuple[HeadPlace, ...]:
     """Every head of a model."""
     return tuple(
         HeadPlace(kind, layer, head)
@@ -216,8 +216,8 @@ class _Texts:
         """Ablates heads in some texts: of each attention bool (text, head), True = gone."""
         some = {site: those[part] for site, those in gone.items()}
         if self.how == "zero":
-            return replaced("heads", some, lambda site, heads: torch.zeros_like(heads[:1]))
+            return replace_values("heads", some, lambda site, heads: torch.zeros_like(heads[:1]))
         if self.how == "mean":
-            return replaced("heads", some, lambda site, heads: self.means[site])
+            return replace_values("heads", some, lambda site, heads: self.means[site])
         keep = Keep("mask")
-        return compose(keep, replaced("weights", some, lambda site, weights: uniform(weights, ~keep.kept[site]["mask"])))
+        return compose(keep, replace_values("weights", some, lambda site, weights: uniform(weights, ~keep.kept[site]["mask"])))

@@ -207,7 +207,7 @@ class Run:
         return reader.decode(inputs.target, memory, source_padding, target_padding, tap=both)
 
 
-def replaced(name: TapName, chosen: Mapping[Site, Tensor], instead: Callable[[Site, Tensor], Tensor]) -> Tap:
+def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callable[[Site, Tensor], Tensor]) -> Tap:
     """A tap that puts other values in the place of some.
 
     Args:

@@ -99,7 +99,7 @@ def list_runs(traces: Trace | Sequence[Trace]) -> list[Trace]:
     return runs
 
 
-def texts_of(model: LoadedModel, samples: int, seed: int) -> list[str]:
+def draw_texts(model: LoadedModel, samples: int, seed: int) -> list[str]:
     """Fresh texts of a model's task, of all lengths and sources alike."""
     assert model.task is not None
     rng = np.random.default_rng([seed, _STREAM])

@@ -250,7 +250,7 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
     return float(x @ y / size) if size else np.nan
 
 
-def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
+def verdict_words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
     """The verdict in a sentence, and with `stays`, apart from it, how many answers stay without the head.
 
     Pointing at the cause does not make a head needed, and a head that is needed may look elsewhere.

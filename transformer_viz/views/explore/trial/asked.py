@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
-from transformer_viz.attribution.result.verdict import words
+from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import interval_words, percent_words
 from transformer_viz.terms import INSTEAD, Head, head_label, layer_label
@@ -154,7 +154,7 @@ def _pointing(shown: Shown) -> str:
         return ""
     found = {mode: runs.verdict_found(model, shown.device, trace, state.kind, mode) for mode in modes(model)}
     name = name_of(state.layer, state.head)
-    return "; ".join(f"by {mode}, {words(each.at(name), each)}" for mode, each in found.items() if each is not None)
+    return "; ".join(f"by {mode}, {verdict_words(each.at(name), each)}" for mode, each in found.items() if each is not None)
 
 
 def _need(shown: Shown) -> str:

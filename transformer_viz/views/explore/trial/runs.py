@@ -63,7 +63,7 @@ def knock_out(model: LoadedModel, device: str, trace: Trace, texts: Texts, how: 
     """Over texts, without one head or, where none is named, without each."""
     n_texts = max(1, len(texts.lines), texts.n_drawn)
     longest = max(model.task.evaluated_lengths) if model.task is not None else max(map(len, (trace.source, *texts.lines)))
-    n_heads = 1 if head else len(knock_outs.places(model.model.sizes))
+    n_heads = 1 if head else len(knock_outs.all_heads(model.model.sizes))
     cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
     found = compute("Taking heads away", cost, _knock_out, model, _alone(trace, texts), texts, how, head)
     heads = None if head is None else [head]
@@ -74,7 +74,7 @@ def _traces(model: LoadedModel, trace: Trace, texts: Texts) -> list[Trace] | Cal
     """What heads are ablated over, for “Show the code”."""
     if _alone(trace, texts) is not None:
         return [trace]
-    lines = Call("texts = {}", [*texts.lines]) if texts.lines else Call(verdicts.texts_of, model, texts.n_drawn, 0)
+    lines = Call("texts = {}", [*texts.lines]) if texts.lines else Call(verdicts.draw_texts, model, texts.n_drawn, 0)
     if (most := longest(model)) is None:
         return Call("traces = [tv.decode({}, text) for text in {}]", model, lines)
     return Call("traces = [tv.decode({}, text, max_length={}) for text in {}]", model, most, lines)
@@ -134,7 +134,7 @@ def _has(model: LoadedModel, trace: Trace, kind: Kind, method: str) -> bool:
 
 def _decoded(model: LoadedModel, texts: Texts, on_progress: OnProgress) -> list[Trace]:
     """What the model writes for each text."""
-    sources = texts.lines or verdicts.texts_of(model, texts.n_drawn, 0)
+    sources = texts.lines or verdicts.draw_texts(model, texts.n_drawn, 0)
     traces = []
     for n_done, text in enumerate(sources):
         on_progress(n_done / len(sources))
