@@ -40,10 +40,10 @@ ADDED = {
         """,
     "attribution/methods/weights.py": """
         import torch
-        from transformer_viz.attribution.method import Found, Method
+        from transformer_viz.attribution.method import Method, Values
 
         def of(run, kind, mode):
-            return Found(torch.from_numpy(run.trace.attentions[kind].weights), run.trace.attentions[kind].layers)
+            return Values(torch.from_numpy(run.trace.attentions[kind].weights), run.trace.attentions[kind].layers)
 
         METHOD = Method(of, title="what attention says", help="What attention itself says", cannot="what it is for", order=9)
         """,

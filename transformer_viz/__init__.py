@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
     from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
+    from transformer_viz.attribution.faithfulness import faithfulness as faithfulness
     from transformer_viz.attribution.knock_out import knock_out as knock_out
     from transformer_viz.attribution.patch import patch as patch
     from transformer_viz.attribution.patch import patched_run as patched_run
-    from transformer_viz.attribution.verdict import faithfulness as faithfulness
     from transformer_viz.attribution.verdict import verdict as verdict
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
@@ -57,7 +57,7 @@ _HOMES = {
     "alignment_heads": "attribution.alignment_heads",
     "attribute": "attribution.attribute",
     "counter_proof": "attribution.counter_proof",
-    "faithfulness": "attribution.verdict",
+    "faithfulness": "attribution.faithfulness",
     "knock_out": "attribution.knock_out",
     "patch": "attribution.patch",
     "patched_run": "attribution.patch",

@@ -31,7 +31,7 @@ STRATEGIES = ("greedy", "beam", "sample")
 STOPS = ("bound", "first", "never")
 """When a beam search stops."""
 MODES = ("word", "position", "deleted")
-"""How a token is taken away."""
+"""How a token is occluded."""
 INSTEAD = ("zero", "mean", "uniform")
 """What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
 MISTAKES = (

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 
 from transformer_viz import Trace
+from transformer_viz.attribution.contributions import Sublayer
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.model import variants
-from transformer_viz.model.tap import Tap
+from transformer_viz.model.tap import Keep, Site, Tap, TapName, compose
 
 VARIANTS = variants.names()
 SMALL: dict[str, Any] = {
@@ -42,6 +43,14 @@ def log_p(checkpoint: Checkpoint, source: list[int], read: list[int], tap: Tap |
         return checkpoint.model(torch.tensor([source]), torch.tensor([read]), tap=tap)[0].log_softmax(-1).numpy()
 
 
+def kept(checkpoint: Checkpoint, trace: Trace, name: TapName, tap: Tap | None = None) -> dict[Site, np.ndarray]:
+    """One intermediate of every attention in a pass over what a run read."""
+    source, read, _ = ids(checkpoint, trace)
+    keep = Keep(name)
+    log_p(checkpoint, source, read, compose(tap, keep))
+    return {site: values[name][0].numpy() for site, values in keep.kept.items()}
+
+
 def without(
     checkpoint: Checkpoint, trace: Trace, change: Callable[[list[int], list[int], int], Any], n_keys: int
 ) -> np.ndarray:
@@ -54,3 +63,11 @@ def without(
         for t, token in enumerate(written):
             found[t, j] = before[t, token] - after[t, token]
     return found
+
+
+def bias_terms(sublayer: Sublayer) -> torch.Tensor:
+    """(query, d_model) of what belongs to no token in a sublayer: the biases of projection and norm."""
+    after, around = sublayer.stream["residual_after"], sublayer.around
+    bias = torch.zeros_like(after) if around.out_bias is None else around.out_bias.expand_as(after)
+    bias = sublayer.norm_of(slice(None))(bias[:, None])[:, 0]
+    return bias if around.placement == "pre" or around.norm is None or around.norm.bias is None else bias + around.norm.bias

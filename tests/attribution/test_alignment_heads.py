@@ -8,8 +8,8 @@ import transformer_viz as tv
 from tests import tiny_models
 from tests.attribution import planted
 from tests.needs import needs
-from transformer_viz.analysis.alignment_heads import AlignedHead, Average
 from transformer_viz.analysis.word_links import gold, words_of
+from transformer_viz.attribution.result.alignment_heads import Average, HeadAlignment
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.readers import load_model
 
@@ -27,7 +27,7 @@ def translator(tmp_path_factory):
     return load_model(str(tiny_models.save(tmp_path_factory.mktemp("models")) / tiny_models.MARIAN), "cpu")
 
 
-def lost(head: AlignedHead) -> float:
+def lost(head: HeadAlignment) -> float:
     assert head.effect is not None
     return head.effect.value
 

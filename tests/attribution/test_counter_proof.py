@@ -9,45 +9,22 @@ from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
 from transformer_viz.attribution.counter_proof import N_HALVINGS, TARGETS, scopes
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import compose
+from transformer_viz.model.tap import Change, Site, compose
 from transformer_viz.tracing.edit_tap import changing_tap
 
 
-def target_row(target: str, row: np.ndarray, allowed: list[int]) -> np.ndarray:
-    moved = np.zeros_like(row)
-    if target == "uniform":
-        moved[allowed] = 1 / len(allowed)
-    elif target == "reversed":
-        moved[allowed] = row[allowed[::-1]]
-    else:
-        moved[allowed[0 if target == "first key" else -1]] = 1
-    return moved
-
-
 def target_weights(target: str, weights: np.ndarray, reasons: np.ndarray) -> np.ndarray:
-    moved = np.empty_like(weights)
-    for *at, query in np.ndindex(*weights.shape[:3]):
-        row = (*at, query)
-        masked = np.broadcast_to(reasons, weights.shape)[row]
-        moved[row] = target_row(target, weights[row], [key for key, why in enumerate(masked) if not why])
+    moved = np.zeros_like(weights)
+    masked = np.broadcast_to(reasons, weights.shape)
+    for row in np.ndindex(*weights.shape[:3]):
+        allowed = np.flatnonzero(masked[row] == 0)
+        if target == "uniform":
+            moved[row][allowed] = 1 / len(allowed)
+        elif target == "reversed":
+            moved[row][allowed] = weights[row][allowed[::-1]]
+        else:
+            moved[row][allowed[0 if target == "first key" else -1]] = 1
     return moved
-
-
-class Put:
-    """Arrays of whole layers, or of one head of one, straight into the model."""
-
-    def __init__(self, kind, layers, heads, weights=None):
-        self.kind, self.layers, self.heads, self.weights, self.seen = kind, layers, heads, weights, {}
-
-    def __call__(self, site, name, value):
-        if name != "weights" or site.kind != self.kind or site.layer not in self.layers:
-            return value
-        self.seen[site.layer] = value[0, self.heads].double().numpy()
-        if self.weights is None:
-            return value
-        value = value.clone()
-        value[0, self.heads] = torch.tensor(self.weights[self.layers.index(site.layer)], dtype=value.dtype)
-        return value
 
 
 @pytest.mark.parametrize(
@@ -65,15 +42,10 @@ def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, laye
     found = tv.counter_proof(tiny, trace, scope=scope, epsilon=epsilon)
     source, read, _ = plain.ids(tiny, trace)
     changing = changing_tap(plain_edits.read(edits), None, tiny.model.sizes)
-
-    def probabilities(put):
-        return np.exp(plain.log_p(tiny, source, read, compose(changing, put)))
-
-    seen = Put(kind, layers, heads)
-    before = probabilities(seen)
-    weights = np.stack([seen.seen[layer] for layer in layers])
-    of_run = trace.attentions[kind].weights
-    assert of_run is not None and np.allclose(weights, of_run[layers][:, heads], atol=1e-6)
+    kept = plain.kept(tiny, trace, "weights", changing)
+    weights = np.stack([kept[Site(kind, layer)][heads] for layer in layers])
+    before = np.exp(plain.log_p(tiny, source, read, changing))
+    assert np.allclose(weights, trace.attentions[kind].weights[layers][:, heads], atol=1e-6)
     assert np.array_equal(found.weights, weights.astype(np.float32))
     reasons = trace.attentions[kind].reasons
     reasons = reasons if reasons.ndim == 2 else reasons[layers][:, heads]
@@ -83,11 +55,19 @@ def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, laye
 
         def change(share, other=other):
             applied = ((1 - share) * weights + share * other).astype(np.float32)
-            return np.abs(probabilities(Put(kind, layers, heads, applied)) - before).max(), applied
 
-        unnoticed = [share for share in np.linspace(0, 1, 17) if change(share)[0] <= epsilon]
-        noticed = [share for share in np.linspace(0, 1, 17) if change(share)[0] > epsilon]
-        assert max(unnoticed) <= each.share <= min(noticed, default=1)
+            def put(site, value):
+                if site.kind == kind and site.layer in layers:
+                    value = value.clone()
+                    value[0, heads] = torch.tensor(applied[layers.index(site.layer)], dtype=value.dtype)
+                return value
+
+            after = np.exp(plain.log_p(tiny, source, read, compose(changing, Change("weights", put))))
+            return np.abs(after - before).max(), applied
+
+        changes = {share: change(share)[0] for share in np.linspace(0, 1, 17)}
+        noticed = [share for share, most in changes.items() if most > epsilon]
+        assert max(changes.keys() - set(noticed)) <= each.share <= min(noticed, default=1)
         at_it, applied = change(each.share)
         assert np.allclose(each.weights, applied, atol=1e-7)
         assert each.change <= epsilon and each.change == pytest.approx(at_it, abs=1e-9)
@@ -131,6 +111,9 @@ def test_heads_that_decorate_may_look_anywhere_and_the_one_that_copies_may_not()
     for head in (2, 3, 4):
         found = tv.counter_proof(one, trace, scope=f"cross.1.{head}")
         assert [each.share for each in found.moved] == [1.0] * 4 and found.farthest.change == 0
+        if head == 3:  # Towards where a head looks anyway is no way.
+            assert found.towards("first key").distance == pytest.approx(0, abs=1e-6)
+            assert found.farthest.target == "last key" and found.farthest.distance == pytest.approx(1)
     copies = tv.counter_proof(one, trace, scope="cross.1.1")
     joint = tv.counter_proof(one, trace, scope="cross")
     assert max(each.share for each in copies.moved) < 0.4
@@ -144,21 +127,10 @@ def test_heads_that_decorate_may_look_anywhere_and_the_one_that_copies_may_not()
     assert shares[0] == shares[1] == 1.0 and 0 < shares[2] < 0.7
 
 
-def test_towards_where_a_head_looks_anyway_is_no_way():
-    one = planted.copying(0)
-    found = tv.counter_proof(one, tv.decode(one, planted.TEXT), scope="cross.1.3")
-    first = found.towards("first key")
-    assert (first.share, first.distance) == (1.0, pytest.approx(0, abs=1e-6))
-    assert found.farthest.target == "last key" and found.farthest.distance == pytest.approx(1)
-
-
-def test_the_scopes_of_a_model(tiny):
+def test_scopes_and_what_is_refused(tiny, hello):
     every = scopes(tiny)
     assert len(every) == 5 * 8 + 8 + 3 == len(set(every))
     assert {"encoder.2.5", "cross.3", "decoder"} < set(every)
-
-
-def test_mistakes_are_said(tiny, hello):
     for scope in ("cross.4", "cross.1.6", "cross.", "cros", "", "cross.1.10"):
         with pytest.raises(OptionError, match=r"has no heads .*such as cross.3.5, a layer such as cross.3, or all .* cross"):
             tv.counter_proof(tiny, hello, scope=scope)

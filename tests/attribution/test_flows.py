@@ -10,28 +10,24 @@ import torch
 
 import transformer_viz as tv
 from tests.attribution import plain
+from transformer_viz.model.tap import Change, Site, Tap
 from transformer_viz.terms import Kind
 
 H = 1e-5
 Cell = tuple[Kind, int, int, int, int]
 
 
-class Nudged:
-    """A tap that adds to one weight in each text of a batch: text i has cell i."""
+def nudged(cells: Sequence[Cell], by: float) -> Tap:
+    """Adds to one weight in each text of a batch: text i has cell i."""
 
-    names = frozenset({"weights"})
-
-    def __init__(self, cells: Sequence[Cell], by: float) -> None:
-        self.cells, self.by = cells, by
-
-    def __call__(self, site, name, value):
-        if name != "weights":
-            return value
-        value = value.clone()
-        for text, (kind, layer, head, query, key) in enumerate(self.cells):
+    def nudge(site: Site, weights: torch.Tensor) -> torch.Tensor:
+        weights = weights.clone()
+        for text, (kind, layer, *cell) in enumerate(cells):
             if (kind, layer) == (site.kind, site.layer):
-                value[text, head, query, key] += self.by
-        return value
+                weights[(text, *cell)] += by
+        return weights
+
+    return Change("weights", nudge)
 
 
 def gradients(small, trace) -> dict[Kind, np.ndarray]:
@@ -42,7 +38,7 @@ def gradients(small, trace) -> dict[Kind, np.ndarray]:
 
     def log_p(by: float) -> np.ndarray:
         texts, reads = torch.tensor([source]).expand(len(cells), -1), torch.tensor([read]).expand(len(cells), -1)
-        found = small.model(texts, reads, tap=Nudged(cells, by)).log_softmax(-1)
+        found = small.model(texts, reads, tap=nudged(cells, by)).log_softmax(-1)
         return found[:, torch.arange(len(written)), torch.tensor(written)].numpy()
 
     slopes = (log_p(H) - log_p(-H)) / (2 * H)
@@ -54,33 +50,14 @@ def gradients(small, trace) -> dict[Kind, np.ndarray]:
 
 def exact_weights(small, trace) -> dict[Kind, np.ndarray]:
     """In float64: those of the trace are single precision."""
-    source, read, _ = plain.ids(small, trace)
-    kept = {kind: np.zeros(trace.attentions[kind].weights.shape) for kind in trace.kinds}
-
-    def keep(site, name, value):
-        if name == "weights":
-            kept[site.kind][site.layer] = value[0].numpy()
-        return value
-
-    plain.log_p(small, source, read, keep)
-    return kept
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found = np.zeros((len(a), b.shape[1]))
-    for i in range(len(a)):
-        for j in range(b.shape[1]):
-            found[i, j] = sum(a[i, k] * b[k, j] for k in range(len(b)))
-    return found
+    kept = plain.kept(small, trace, "weights")
+    return {kind: np.stack([kept[Site(kind, n)] for n in trace.attentions[kind].layers]) for kind in trace.kinds}
 
 
 def normalised(r: np.ndarray) -> np.ndarray:
-    found = np.zeros_like(r)
-    for i in range(len(r)):
-        row = [r[i, j] - (i == j) for j in range(len(r))]
-        for j in range(len(r)):
-            found[i, j] = (row[j] / sum(row) if sum(row) else 0.0) + (i == j)
-    return found
+    rest = r - np.eye(len(r))
+    sums = rest.sum(1, keepdims=True)
+    return np.divide(rest, sums, out=np.zeros_like(r), where=sums != 0) + np.eye(len(r))
 
 
 def relevance(slopes: dict[Kind, np.ndarray], weights: dict[Kind, np.ndarray], t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,11 +70,11 @@ def relevance(slopes: dict[Kind, np.ndarray], weights: dict[Kind, np.ndarray], t
     n_steps, n_source = weights["cross"].shape[-2:]
     ss, qq, qs = np.eye(n_source), np.eye(n_steps), np.zeros((n_steps, n_source))
     for layer in range(len(weights["encoder"])):
-        ss = ss + product(of("encoder", layer), ss)
+        ss = ss + of("encoder", layer) @ ss
     for layer in range(len(weights["decoder"])):
         own = of("decoder", layer)
-        qq, qs = qq + product(own, qq), qs + product(own, qs)
-        qs = qs + product(product(normalised(qq).T, of("cross", layer)), normalised(ss))
+        qq, qs = qq + own @ qq, qs + own @ qs
+        qs = qs + normalised(qq).T @ of("cross", layer) @ normalised(ss)
     return qs[t], qq[t]
 
 
@@ -116,12 +93,12 @@ def test_rollout_is_its_formula(small, trace):
     mean = {kind: each.mean(1) for kind, each in exact_weights(small, trace).items()}
     encoder = np.eye(n_source)
     for each in mean["encoder"]:
-        encoder = product(each / 2 + np.eye(n_source) / 2, encoder)
+        encoder = (each / 2 + np.eye(n_source) / 2) @ encoder
     rows = np.concatenate([np.zeros((n_steps, n_source)), np.eye(n_steps)], 1)
     seen = np.concatenate([encoder, np.zeros((n_source, n_steps))], 1)
     for own, cross in zip(mean["decoder"], mean["cross"], strict=True):
-        rows = product(own / 2 + np.eye(n_steps) / 2, rows)
-        rows = product(cross / 2, seen) + rows / 2
+        rows = (own / 2 + np.eye(n_steps) / 2) @ rows
+        rows = cross / 2 @ seen + rows / 2
     found = [tv.attribute(small, trace, "rollout", kind=kind).values for kind in ("cross", "decoder")]
     assert np.allclose(np.concatenate(found, 1), rows, atol=1e-7)
     assert np.allclose(rows.sum(1), 1)
@@ -133,7 +110,7 @@ def test_gradients_may_be_asked_for_in_inference_mode(tiny, hello):
     assert np.array_equal(found, tv.attribute(tiny, hello, "gradient").values)
 
 
-@pytest.mark.parametrize("method", ["gradient", "rollout"])
+@pytest.mark.parametrize("method", ["gradient", "rollout", "alti", "value_weighted", "value_weighted_sum"])
 def test_nothing_leaks_from_the_future(tiny, hello, method):
     """The rows of a run that ends earlier are the same rows."""
     written = hello.output_tokens[:-1]
@@ -141,9 +118,9 @@ def test_nothing_leaks_from_the_future(tiny, hello, method):
         whole = tv.attribute(tiny, hello, method, kind=kind).values
         for n in range(len(written)):
             part = tv.attribute(tiny, tv.decode(tiny, "hello", target=written[:n]), method, kind=kind).values
-            n_keys = part.shape[1]
-            assert np.allclose(part[:n], whole[:n, :n_keys], rtol=1e-5, atol=1e-9)
-            assert kind == "cross" or not whole[:n, n_keys:].any()
+            n_keys = part.shape[-1]
+            assert np.allclose(part[..., :n, :], whole[..., :n, :n_keys], rtol=1e-5, atol=1e-9)
+            assert kind == "cross" or not whole[..., :n, n_keys:].any()
 
 
 def test_a_token_that_is_all_but_sure_has_a_gradient_too():

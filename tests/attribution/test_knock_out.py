@@ -1,5 +1,6 @@
-"""Heads taken away, against edits that do the same, plain loops, and models whose heads are known."""
+"""Heads ablated, against edits that do the same, plain loops, and models whose heads are known."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -10,8 +11,9 @@ import torch
 import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.attribution.knock_out import interactions, knock_out, places, removed
+from transformer_viz.attribution.knock_out import all_heads, interactions, knock_out, remove_heads
 from transformer_viz.errors import OptionError
+from transformer_viz.model.tap import Change, Site
 
 TEXTS = ("hello", "abc", "lo ad")
 
@@ -21,10 +23,10 @@ def traces(tiny):
     return [tv.decode(tiny, text) for text in TEXTS]
 
 
-def lost_by_edits(tiny, edits: list[str]) -> tuple[np.ndarray, list[bool]]:
+def lost_by_edits(tiny, edits: list[str], texts: Sequence[str] = TEXTS) -> tuple[np.ndarray, list[bool]]:
     """Over the true answers: the change of log p of every token, and whether greedy decoding writes them."""
     change, exact = [], []
-    for text in TEXTS:
+    for text in texts:
         answer = tuple(reversed(text))
         before, after = (tv.decode(tiny, text, target=answer, edits=each) for each in ([], edits))
         change += [b.log_probability - a.log_probability for a, b in zip(before.steps, after.steps, strict=True)]
@@ -46,51 +48,30 @@ def test_it_is_what_edits_do(tiny, traces, how, edit):
 
 
 def test_uniform_is_over_the_allowed_keys_alone(tiny, traces):
-    place = HeadPlace("decoder", 1, 3)
-    steps = range(1, 7)
-    edits = [f"{place}:{t}={'+'.join(f'{key}@{1 / t:.6f}' for key in range(1, t + 1))}" for t in steps]
-    change, _ = lost_by_edits(tiny, [])
-    parts = []
-    for text in TEXTS:
-        answer = tuple(reversed(text))
-        own = edits[: len(answer) + 1]
-        before, after = (tv.decode(tiny, text, target=answer, edits=each) for each in ([], own))
-        parts += [b.log_probability - a.log_probability for a, b in zip(before.steps, after.steps, strict=True)]
-    assert knock_out(tiny, traces, how="uniform").at("decoder", 1, 3).log_p.value == pytest.approx(np.mean(parts), abs=1e-5)
-    assert not change.any()
+    """In the decoder row t may look at t keys: an edit of each row spreads its weight over them."""
+    rows = [f"decoder.2.4:{t}={'+'.join(f'{key}@{1 / t:.6f}' for key in range(1, t + 1))}" for t in range(1, 7)]
+    change = [lost_by_edits(tiny, rows[: len(text) + 1], [text])[0] for text in TEXTS]
+    expected = np.concatenate(change).mean()
+    assert knock_out(tiny, traces, how="uniform").at("decoder", 1, 3).log_p.value == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_mean_is_one_vector_a_head_over_all_rows_of_all_texts(tiny, traces):
     """Put into each text by hand, with the answer read."""
-    kept: list[torch.Tensor] = []
-    place = HeadPlace("cross", 1, 4)
+    site, head, lost = Site("cross", 1), 4, []
+    answers = [tv.decode(tiny, text, target=tuple(reversed(text))) for text in TEXTS]
+    mean = torch.tensor(np.concatenate([plain.kept(tiny, trace, "heads")[site][head] for trace in answers]).mean(0))
 
-    def at(site, name):
-        return (site.kind, site.layer, name) == (place.kind, place.layer, "heads")
+    def put(at, heads):
+        heads = heads.clone()
+        heads[:, head] = mean if at == site else heads[:, head]
+        return heads
 
-    def keep(site, name, value):
-        if at(site, name):
-            kept.append(value[0, place.head])
-        return value
-
-    def put(site, name, value):
-        if at(site, name):
-            value = value.clone()
-            value[:, place.head] = torch.cat(kept).mean(0)
-        return value
-
-    vocabulary = tiny.task.target_vocabulary
-    pairs = []
-    for text in TEXTS:
-        source = tiny.task.source_vocabulary.encode(tiny.task.frame(list(text)))
-        written = vocabulary.encode([*reversed(text), "<end>"])
-        pairs.append((source, [1, *written[:-1]], written))
-        plain.log_p(tiny, *pairs[-1][:2], keep)
-    lost = []
-    for source, read, written in pairs:
-        before, after = (plain.log_p(tiny, source, read, tap) for tap in (None, put))
+    for trace in answers:
+        source, read, written = plain.ids(tiny, trace)
+        before, after = (plain.log_p(tiny, source, read, tap) for tap in (None, Change("heads", put)))
         lost += [after[t, token] - before[t, token] for t, token in enumerate(written)]
-    assert knock_out(tiny, traces, how="mean").at("cross", 1, 4).log_p.value == pytest.approx(np.mean(lost), abs=1e-12)
+    found = knock_out(tiny, traces, how="mean").at("cross", 1, 4)
+    assert found.log_p.value == pytest.approx(np.mean(lost), abs=1e-12)
 
 
 def test_pairs_lose_more_than_their_heads_where_either_is_enough():
@@ -120,10 +101,10 @@ def test_what_is_left_suffices_and_none_of_it_can_be_spared():
     runs = [tv.decode(two, text) for text in (planted.TEXT, "abba")]
     found = knock_out(two, runs)
     assert [each.exact.value for each in found.heads] == [1.0] * 12 and found.exact_before.value == 1.0
-    gone, left = removed(two, runs)
+    gone, left = remove_heads(two, runs)
     assert len(gone) == 11 and len(left) == 1 and str(left[0]) in ("cross.1.1", "cross.1.2")
-    assert {*gone, *left} == set(places(two.model.sizes))
-    assert removed(two, runs, least=0.0)[1] == ()
+    assert {*gone, *left} == set(all_heads(two.model.sizes))
+    assert remove_heads(two, runs, least=0.0)[1] == ()
     without = [f"{place}:zero" for place in gone]
     assert all(tv.decode(two, trace.source, edits=without).is_right for trace in runs)
     assert not tv.decode(two, "abba", edits=[*without, f"{left[0]}:zero"]).is_right

@@ -7,14 +7,15 @@ import torch
 pytest.importorskip("transformers")
 
 import transformer_viz as tv
+from tests.attribution import plain
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrapped
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.patch import BY, patched
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError
 
 UNKNOWN = 3
@@ -76,7 +77,7 @@ def test_the_terms_and_the_biases_are_the_row_of_other_models_too(name):
     assert {each.site.kind for each in found} == set(trace.kinds)
     for each in found:
         after = each.stream["residual_after"]
-        rows = torch.cat([of_keys.sum(1) + own for _, of_keys, own in each.terms()]) + each.bias_terms()
+        rows = torch.cat([of_keys.sum(1) + own for _, of_keys, own in each.terms()]) + plain.bias_terms(each)
         assert (rows - after).abs().max() < 1e-5 * after.abs().max()
     shares = [tv.attribute(family(name), trace, "alti", kind=kind).values.sum(1) for kind in trace.kinds if kind != "encoder"]
     assert np.allclose(sum(shares), 1)
@@ -166,7 +167,7 @@ def test_patching_of_other_models_ends_where_it_must(name):
         assert effects[layer, query] == pytest.approx(effect(heads, query), abs=1e-4)
         assert abs(effects[layer, query]) > 0.01
     if name not in DECODERS:
-        every = [place for place in places(model.model.sizes) if place.kind == "cross"]
+        every = [place for place in all_heads(model.model.sizes) if place.kind == "cross"]
         log_p = torch.as_tensor(patched(model, a, b, every)).log_softmax(-1).numpy()
         for t, (step, token) in enumerate(zip(a.steps[: found.step + 1], a.output_ids or (), strict=False)):
             assert log_p[t, token] == pytest.approx(step.log_probability, abs=1e-4)

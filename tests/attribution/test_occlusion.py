@@ -15,6 +15,7 @@ from tests.needs import needs
 from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import MistakeTap, named
 from transformer_viz.model.surroundings import Surroundings
+from transformer_viz.model.tap import Change
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-12}
@@ -79,48 +80,28 @@ def test_a_closed_position_is_a_column_of_the_mask_that_is_flipped(tiny, hello, 
     assert np.nanmax(np.abs(found)) > 0.1
 
 
-def written_by(tiny, trace, forward):
-    """What captum asks: (batch, step), the log-probabilities of what was written."""
-    source, read, written = plain.ids(tiny, trace)
-
-    def log_p(given: torch.Tensor) -> torch.Tensor:
-        logits = forward(given, torch.tensor([read]).expand(len(given), -1), torch.tensor([source]).expand(len(given), -1))
-        return logits.log_softmax(-1)[:, torch.arange(len(written)), torch.tensor(written)]
-
-    return log_p
-
-
-class Gate:
-    """Keys whose gate is 0 are closed, in every layer of cross-attention."""
-
-    names = frozenset({"mask"})
-
-    def __init__(self, gate: torch.Tensor) -> None:
-        self.gate = gate
-
-    def __call__(self, site, name, value):
-        return value | (self.gate[:, None, None, :] == 0) if (site.kind, name) == ("cross", "mask") else value
-
-
 @needs("captum")
 @pytest.mark.parametrize("mode", ["word", "position"])
 def test_it_is_what_captum_finds(tiny, hello, mode):
-    """`FeatureAblation`, of ids with the unknown token as baseline, or of a gate of ones with 0 as baseline."""
-    source, _, written = plain.ids(tiny, hello)
-    if mode == "word":
-        forward = written_by(tiny, hello, lambda given, read, _: tiny.model(given, read))
-        given, baseline = torch.tensor([source]), UNKNOWN_ID
-    else:
-        forward = written_by(tiny, hello, lambda given, read, own: tiny.model(own, read, tap=Gate(given)))
-        given, baseline = torch.ones(1, len(source), dtype=torch.float64), 0
-    ablation, found = (
-        import_module("captum.attr").FeatureAblation(forward),
-        tv.attribute(tiny, hello, "occlusion", mode=mode).values,
-    )
+    """`FeatureAblation`, of ids with the unknown token as baseline, or of a gate of ones, a key each, with 0 as baseline."""
+    source, read, written = plain.ids(tiny, hello)
+
+    def log_p(given: torch.Tensor) -> torch.Tensor:
+        """(batch, step), of what was written."""
+        n, tap = len(given), None
+        if mode == "position":
+            tap = Change("mask", lambda site, mask: mask | (given[:, None, None] == 0) if site.kind == "cross" else mask)
+        sources = given if mode == "word" else torch.tensor([source]).expand(n, -1)
+        logits = tiny.model(sources, torch.tensor([read]).expand(n, -1), tap=tap)
+        return logits.log_softmax(-1)[:, torch.arange(len(written)), torch.tensor(written)]
+
+    given, baseline = (torch.tensor([source]), UNKNOWN_ID) if mode == "word" else (torch.ones(1, len(source)).double(), 0)
+    ablation = import_module("captum.attr").FeatureAblation(log_p)
+    values = tv.attribute(tiny, hello, "occlusion", mode=mode).values
     with torch.no_grad():
         for t in range(len(written)):
             theirs = ablation.attribute(given, baselines=baseline, target=t)[0]
-            assert np.allclose(found[t], theirs.numpy(), **EXACT)
+            assert np.allclose(values[t], theirs.numpy(), **EXACT)
 
 
 def test_edits_of_the_run_stay_in_force(tiny):
@@ -166,7 +147,7 @@ def test_padding_that_a_run_kept_is_read_again(tiny):
 def test_many_texts_are_read_part_by_part(tiny, hello, monkeypatch):
     whole = tv.attribute(tiny, hello, "occlusion").values
     gradient = tv.attribute(tiny, hello, "gradient").values
-    monkeypatch.setattr("transformer_viz.attribution.run.MOST_TOKENS", 3 * (hello.n_steps + len(hello.source_tokens)))
+    monkeypatch.setattr("transformer_viz.attribution.rerun.MOST_TOKENS", 3 * (hello.n_steps + len(hello.source_tokens)))
     assert np.allclose(tv.attribute(tiny, hello, "occlusion").values, whole, **EXACT)
     assert np.allclose(tv.attribute(tiny, hello, "gradient").values, gradient, rtol=1e-5)
 
@@ -210,7 +191,7 @@ def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, mon
 def test_how_far_it_is_can_be_heard_and_the_numbers_stay_the_same(tiny, hello, monkeypatch, method):
     n_tokens = hello.n_steps + len(hello.source_tokens)
     whole = tv.attribute(tiny, hello, method).values
-    monkeypatch.setattr("transformer_viz.attribution.run.BETWEEN_WORDS", 2 * n_tokens * tiny.n_parameters)
+    monkeypatch.setattr("transformer_viz.attribution.rerun.MOST_BETWEEN_REPORTS", 2 * n_tokens * tiny.n_parameters)
     shares: list[float] = []
     heard = tv.attribute(tiny, hello, method, on_progress=shares.append)
     assert np.allclose(heard.values, whole, rtol=1e-5, atol=1e-12)

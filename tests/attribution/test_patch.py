@@ -8,12 +8,12 @@ import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
 from transformer_viz.addresses import HeadPlace, Place
-from transformer_viz.analysis.patching import Effect
 from transformer_viz.attribution import patch as attribution_patch
-from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.patch import BY, extent, patched, patched_run
+from transformer_viz.attribution.result.patching import Effect
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import compose
+from transformer_viz.model.tap import Change, Keep, Site, TapName, compose
 from transformer_viz.tracing.edit_tap import changing_tap
 
 A, B = "hello", "hallo"
@@ -26,6 +26,18 @@ def log_p(checkpoint, trace, n, tap=None):
     return plain.log_p(checkpoint, source, read[:n], compose(changing, tap))
 
 
+def putting(keep: Keep, name: TapName, here: Site, at: tuple[int, ...]) -> Change:
+    """Puts what was kept at one place of one attention, in one head or all."""
+
+    def put(site, value):
+        if site == here:
+            value = value.clone()
+            value[0, *at] = keep.kept[here][name][0, *at]
+        return value
+
+    return Change(name, put)
+
+
 @pytest.mark.parametrize(("by", "edits"), [("head", ()), ("layer", ()), ("layer", ("cross.1:*-2", "encoder.2.1:zero"))])
 def test_every_place_is_a_pass_of_its_own(tiny, by, edits):
     a, b = tv.decode(tiny, A), tv.decode(tiny, "ollao", edits=edits)
@@ -33,12 +45,7 @@ def test_every_place_is_a_pass_of_its_own(tiny, by, edits):
     parted = [x != y for x, y in zip(a.output_tokens, b.output_tokens, strict=False)].index(True)
     assert (found.step, found.tokens) == (parted, (a.output_tokens[parted], b.output_tokens[parted]))
     y_a, y_b = tiny.task.target_vocabulary.encode(found.tokens)
-    kept: dict[tuple[str, int], torch.Tensor] = {}
-
-    def keep(site, name, value):
-        if name == BY[by]:
-            kept[site.kind, site.layer] = value
-        return value
+    keep = Keep(BY[by])
 
     def lead(rows):
         return rows[parted, y_a] - rows[parted, y_b]
@@ -50,13 +57,7 @@ def test_every_place_is_a_pass_of_its_own(tiny, by, edits):
         n_queries = len(a.source_tokens) if kind == "encoder" else parted + 1
         assert effects.shape[-1] == n_queries and effects.ndim == (3 if by == "head" else 2)
         for layer, *at in np.ndindex(*effects.shape):
-
-            def put(site, name, value, here=(kind, layer), at=at):
-                if (site.kind, site.layer) == here and name == BY[by]:
-                    value = value.clone()
-                    value[0, *at] = kept[here][0, *at]
-                return value
-
+            put = putting(keep, BY[by], Site(kind, layer), tuple(at))
             expected = (lead(log_p(tiny, b, parted + 1, put)) - of_b) / (of_a - of_b)
             assert effects[layer, *at] == pytest.approx(expected, abs=1e-9)
         assert kind == "decoder" or np.abs(effects).max() > 0.05
@@ -66,7 +67,7 @@ def test_with_all_heads_of_cross_attention_of_a_it_is_a(tiny):
     """What was read is the same up to there, and of the source nothing else comes in."""
     a, b = tv.decode(tiny, A), tv.decode(tiny, B)
     step = tv.patch(tiny, a, b, by="layer").step
-    heads = [place for place in places(tiny.model.sizes) if place.kind == "cross"]
+    heads = [place for place in all_heads(tiny.model.sizes) if place.kind == "cross"]
     found = torch.as_tensor(patched(tiny, a, b, heads)).log_softmax(-1).numpy()
     of_a, of_b = log_p(tiny, a, step + 1), log_p(tiny, b, step + 1)
     assert np.allclose(found, of_a, atol=1e-12) and found.shape == of_a.shape
@@ -110,25 +111,12 @@ def test_the_run_that_comes_of_it_is_greedy_with_the_place_in_every_pass(tiny, p
     where = Place(kind, int(layer) - 1, *(int(number) - 1 for number in head))
     found = patched_run(tiny, a, b, where, query)
     step = tv.patch(tiny, a, b).step
-    kept: dict[tuple[str, int], torch.Tensor] = {}
-    put_there = BY["head" if head else "layer"]
-    at = (0, *(() if where.head is None else (where.head,)), query)
-
-    def keep(site, name, value):
-        if name == put_there:
-            kept[site.kind, site.layer] = value
-        return value
-
-    def put(site, name, value):
-        if name == put_there and (site.kind, site.layer) == (where.kind, where.layer):
-            value = value.clone()
-            value[at] = kept[site.kind, site.layer][at]
-        return value
-
+    name = BY["head" if head else "layer"]
+    keep = Keep(name)
+    put = putting(keep, name, Site(where.kind, int(layer) - 1), (*(() if where.head is None else (where.head,)), query))
     of_a, of_b = (log_p(tiny, run, step + 1, tap)[step] for run, tap in ((a, keep), (b, None)))
     source, read, written = plain.ids(tiny, b)
     changing = changing_tap(plain_edits.read(b.edits), None, tiny.model.sizes)
-    assert changing is not None
     read, ids = read[: step + 1], written[:step]
     while True:
         rows = plain.log_p(tiny, source, read, compose(changing, put))

@@ -5,8 +5,8 @@ import pytest
 
 import transformer_viz as tv
 from tests.attribution import plain, planted
-from transformer_viz.analysis.faithfulness import KS
-from transformer_viz.analysis.verdict import words
+from transformer_viz.attribution.result.faithfulness import KS
+from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 
@@ -34,7 +34,7 @@ def test_every_measure_finds_the_head_that_copies(one, mode):
         assert found.at(decorating).top.value <= 2 * chance
     # What writes <end> is <end>, which is no content.
     assert (found.n_judged, found.n_left_out) == (len(planted.TEXT), 1)
-    assert words(found.at("L1 H1"), found) == "points where the cause is in 100 % of 8 judged steps (12 % by chance)"
+    assert verdict_words(found.at("L1 H1"), found) == "points where the cause is in 100 % of 8 judged steps (12 % by chance)"
 
 
 def test_two_heads_that_copy_are_needed_only_together():
@@ -46,7 +46,7 @@ def test_two_heads_that_copy_are_needed_only_together():
     assert list(exact.values()) == [1.0, 1.0, 1.0, 0.0]
     found = tv.verdict(two, [tv.decode(two, text) for text in texts])
     for head in ("L1 H1", "L1 H2"):
-        said = words(found.at(head), found, stays=1.0)
+        said = verdict_words(found.at(head), found, stays=1.0)
         assert "in 100 % of 20 judged steps" in said and said.endswith("; without this head 100 % of answers stay")
     # The last text has one letter, among which nothing can be chosen.
     assert (found.n_texts, found.n_left_out) == (4, 5)

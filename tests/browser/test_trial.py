@@ -7,8 +7,8 @@ import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, wait_for_link
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.verdict import words
-from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.attribution.result.verdict import verdict_words
+from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.numbers_in_words import percent_words
 
 pytestmark = pytest.mark.browser
@@ -25,7 +25,9 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     word, position = (tv.verdict(model, trace, mode=mode) for mode in ("word", "position"))
 
     def pointing(name: str) -> str:
-        return f"{name}, by word, {words(word.at(name), word)}; by position, {words(position.at(name), position)}"
+        return (
+            f"{name}, by word, {verdict_words(word.at(name), word)}; by position, {verdict_words(position.at(name), position)}"
+        )
 
     expect(page.get_by_text(f"{pointing('L2 H3')}. Whether it is needed is another question.")).to_be_visible()
     assert word.at("L1 H4").top != word.at("L2 H3").top
@@ -42,7 +44,7 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     page.get_by_role("radio", name="Is it needed?").click()
     page.get_by_text("Take it away", exact=True).click()
     [lost] = tv.knock_out(
-        model, [tv.decode(model, text) for text in texts_of(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
+        model, [tv.decode(model, text) for text in draw_texts(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
     ).heads
     both = f"{pointing('L1 H4')}; without this head {percent_words(lost.stays.value)} of 50 right answers stay"
     expect(page.get_by_text(both)).to_be_visible()

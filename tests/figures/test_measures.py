@@ -9,7 +9,7 @@ import pytest
 
 from tests.figures.test_figures import numbers, spec
 from transformer_viz import figures
-from transformer_viz.analysis.attributed import source_words, step_words
+from transformer_viz.analysis.attribution_maps import source_words, step_words
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, Style, Theme, ThemeName

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.verdict import MapVerdict, Mean, Verdicts
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.verdict import MapVerdict, Verdicts
 from transformer_viz.surveys.result import (
     Confidence,
     CorrectAtLength,

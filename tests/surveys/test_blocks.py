@@ -14,7 +14,7 @@ from tests.readers import families, firefox_files
 from tests.surveys.plain import Plain
 from tests.surveys.runs import blocks_of, surveyed
 from transformer_viz import batches
-from transformer_viz.analysis import verdict as judging
+from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel

@@ -9,9 +9,9 @@ import pytest
 
 from tests.surveys.runs import blocks_of, kinds_of, merged
 from tests.trace.fuzz_program import bits, cut, doubled
-from transformer_viz.analysis import verdict as judging
 from transformer_viz.analysis.head_names import ROLES
-from transformer_viz.analysis.verdict import Agreement, Verdict
+from transformer_viz.attribution.result import verdict as judging
+from transformer_viz.attribution.result.verdict import Agreement, Verdict
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.surveys.block_results import BlockResult, VerdictResults, read_arrays, read_description, read_verdicts
 from transformer_viz.surveys.blocks import survey_block

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.tiny_models import MARIAN
-from transformer_viz.analysis.aligner import Aligner
-from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.analysis.alignment_head import AlignmentHead
+from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.open.opened import Opened
 
@@ -32,8 +32,8 @@ def test_a_click_finds_it_and_the_player_follows(start: Start) -> None:
     assert player(at)["linked"]["aligner"] is None and at.session_state.aligner == ""
     at.button(key="aligner-find").click().run()
     model = model_list.load("reverse", "auto")
-    found = tv.alignment_heads(model, texts_of(model, 40, 0))
-    best = Aligner.of(found.best())
+    found = tv.alignment_heads(model, draw_texts(model, 40, 0))
+    best = AlignmentHead(found.best().layer, found.best().head)
     assert at.selectbox(key="aligner").value == best.address
     assert any(f"{found.best()} in the row that writes the word" in each.value.replace("\\", "") for each in at.markdown)
     assert any(code.value == f"alignment_heads={found.alignment_heads}" for code in at.code)

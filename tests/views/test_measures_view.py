@@ -18,7 +18,7 @@ from tests.until import until
 from tests.views.drawn import pictures
 from tests.views.test_long_jobs import finished, queue  # noqa: F401
 from tests.views.widgets import link_of
-from transformer_viz.attribution import without
+from transformer_viz.attribution.methods import occlusion
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import MODES
@@ -160,7 +160,7 @@ def test_the_choice_is_in_the_link_and_outlives_another_page(start: Start, visit
     assert "cause_mode" not in link_of(at) and "other_measure" in link_of(at)
     wrong = start(**HELLO, measure="more", other_measure="guess")
     assert "other_measure=guess (possible: " in said(wrong)
-    assert tuple(without.MODES) == MODES
+    assert tuple(occlusion.MODES) == MODES
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from tests.tiny_models import BERT, GPT2
 from tests.views.drawn import charts, table_of, titles
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.verdict import left_out_words, words
-from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
+from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore.trial import runs
@@ -60,7 +60,7 @@ def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers:
         np.testing.assert_array_equal(table[f"at the cause, {mode}"], tops)
         assert found.n_judged == 8
         np.testing.assert_array_equal(table[f"ρ, {mode}"], [*(each.rho.value for each in found.maps), 0.0])
-        assert f"by {mode}, {words(found.at('L1 H1'), found)}" in said(at)
+        assert f"by {mode}, {verdict_words(found.at('L1 H1'), found)}" in said(at)
         assert f"by {mode}, 8 are judged and {left_out_words(found)}" in said(at)
     names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted norm L1 H1"]
     maps = list(table["map"])
@@ -180,7 +180,7 @@ def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpo
     how = {"trial_every": "true", "trial_samples": "20", "trial_how": "mean"}
     at = start(**HERE, checkpoint="one", question="Is it needed?", knock_out="true", **how)
     model = copiers("one")
-    found = tv.knock_out(model, [tv.decode(model, text) for text in texts_of(model, 20, 0)], how="mean")
+    found = tv.knock_out(model, [tv.decode(model, text) for text in draw_texts(model, 20, 0)], how="mean")
     table = table_of(at, "log p lost")
     assert list(table["answers that stay"]) == [each.stays.value for each in found.heads]
     assert list(table["log p lost"]) == pytest.approx([-each.log_p.value for each in found.heads])

@@ -1,8 +1,15 @@
 """95 % intervals: of a share, of a mean, of a difference, and of a mean over texts whose steps depend on each other."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+
+from transformer_viz.numbers_in_words import interval_words
+from transformer_viz.schema import Range
+from transformer_viz.text_table import number_cell
 
 Z_95 = 1.959963984540054
 """The normal distribution's 0.975 quantile."""
@@ -12,6 +19,33 @@ DRAWS = 1000
 """Resampled sets of texts in a bootstrap."""
 
 Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over steps or texts.
+
+    Attributes:
+        value: NaN where there are none.
+        interval: in which 95 % of the means of resampled texts are; None of a single text.
+    """
+
+    value: Annotated[float, Range(has_nan=True)]
+    interval: tuple[float, float] | None = None
+
+    def is_from(self, least: float) -> bool:
+        """Whether the mean and its interval, which is in order, are from `least` to 1, rounding aside; NaN is."""
+        low, high = self.interval or (self.value, self.value)
+        return not (low > high or min(low, self.value) < least - 1e-6 or max(high, self.value) > 1 + 1e-6)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval where it says something: resampling texts that are all alike gives no width, however few they are."""
+        return None if self.interval is None or self.interval[0] == self.interval[1] else self.interval
+
+    def __str__(self) -> str:
+        """`0.983 (0.981 to 0.985)`, for a table."""
+        return number_cell(self.value) + (f" ({interval_words(self.ends, number_cell)})" if self.ends else "")
 
 
 def wilson(hits: int, n: int) -> Interval:
@@ -56,3 +90,15 @@ def bootstrap(sums: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
     n = counts[drawn].sum(1)
     low, high = np.percentile(sums[drawn].sum(1)[n > 0] / n[n > 0], (2.5, 97.5))
     return float(low), float(high)
+
+
+def mean_over_texts(values: Sequence[np.ndarray], seed: int) -> Mean:
+    """The mean over all steps of all texts, NaN left out; its interval by `bootstrap`. A text is (step,)."""
+    sums = np.array([np.nansum(each) for each in values])
+    counts = np.array([np.isfinite(each).sum() for each in values])
+    if not counts.sum():
+        return Mean(np.nan)
+    value = float(sums.sum() / counts.sum())
+    if len(values) == 1:
+        return Mean(value)
+    return Mean(value, bootstrap(sums, counts, seed))

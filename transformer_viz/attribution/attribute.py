@@ -1,7 +1,7 @@
 """How much each key counts for what was written, by a measure of `methods/`."""
 
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -11,7 +11,7 @@ from transformer_viz.tracing.watching import OnProgress
 
 
 def attribute(
-    reader: LoadedModel,
+    model: LoadedModel,
     trace: Trace,
     method: str,
     *,
@@ -22,10 +22,10 @@ def attribute(
     """Asks the model that made a run how much each key counts for each token that was written.
 
     Args:
-        reader: the model, from `load_checkpoint` or `load_model`.
+        model: the model, from `load_checkpoint` or `load_model`.
         trace: its run; edits and mistakes of it stay in force.
         method: `occlusion`, `gradient`, `rollout` …; docs/attribution.md has all of them.
-        mode: of occlusion, how a token is taken away: `word` puts the unknown token in its place, `position` closes it to every
+        mode: of occlusion, how a token is occluded: `word` puts the unknown token in its place, `position` closes it to every
             query, `deleted` leaves it out.
         kind: whose keys: `cross`, the source tokens, or `decoder`, what the decoder has read; by default those of
             cross-attention, where there is any.
@@ -40,21 +40,21 @@ def attribute(
     """
     if method not in METHODS:
         raise OptionError(f"method {method!r} is not known; choose one of {listed(METHODS)}")
-    chosen, there = METHODS[method], reader.model.sizes.kinds
+    chosen, there = METHODS[method], model.model.sizes.kinds
     if mode != "word" and mode not in chosen.modes:
         raise OptionError(f"mode {mode!r} is not one of {method}; it has {listed(chosen.modes)}")
     possible = [each for each in KINDS_WITH_CAUSES if each in there]
     keys = next((each for each in possible if kind in (None, each)), None)
     if keys is None:
-        raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(possible)} with causes")
-    if chosen.follows_layers and reader.model.sizes.recurrences:
+        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {listed(possible)} with causes")
+    if chosen.follows_layers and model.model.sizes.recurrences:
         others = listed(name for name, each in METHODS.items() if not each.follows_layers)
         raise OptionError(
-            f"{method} follows attention from layer to layer, and what {reader.name} has written reaches its later steps "
+            f"{method} follows attention from layer to layer, and what {model.name} has written reaches its later steps "
             f"through a recurrence that no weights describe. Possible are {others}."
         )
-    with devices.running(reader, has_gradients=True):
-        found = chosen.of(Run.of(reader, trace, on_progress), keys, mode)
+    with devices.running(model, has_gradients=True):
+        found = chosen.of(Run.of(model, trace, on_progress), keys, mode)
     return Attribution(
         method=method,
         kind=keys,
@@ -62,5 +62,5 @@ def attribute(
         mode=mode if chosen.modes else None,
         unit=chosen.unit,
         layers=found.layers,
-        notes={"model": reader.name},
+        notes={"model": model.name},
     )

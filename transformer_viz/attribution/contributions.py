@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Keep, Site, TapName
@@ -43,8 +43,10 @@ class Sublayer:
             yield rows, torch.einsum("hqk,hkd->qkd", self.weights[:, rows], self.projected)
 
     def terms(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Some query rows at a time, and the vectors whose sum, with `bias_terms`, they become: of keys, (query, key, d_model),
-        and of the row itself, (query, d_model). In self-attention the row is a key, and its own term is zero.
+        """Some query rows at a time, and the vectors whose sum, with the biases of projection and norm, they become.
+
+        Of keys they are (query, key, d_model), and of the row itself (query, d_model). In self-attention the row is a key, and
+        its own term is zero.
         """
         for rows, given in self.parts():
             own = self.stream["residual_before"][rows]
@@ -59,14 +61,6 @@ class Sublayer:
             elif self.around.placement == "post":
                 own = norm(own[:, None])[:, 0]
             yield rows, given, own
-
-    def bias_terms(self) -> Tensor:
-        """(query, d_model) of what belongs to no token: the biases of projection and norm."""
-        after = self.stream["residual_after"]
-        bias = torch.zeros_like(after) if self.around.out_bias is None else self.around.out_bias.expand_as(after)
-        bias = self.norm_of(slice(None))(bias[:, None])[:, 0]
-        norm = self.around.norm
-        return bias if self.around.placement == "pre" or norm is None or norm.bias is None else bias + norm.bias
 
     def norm_of(self, rows: slice) -> Callable[[Tensor], Tensor]:
         """L_i(u) = γ ⊙ (u − mean u) / σ_i for each of these rows, σ_i of what the norm was given; nothing where it comes first.
@@ -100,7 +94,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
         OptionError: this model does not tell them.
     """
     tap = Keep("weights", "value", "heads", *streams)
-    run.logits(run.read, tap)
+    run.logits(run.inputs, tap)
     found = []
     for site, kept in tap.kept.items():
         around = run.model.model.surroundings(site.kind, site.layer)

@@ -22,24 +22,16 @@ class Shares:
     of_keys: Tensor
     of_residual: Tensor
 
-    @classmethod
-    def half(cls, weights: Tensor, kind: Kind) -> "Shares":
-        """Half of each position stays what it was, and the other half comes by the weights, (query, key)."""
-        halves = weights / 2
-        if kind == "cross":
-            return cls(halves, halves.new_full(halves.shape[:1], 0.5))
-        return cls(halves + torch.eye(len(halves), dtype=halves.dtype, device=halves.device) / 2, halves.new_zeros(len(halves)))
 
-
-def joined(shares: Iterable[tuple[Site, Shares]], n_source: int, n_steps: int) -> dict[Kind, Tensor]:
+def join_layers(shares: Iterable[tuple[Site, Shares]], n_source: int, n_steps: int) -> dict[Kind, Tensor]:
     """What each decoder row is made of in the end, (step, key): of source tokens (`cross`), and of what was read (`decoder`).
 
     `shares` stand in the order of the calls: of the encoder first, then in each decoder layer of itself and of the source.
     """
     encoder = torch.eye(n_source, dtype=torch.float64)
     rows = torch.eye(n_source + n_steps, dtype=torch.float64)[n_source:]
-    for site, each in shares:
-        of_keys, of_residual = each.of_keys.to("cpu", encoder.dtype), each.of_residual.to("cpu", encoder.dtype)
+    for site, share in shares:
+        of_keys, of_residual = share.of_keys.to("cpu", encoder.dtype), share.of_residual.to("cpu", encoder.dtype)
         match site.kind:
             case "encoder":
                 encoder = of_keys @ encoder

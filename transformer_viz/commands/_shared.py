@@ -30,7 +30,7 @@ Checkpoint = Annotated[str, "a checkpoint's name, or a folder with a path separa
 Device = Annotated[str, "auto takes the first of cuda, mps, cpu", Choice(DEVICES)]
 MaxLength = Annotated[int | None, "the most tokens to write, <end> included (the model's)", Range(1, 512)]
 Mistake = Annotated[str | None, "a deliberate mask mistake", Choice(MISTAKES)]
-Mode = Annotated[str, "how a token is taken away", Choice(MODES)]
+Mode = Annotated[str, "how a token is occluded", Choice(MODES)]
 CauseKind = Annotated[Literal["cross", "decoder"], "whose keys (cross, where there is an encoder)"] | None
 Json = Annotated[bool, "print one JSON object and nothing else"]
 Force = Annotated[bool, "replace the file if it is there"]
@@ -110,12 +110,12 @@ class TextsOptions:
 
     def traces(self, model: "LoadedModel") -> "list[Trace]":
         """What the model writes for them, one after the other."""
-        from transformer_viz.attribution.verdict import texts_of
+        from transformer_viz.attribution.verdict import draw_texts
         from transformer_viz.tracing.decode import decode
 
         if self.text is None and model.task is None:
             raise OptionError(f"{model.name} has no task that texts could be drawn from; give --text")
-        texts = self.text or texts_of(model, self.samples, self.seed)
+        texts = self.text or draw_texts(model, self.samples, self.seed)
         return [decode(model, text, max_length=self.max_length) for text in texts]
 
 

@@ -9,7 +9,7 @@ from transformer_viz.schema import Range
 from transformer_viz.text_table import text_table
 
 if TYPE_CHECKING:
-    from transformer_viz.analysis.counter_proof import CounterProof
+    from transformer_viz.attribution.result.counter_proof import CounterProof
 
 
 def run(

@@ -19,13 +19,13 @@ def run(
     """Measure what a model loses without each of its heads over many texts, and how few heads suffice."""
     model.check(texts.text or ())
 
-    from transformer_viz.attribution.knock_out import knock_out, removed
+    from transformer_viz.attribution.knock_out import knock_out, remove_heads
 
     loaded = model.load()
     traces = texts.traces(loaded)
     result, both = knock_out(loaded, traces, how=how, seed=texts.seed), {}
     if suffices is not None:
-        heads = removed(loaded, traces, how=how, least=suffices)
+        heads = remove_heads(loaded, traces, how=how, least=suffices)
         both = {name: list(map(str, places)) for name, places in zip(("removed", "left"), heads, strict=True)}
     print_result(result, json, checkpoint=loaded.name, **both)
     if both and not json:

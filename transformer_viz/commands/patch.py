@@ -10,7 +10,7 @@ from transformer_viz.terms import Kind, visible_text
 from transformer_viz.text_table import text_table
 
 if TYPE_CHECKING:
-    from transformer_viz.analysis.patching import Patching
+    from transformer_viz.attribution.result.patching import Patching
     from transformer_viz.trace.trace import Trace
 
 _MOST = 15

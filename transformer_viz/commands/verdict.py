@@ -17,7 +17,8 @@ def run(
     """Judge over many texts whether attention points where the cause is: every head, layer and measure."""
     model.check(texts.text or ())
 
-    from transformer_viz.attribution.verdict import faithfulness, verdict
+    from transformer_viz.attribution.faithfulness import faithfulness
+    from transformer_viz.attribution.verdict import verdict
 
     loaded = model.load()
     traces = texts.traces(loaded)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from transformer_viz.analysis.aligner import Aligner
+from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.words import kind_title
@@ -183,7 +183,7 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     return {"dtype": data.dtype.str[1:], "shape": list(data.shape), "bdata": base64.b64encode(data.tobytes()).decode()}
 
 
-def aligned(trace: Trace, aligner: Aligner | None) -> dict[str, Any] | None:
+def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | None:
     """What aligned.js is told of the head that aligns: what it is called, and its map."""
     return None if aligner is None else {"label": str(aligner), "weights": packed(aligner.map_of(trace))}
 

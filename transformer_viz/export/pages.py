@@ -9,7 +9,7 @@ from functools import cache
 from os import fspath
 from typing import Any
 
-from transformer_viz.analysis.aligner import aligner_of
+from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script, templates
 from transformer_viz.export.content import PageTheme, aligned, content, view

@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING, Any
 from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
 from transformer_viz.figures.change import change
-from transformer_viz.figures.counter_proof import counter_proof
 from transformer_viz.figures.difference import difference
 from transformer_viz.figures.difference_mosaic import difference_mosaic
-from transformer_viz.figures.faithfulness import faithfulness
 from transformer_viz.figures.grades import grades
-from transformer_viz.figures.knock_out import knock_out
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.overview import overview
-from transformer_viz.figures.patching import patching
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.snapshot_maps import snapshot_maps
@@ -34,6 +30,10 @@ from transformer_viz.figures.training import training
 from transformer_viz.figures.training_playback import training_playback
 
 if TYPE_CHECKING:
+    from transformer_viz.attribution.figures.counter_proof import counter_proof as counter_proof
+    from transformer_viz.attribution.figures.faithfulness import faithfulness as faithfulness
+    from transformer_viz.attribution.figures.knock_out import knock_out as knock_out
+    from transformer_viz.attribution.figures.patching import patching as patching
     from transformer_viz.surveys.figures.survey_agreement import survey_agreement as survey_agreement
     from transformer_viz.surveys.figures.survey_calibration import survey_calibration as survey_calibration
     from transformer_viz.surveys.figures.survey_difference import survey_difference as survey_difference
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from transformer_viz.surveys.figures.survey_heads import survey_heads as survey_heads
     from transformer_viz.surveys.figures.survey_lengths import survey_lengths as survey_lengths
 
-_ROOMS = ("surveys",)
+_ROOMS = ("attribution", "surveys")
 _OF_ROOMS = {
     file.stem: f"transformer_viz.{room}.figures.{file.stem}"
     for room in _ROOMS
@@ -54,17 +54,13 @@ __all__ = [
     "attention",
     "before_and_after",
     "change",
-    "counter_proof",
     "difference",
     "difference_mosaic",
-    "faithfulness",
     "grades",
-    "knock_out",
     "mask",
     "mask_grid",
     "mosaic",
     "overview",
-    "patching",
     "player",
     "search_tree",
     "snapshot_maps",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.attributed import full, is_of_heads, map_of
+from transformer_viz.analysis.attribution_maps import full, is_of_heads, map_of
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.arrangement import TITLE, arranged

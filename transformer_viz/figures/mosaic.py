@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.attributed import full, heads_of, is_of_heads
+from transformer_viz.analysis.attribution_maps import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import shades

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from transformer_viz import reading
-from transformer_viz.analysis.verdict import Agreement, Verdict
+from transformer_viz.attribution.result.verdict import Agreement, Verdict
 from transformer_viz.errors import FileError, SurveyError
 from transformer_viz.schema import Count, Range, read_value, to_plain
 from transformer_viz.terms import Kind

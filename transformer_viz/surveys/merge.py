@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis import verdict as judging
 from transformer_viz.analysis.head_names import ROLES
+from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.errors import shortened
 from transformer_viz.surveys.block_results import CUT, BlockDescription, read_arrays, read_description, read_verdicts
 from transformer_viz.surveys.result import (

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, Mean, left_out_words
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.verdict import FLOOR_WORDS, MAP_WORDS, left_out_words
 from transformer_viz.export.pages import PlotlyJs, page
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.theme import Style

@@ -17,7 +17,7 @@ from transformer_viz import reading
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.intervals import Interval, normal, wilson
-from transformer_viz.analysis.verdict import Verdicts
+from transformer_viz.attribution.result.verdict import Verdicts
 from transformer_viz.errors import FileError, OptionError, SurveyError, listed, quoted
 from transformer_viz.schema import Count, Range, Share, read_value, to_plain
 from transformer_viz.terms import KINDS, Kind

@@ -40,7 +40,7 @@ class Attribution:
         kind: whose keys are judged: source tokens (`cross`), or what the decoder has read (`decoder`).
         values: float32 or float64 (layer, head, query, key), or (query, key) of a measure that has no heads. One head axis of
             size 1 is all heads of the layer as one. NaN where there is nothing to measure, as for a key that comes later.
-        mode: how a key was taken away, of a measure that takes keys away.
+        mode: how a key was occluded, of a measure that occludes keys.
         unit: `nats`, or nothing for a number without one.
         layers: numbers of the layers, where the values have them.
         notes: what else is to be known; plain data.

@@ -52,7 +52,7 @@ def test_attention_is_that_of_the_eager_model(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "reads"), [("gpt2", "source"), ("llama", "source"), ("bert", "target")])
 def test_ids_of_one_stack_may_be_given_as_either(name: str, reads: str) -> None:
-    ids = {"source_ids": TARGET} if reads == "source" else {"target_ids": SOURCE}
+    ids: Any = {"source_ids": TARGET} if reads == "source" else {"target_ids": SOURCE}
     trace = trace_module(untapped(name), **ids)
     assert trace.kinds == (("decoder",) if reads == "source" else ("encoder",))
     assert (trace.target_tokens if reads == "source" else trace.source_tokens) == tuple(map(str, next(iter(ids.values()))))

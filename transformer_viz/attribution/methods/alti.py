@@ -2,36 +2,33 @@
 
 What attention's sublayer makes of a row is a sum: one vector T_ij of each key, in cross-attention one of the row itself too,
 and biases, which belong to no token. A key's share is c_ij = max(0, ‖y_i‖₁ − ‖y_i − T_ij‖₁), of rows that add up to 1. Shares
-are joined from layer to layer (`relevance.joined`). Feed-forward layers, which see one position each, are left out.
+are joined from layer to layer (`relevance.join_layers`). Feed-forward layers, which see one position each, are left out.
 """
 
 import torch
 
-from transformer_viz.attribution.contributions import Sublayer, sublayers
-from transformer_viz.attribution.method import Found, Method
-from transformer_viz.attribution.relevance import Shares, joined
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.contributions import sublayers
+from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.relevance import Shares, join_layers
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Found:
+def of(run: Run, kind: Kind, mode: str) -> Values:
     """(query, key); rows of both kinds together add up to 1, so that the sum over source tokens is the source's share."""
-    found = sublayers(run, METHOD.title, streams=("residual_before", "added", "residual_after"))
-    n_source, n_steps = run.read.source.shape[1], run.read.target.shape[1]
-    return Found(joined(((each.site, _shares(each)) for each in found), n_source, n_steps)[kind])
-
-
-def _shares(each: Sublayer) -> Shares:
-    rows = []
-    for part, of_keys, of_residual in each.terms():
-        after = each.stream["residual_after"][part][:, None].double()
-        every = torch.cat([of_keys, of_residual[:, None]], 1).double()
-        rows.append((after.abs().sum(-1) - (after - every).abs().sum(-1)).clamp_min(0))
-    found = torch.cat(rows)
-    sums = found.sum(-1, keepdim=True)
-    found = torch.where(sums > 0, found / sums, 0.0)
-    return Shares(found[:, :-1], found[:, -1])
+    shares = []
+    for sublayer in sublayers(run, METHOD.title, streams=("residual_before", "added", "residual_after")):
+        rows = []
+        for part, of_keys, of_residual in sublayer.terms():
+            after = sublayer.stream["residual_after"][part][:, None].double()
+            terms = torch.cat([of_keys, of_residual[:, None]], 1).double()
+            rows.append((after.abs().sum(-1) - (after - terms).abs().sum(-1)).clamp_min(0))
+        proximity = torch.cat(rows)
+        sums = proximity.sum(-1, keepdim=True)
+        share = torch.where(sums > 0, proximity / sums, 0.0)
+        shares.append((sublayer.site, Shares(share[:, :-1], share[:, -1])))
+    return Values(join_layers(shares, run.n_keys("cross"), run.n_keys("decoder"))[kind])
 
 
 METHOD = Method(

@@ -4,20 +4,29 @@ From layer to layer E ← (½A + ½I) E in the encoder. Of a decoder row R = [so
 makes R ← (½A + ½I) R of it, cross-attention R ← ½A [E | 0] + ½R, as ALTI+ (Ferrando et al. 2022) joins the two.
 """
 
-from transformer_viz.attribution.method import Found, Method
-from transformer_viz.attribution.relevance import Shares, joined
-from transformer_viz.attribution.run import Run
+import torch
+
+from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.relevance import Shares, join_layers
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.model.tap import Keep
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Found:
+def of(run: Run, kind: Kind, mode: str) -> Values:
     """(query, key); the rows of both kinds together add up to 1, unless a row may look at nothing."""
-    tap = Keep("weights")
-    run.logits(run.read, tap)
-    shares = [(site, Shares.half(kept["weights"][0].mean(0), site.kind)) for site, kept in tap.kept.items()]
-    return Found(joined(shares, run.read.source.shape[1], run.read.target.shape[1])[kind])
+    keep = Keep("weights")
+    run.logits(run.inputs, keep)
+    shares = []
+    for site, kept in keep.kept.items():
+        halves = kept["weights"][0].mean(0) / 2
+        residual = halves.new_full(halves.shape[:1], 0.5)
+        if site.kind != "cross":
+            # The position is a key of its own.
+            halves, residual = halves + residual.diag(), torch.zeros_like(residual)
+        shares.append((site, Shares(halves, residual)))
+    return Values(join_layers(shares, run.n_keys("cross"), run.n_keys("decoder"))[kind])
 
 
 METHOD = Method(

@@ -3,17 +3,17 @@
 import torch
 
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.method import Found, Method
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Found:
+def of(run: Run, kind: Kind, mode: str) -> Values:
     """(layer, head, query, key)."""
-    found = sublayers(run, METHOD.title, kind)
-    values = [each.weights * torch.linalg.vector_norm(each.projected, dim=-1)[:, None] for each in found]
-    return Found(torch.stack(values), tuple(each.site.layer for each in found))
+    layers = sublayers(run, METHOD.title, kind)
+    values = [layer.weights * torch.linalg.vector_norm(layer.projected, dim=-1)[:, None] for layer in layers]
+    return Values(torch.stack(values), tuple(layer.site.layer for layer in layers))
 
 
 METHOD = Method(

@@ -6,17 +6,17 @@ Heads that take opposite things from a key cancel each other here, and do not in
 import torch
 
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.method import Found, Method
-from transformer_viz.attribution.run import Run
+from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Found:
+def of(run: Run, kind: Kind, mode: str) -> Values:
     """(layer, 1, query, key)."""
-    found = sublayers(run, METHOD.title, kind)
-    values = [torch.cat([torch.linalg.vector_norm(part, dim=-1) for _, part in each.parts()]) for each in found]
-    return Found(torch.stack(values)[:, None], tuple(each.site.layer for each in found))
+    layers = sublayers(run, METHOD.title, kind)
+    values = [torch.cat([torch.linalg.vector_norm(part, dim=-1) for _, part in layer.parts()]) for layer in layers]
+    return Values(torch.stack(values)[:, None], tuple(layer.site.layer for layer in layers))
 
 
 METHOD = Method(

@@ -8,12 +8,12 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import checkpoints
-from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
+from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import BusyError
 from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length, default_lengths
@@ -120,7 +120,7 @@ def alignment_heads(model: LoadedModel, device: str, by: str, text: str) -> Alig
 def _alignment_heads(model: LoadedModel, by: str, text: str, *, on_progress: OnProgress | None = None) -> AlignmentHeads:
     texts, targets, links = [text], None, None
     if by == "task":
-        texts = texts_of(model, _PAIRS, 0)
+        texts = draw_texts(model, _PAIRS, 0)
     elif by != "effect":
         texts, targets, links = gold(by)
     return alignment.alignment_heads(model, texts, targets=targets, links=links, on_progress=on_progress)

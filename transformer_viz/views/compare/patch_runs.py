@@ -2,8 +2,8 @@
 
 from transformer_viz import checkpoints
 from transformer_viz.addresses import Place
-from transformer_viz.analysis.patching import Extent, PatchedRun, Patching
 from transformer_viz.attribution import patch as patches
+from transformer_viz.attribution.result.patching import Extent, PatchedRun, Patching
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind

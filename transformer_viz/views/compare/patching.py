@@ -9,11 +9,11 @@ import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.addresses import Place, parse
-from transformer_viz.analysis.patching import Effect, Extent, PatchedRun, Patching, parting
+from transformer_viz.attribution.figures.patching import patching, places_of, strongest
+from transformer_viz.attribution.result.patching import Effect, Extent, PatchedRun, Patching, parting
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
 from transformer_viz.figures.figure_data import plain
-from transformer_viz.figures.patching import patching, places_of, strongest
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer_viz import glossary
-from transformer_viz.analysis import attributed
+from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.errors import listed
 from transformer_viz.terms import Kind
@@ -68,19 +68,19 @@ class Measured:
     def _words(self, trace: Trace, at: Focus, step: int) -> Sentence:
         """What is said below the sentence of a step."""
         result = self.results.get(at.kind)
-        words = () if result is None else attributed.step_words(trace, result, at.layer, at.head, step)
+        words = () if result is None else attribution_maps.step_words(trace, result, at.layer, at.head, step)
         if self.shares is None:
             return words
-        said = attributed.source_words(float(attributed.source_shares(self.shares)[step]))
+        said = attribution_maps.source_words(float(self.shares.values[step].sum()))
         return (("plain", "What "), of_run(trace.output_tokens[step]), ("plain", f" is written from: {said}. "), *words)
 
     def _tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Each token of the output strip with the source's share of it."""
         if self.shares is None:
             return tokens
-        shares = map(float, attributed.source_shares(self.shares))
+        shares = map(float, self.shares.values.sum(-1))
         return [
-            {**token, "title": f"{token['title']}; {attributed.source_words(share)}", "share": round(share, 4)}
+            {**token, "title": f"{token['title']}; {attribution_maps.source_words(share)}", "share": round(share, 4)}
             for token, share in zip(tokens, shares, strict=False)
         ]
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
-from transformer_viz.analysis.aligner import Aligner
+from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
@@ -28,7 +28,9 @@ MOSAIC_KEY = "mosaic"
 """Keys of the charts, by which the scripts find them; after the second comes the kind."""
 
 
-def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, aligner: Aligner | None = None) -> dict[str, Any]:
+def data(
+    trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, aligner: AlignmentHead | None = None
+) -> dict[str, Any]:
     """What the component is sent, once per focus: every step's sentence, and the strips. Without `linked` nothing is marked.
 
     The source token that is outlined at a step is that of the focus, or of the head that aligns, where one is chosen.
@@ -50,7 +52,7 @@ def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, aligner
     }
 
 
-def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: Aligner | None) -> dict[str, Any]:
+def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHead | None) -> dict[str, Any]:
     """What it takes to mark a token, a row and a column as one.
 
     Args:

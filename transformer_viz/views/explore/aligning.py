@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import glossary
-from transformer_viz.analysis.aligner import Aligner
-from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignmentHeads
+from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.word_links import directions
+from transformer_viz.attribution.result.alignment_heads import ROW_WORDS, ROWS, AlignmentHeads
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
@@ -92,7 +92,7 @@ def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
         return None
     if state.aligned_taken != asked:
         # Its box stands on the page already.
-        state.aligned_taken, state.aligner_wanted = asked, Aligner.of(found.best())
+        state.aligned_taken, state.aligner_wanted = asked, AlignmentHead(found.best().layer, found.best().head)
         st.rerun()
     return found
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from transformer_viz.analysis.aligner import Aligner, possible
+from transformer_viz.analysis.alignment_head import AlignmentHead, possible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
 
@@ -31,7 +31,7 @@ def box(trace: Trace, **looks: Any) -> None:
 
 def words(address: str) -> str:
     """As the box has it: the head, or none."""
-    return str(Aligner.read(address) or "none")
+    return str(AlignmentHead.read(address) or "none")
 
 
 def options(trace: Trace) -> tuple[str, ...]:
@@ -39,18 +39,18 @@ def options(trace: Trace) -> tuple[str, ...]:
     return NONE, *(each.address for each in possible(trace))
 
 
-def current(trace: Trace) -> Aligner | None:
+def current(trace: Trace) -> AlignmentHead | None:
     """The one of the run on the screen."""
     return _of(trace, st.session_state.get(KEY, NONE))
 
 
-def known(trace: Trace) -> Aligner | None:
+def known(trace: Trace) -> AlignmentHead | None:
     """The one of any run, by the name of the model that made it."""
     return _of(trace, _known().get(_name(trace, None), NONE))
 
 
-def _of(trace: Trace, address: str) -> Aligner | None:
-    found = Aligner.read(address)
+def _of(trace: Trace, address: str) -> AlignmentHead | None:
+    found = AlignmentHead.read(address)
     return found if found in possible(trace) else None
 
 

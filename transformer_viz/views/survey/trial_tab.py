@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from transformer_viz.analysis.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Mean, Verdicts, left_out_words
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Verdicts, left_out_words
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.views.components import table

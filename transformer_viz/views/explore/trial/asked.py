@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
-from transformer_viz.analysis.verdict import Mean, words
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
+from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import interval_words, percent_words
 from transformer_viz.terms import INSTEAD, Head, head_label, layer_label
@@ -100,7 +101,7 @@ def no_word(model: "LoadedModel") -> str:
 
 
 def texts_of(model: "LoadedModel") -> Texts:
-    """Over which texts heads are taken away.
+    """over which texts heads are ablated.
 
     Raises:
         OptionError: too many lines.
@@ -153,7 +154,7 @@ def _pointing(shown: Shown) -> str:
         return ""
     found = {mode: runs.verdict_found(model, shown.device, trace, state.kind, mode) for mode in modes(model)}
     name = name_of(state.layer, state.head)
-    return "; ".join(f"by {mode}, {words(each.at(name), each)}" for mode, each in found.items() if each is not None)
+    return "; ".join(f"by {mode}, {verdict_words(each.at(name), each)}" for mode, each in found.items() if each is not None)
 
 
 def _need(shown: Shown) -> str:

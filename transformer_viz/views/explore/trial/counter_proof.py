@@ -5,8 +5,8 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.counter_proof import CounterProof
 from transformer_viz.attribution.counter_proof import EPSILON
+from transformer_viz.attribution.result.counter_proof import CounterProof
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import KIND_TITLES, layer_label
 from transformer_viz.views.components import chart, code, figure_file, style

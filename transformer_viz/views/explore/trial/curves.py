@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.faithfulness import KS, MeanCurve
+from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call

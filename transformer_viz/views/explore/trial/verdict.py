@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Verdicts, left_out_words
 from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.result.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Verdicts, left_out_words
 from transformer_viz.terms import COMBINED, Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, table

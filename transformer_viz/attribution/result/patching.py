@@ -65,16 +65,21 @@ class Extent:
     """How much work patching is, before it begins.
 
     Attributes:
-        n_places: to put something, each a pass of its own.
+        n_places: where something is patched, each a pass of its own.
         n_tokens: that each pass reads.
-        n_layers: of all kinds together.
+        layers: by kind, their numbers.
         most: how many places there may be of this model with as many tokens.
     """
 
     n_places: int
     n_tokens: int
-    n_layers: int
+    layers: Mapping[Kind, tuple[int, ...]]
     most: int
+
+    @property
+    def n_layers(self) -> int:
+        """Of all kinds together."""
+        return sum(map(len, self.layers.values()))
 
     @property
     def most_layers(self) -> int:
@@ -98,7 +103,7 @@ class PatchedRun:
     query: int
     tokens: tuple[str, ...]
     probabilities: tuple[float, ...]
-    of_both: tuple[tuple[float, float], ...]
+    of_both: tuple[tuple[float, ...], ...]
 
 
 def parting(a: Trace, b: Trace) -> int:

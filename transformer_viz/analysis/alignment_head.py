@@ -1,21 +1,26 @@
-"""The head that is taken to align, and what it says of a run: for each word that was written, the words that it comes from.
+"""The head that is taken to align a run: for each word that was written, the words that it comes from.
 
-`alignment_heads` finds it. People write it `2.1`, or `2.1.reads` where a word is aligned in the row that reads it.
+`tv.alignment_heads` finds it. People write it `2.1`, or `2.1.reads` where a word is aligned in the row that reads it.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from transformer_viz.addresses import parse_head
-from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignedHead, RowOf
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
 
+RowOf = Literal["writes", "reads"]
+ROWS: tuple[RowOf, ...] = ("writes", "reads")
+"""Which row of a target word is looked at: the one that writes it, or the next one, which reads it."""
+ROW_WORDS: dict[RowOf, str] = {"writes": "writes the word", "reads": "reads it"}
+
 
 @dataclass(frozen=True)
-class Aligner:
+class AlignmentHead:
     """A head of cross-attention; layer and head count from 0.
 
     Attributes:
@@ -29,15 +34,10 @@ class Aligner:
     row: RowOf = "writes"
 
     @classmethod
-    def of(cls, found: AlignedHead) -> "Aligner":
-        """One that was found, in the row that writes a word, as it is shown at its step."""
-        return cls(found.layer, found.head)
-
-    @classmethod
-    def read(cls, address: str) -> "Aligner | None":
+    def read(cls, address: str) -> "AlignmentHead | None":
         """As people write it, from 1; None for anything else."""
         head = parse_head(address.removesuffix(".reads"))
-        return None if head is None else Aligner(*head, "reads" if address.endswith(".reads") else "writes")
+        return None if head is None else AlignmentHead(*head, "reads" if address.endswith(".reads") else "writes")
 
     @property
     def address(self) -> str:
@@ -53,22 +53,22 @@ class Aligner:
         return weights if self.row == "writes" else np.vstack([weights[1:], np.full_like(weights[:1], np.nan)])
 
 
-def aligner_of(trace: Trace, address: str) -> Aligner:
+def aligner_of(trace: Trace, address: str) -> AlignmentHead:
     """The head of a run that people mean.
 
     Raises:
         OptionError: the run has no such head.
     """
-    found, there = Aligner.read(address), possible(trace)
+    found, there = AlignmentHead.read(address), possible(trace)
     if found is None or found not in there:
         which = f"{there[0].address} to {there[-1].address}" if there else "none in this run"
         raise OptionError(f"aligner {shortened(address)!r} is no head of cross-attention; possible is {which}")
     return found
 
 
-def possible(trace: Trace) -> tuple[Aligner, ...]:
+def possible(trace: Trace) -> tuple[AlignmentHead, ...]:
     """All heads of cross-attention of a run, in either row."""
     if "cross" not in trace.attentions or not trace.output_tokens:
         return ()
     heads = [(layer, head) for layer in trace.cross.layers for head in range(trace.cross.n_heads)]
-    return tuple(Aligner(*head, row) for row in ROWS for head in heads)
+    return tuple(AlignmentHead(*head, row) for row in ROWS for head in heads)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from transformer_viz.analysis.faithfulness import KS, MeanCurve
-from transformer_viz.analysis.verdict import Mean
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import axis, chart_layout, on_axes, panel_axes, words_at

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.knock_out import KnockOut
+from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style
@@ -34,13 +34,13 @@ def knock_out(
         style: theme and size.
 
     Raises:
-        OptionError: no head of this kind was taken away, or another number.
+        OptionError: no head of this kind was ablated, or another number.
     """
     if number not in TITLES:
         raise OptionError(f"number {number!r} is not known; choose one of {listed(TITLES)}")
     heads = [each for each in found.heads if each.place.kind == kind]
     if not heads:
-        raise OptionError(f"No head of kind {kind!r} was taken away.")
+        raise OptionError(f"No head of kind {kind!r} was ablated.")
     layers = tuple(sorted({each.place.layer for each in heads}))
     values = np.full((len(layers), 1 + max(each.place.head for each in heads)), np.nan)
     for each in heads:

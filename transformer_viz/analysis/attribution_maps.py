@@ -40,12 +40,6 @@ def full(result: Attribution) -> float:
     return float(np.nanmax(np.abs(result.values), initial=0)) or 1.0
 
 
-def source_shares(result: Attribution) -> np.ndarray:
-    """(query,) of ALTI+ with the keys of cross-attention: how much of each row comes from the source, 0 to 1; the rest is the
-    prefix's."""
-    return result.values.sum(-1)
-
-
 def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: int) -> Sentence:
     """What it says of a step, beside the step's own sentence.
 
@@ -57,7 +51,10 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
     key = int(np.nanargmax(row))
     token: Sentence = (of_run(trace.labels(result.kind)[1][key]), ("plain", f" ({place_words(key, noun(trace))})"))
     if result.is_signed:
-        return _cause_words(trace, step, float(row[key]), token)
+        written, nats = of_run(trace.output_tokens[step]), float(row[key])
+        if nats < _NOTHING:
+            return (("plain", "Without any single one of them, "), written, ("plain", " would be no less probable."))
+        return (("plain", "Without "), *token, ("plain", ", "), written, ("plain", f" would be {nats:.2f} nats less probable."))
     if not row[key] > 0:
         return ()
     return (("plain", f"Most by {result.title}: "), *token, ("plain", f", {row[key]:.2g}."))
@@ -71,13 +68,6 @@ def source_words(share: float) -> str:
 def norms_of_rows(trace: Trace, result: Attribution) -> np.ndarray:
     """(layer, head), of a result of heads: how much each takes from all keys together, in the mean of its rows."""
     return heads_of(trace, result).sum(-1).mean(-1)
-
-
-def _cause_words(trace: Trace, step: int, nats: float, token: Sentence) -> Sentence:
-    written = of_run(trace.output_tokens[step])
-    if nats < _NOTHING:
-        return (("plain", "Without any single one of them, "), written, ("plain", " would be no less probable."))
-    return (("plain", "Without "), *token, ("plain", ", "), written, ("plain", f" would be {nats:.2f} nats less probable."))
 
 
 def _layer_place(result: Attribution, layer: int) -> int:

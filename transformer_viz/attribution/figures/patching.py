@@ -3,7 +3,7 @@
 import numpy as np
 
 from transformer_viz.addresses import Place
-from transformer_viz.analysis.patching import Patching
+from transformer_viz.attribution.result.patching import Patching
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.cells import cells_of
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter

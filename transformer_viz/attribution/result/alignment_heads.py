@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.verdict import Mean
+from transformer_viz.analysis.alignment_head import ROW_WORDS, ROWS, RowOf
+from transformer_viz.analysis.intervals import Mean
 from transformer_viz.analysis.word_links import Link, words_of
 from transformer_viz.analysis.word_pairs import by_text
 from transformer_viz.analysis.word_starts import is_special
@@ -25,10 +26,6 @@ from transformer_viz.terms import head_label
 from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.trace import Trace
 
-RowOf = Literal["writes", "reads"]
-ROWS: tuple[RowOf, ...] = ("writes", "reads")
-"""Which row of a target word is asked: the one that writes it, or the next one, which reads it."""
-ROW_WORDS: dict[RowOf, str] = {"writes": "writes the word", "reads": "reads it"}
 MOST_AVERAGED = 5
 Head = tuple[int, int]
 """A layer's number and a head, from 0."""
@@ -60,7 +57,7 @@ class Attended:
 
 
 @dataclass(frozen=True)
-class AlignedHead:
+class HeadAlignment:
     """One head.
 
     Attributes:
@@ -133,7 +130,7 @@ class AlignmentHeads:
     n_words: int
     n_links: int
     reference: Head
-    heads: tuple[AlignedHead, ...]
+    heads: tuple[HeadAlignment, ...]
     averages: tuple[Average, ...]
 
     @property
@@ -142,11 +139,11 @@ class AlignmentHeads:
         such programs ask it; without links the best head alone."""
         return self.averages[0].alignment_heads if self.averages else [[self.heads[0].layer, self.heads[0].head]]
 
-    def best(self, row: RowOf = "writes") -> AlignedHead:
+    def best(self, row: RowOf = "writes") -> HeadAlignment:
         """The head that aligns best in one row; without links the first."""
         return min(self.heads, key=lambda each: each.errors[row]) if self.truth else self.heads[0]
 
-    def at(self, layer: int, head: int) -> AlignedHead:
+    def at(self, layer: int, head: int) -> HeadAlignment:
         """One head; counts from 0."""
         found = next((each for each in self.heads if (each.layer, each.head) == (layer, head)), None)
         if found is None:
@@ -186,20 +183,27 @@ def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages
     if unit == "token":
         source, target = ([[place] for place in range(n)] for n in (len(trace.source_tokens), trace.n_steps))
 
-    def named(tokens: Sequence[str], places: list[list[int]]) -> list[str | None]:
-        labels = (word_label([tokens[place] for place in word]) for word in places)
-        return [None if is_special(label) or label in languages else label for label in labels]
+    def labels(tokens: Sequence[str], places: list[list[int]]) -> list[str | None]:
+        words = (word_label([tokens[place] for place in word]) for word in places)
+        return [None if is_special(word) or word in languages else word for word in words]
 
-    keys, rows = named(trace.source_tokens, source), named(trace.output_tokens, target)
+    keys, rows = labels(trace.source_tokens, source), labels(trace.output_tokens, target)
     real = [word for word, label in zip(target, rows, strict=True) if label is not None]
     by_key = np.add.reduceat(trace.cross.weights, [word[0] for word in source], axis=-1, dtype=np.float64).astype(np.float32)
-    flat = by_key.reshape(-1, *by_key.shape[2:])
+    by_key = by_key.reshape(-1, *by_key.shape[2:])
+    n_heads, n_rows, n_keys = by_key.shape
+    weights = np.full((len(ROWS), n_heads, len(real), n_keys), np.nan, dtype=np.float32)
+    for place, word in enumerate(real):
+        # The mean over the word's rows, or over those after them.
+        for after in range(len(ROWS)):
+            if mine := [row + after for row in word if row + after < n_rows]:
+                weights[after, :, place] = by_key[:, mine].mean(1)
     return Attended(
         target=tuple(label for label in rows if label is not None),
         source=tuple(label for label in keys if label is not None),
         places=np.where([label is None for label in keys], -1, np.cumsum([label is not None for label in keys]) - 1),
         heads=tuple((layer, head) for layer in trace.cross.layers for head in range(trace.cross.n_heads)),
-        weights=np.stack([_of_rows(flat, real, after) for after in range(len(ROWS))]),
+        weights=weights,
     )
 
 
@@ -227,108 +231,70 @@ def with_alignment(run: Attended, trace: Trace) -> Attended:
     return replace(run, target=tuple(run.target[i] for i in judged), weights=run.weights[:, :, judged], truth=truth)
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """(row, head) each."""
-
-    error: np.ndarray
-    precision: np.ndarray
-    recall: np.ndarray
-
-
 def n_links(runs: Sequence[Attended]) -> int:
     """The true ones of all runs."""
     return sum(int(run.truth.sum()) for run in runs if run.truth is not None)
 
 
-def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Head, tuple[AlignedHead, ...]]:
+def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Head, tuple[HeadAlignment, ...]]:
     """The reference, and all heads, best first.
 
     Args:
         runs: of one model; all with links, or none.
         reference: the head to compare with; by default the first, and needed without links.
     """
-    heads, found = runs[0].heads, [run.found(run.weights) for run in runs]
+    heads, links = runs[0].heads, [run.found(run.weights) for run in runs]
     has_truth = all(run.truth is not None for run in runs)
-    scores = _scores(runs, found) if has_truth else None
+    nothing = np.full((len(ROWS), len(heads)), np.nan)
+    error, precision, recall = _scores(runs, links) if has_truth else (nothing, nothing, nothing)
     if reference is None:
-        assert scores is not None
-        reference = heads[int(scores.error[0].argmin())]
+        assert has_truth
+        reference = heads[int(error[0].argmin())]
     place = heads.index(reference)
-    own_row = 0 if scores is None else int(scores.error[:, place].argmin())
-    agreement = _agreement(found, own_row, place)
-    rows = (-agreement if scores is None else scores.error).argmin(0)
-
-    def of(values: np.ndarray | None, at: int) -> float:
-        return float("nan") if values is None else float(values[rows[at], at])
-
-    error, precision, recall = (None,) * 3 if scores is None else (scores.error, scores.precision, scores.recall)
-    all_heads = [
-        AlignedHead(*head, ROWS[rows[at]], _by_row(error, at), of(precision, at), of(recall, at), of(agreement, at))
-        for at, head in enumerate(heads)
-    ]
-
-    def rank(each: AlignedHead) -> float:
-        return -each.agreement if scores is None else each.errors["writes"]
-
-    return reference, tuple(sorted(all_heads, key=rank))
+    own_row = int(error[:, place].argmin()) if has_truth else 0
+    # The share of target words that are linked as by the reference, in its own better row.
+    same = np.concatenate([link == link[own_row, place] for link in links], axis=-1)
+    agreement = same.mean(-1) if same.shape[-1] else np.zeros(same.shape[:-1])
+    better = (error if has_truth else -agreement).argmin(0)
+    all_heads = []
+    for at, (row, head) in enumerate(zip(better, heads, strict=True)):
+        errors = dict(zip(ROWS, error[:, at].tolist(), strict=True))
+        of_row = [float(values[row, at]) for values in (precision, recall, agreement)]
+        all_heads.append(HeadAlignment(*head, ROWS[row], errors, of_row[0], of_row[1], of_row[2]))
+    return reference, tuple(sorted(all_heads, key=lambda one: one.errors["writes"] if has_truth else -one.agreement))
 
 
 def best_averages(runs: Sequence[Attended]) -> tuple[Average, ...]:
     """A few heads whose mean weights align best, at each row: the best head first, then the one that lowers the error most."""
-    return tuple(_average(runs, row) for row in range(len(ROWS)))
+    averages = []
+    for row, name in enumerate(ROWS):
+        chosen, error = list[int](), np.inf
+        sums = [np.zeros(run.weights.shape[2:], np.float32) for run in runs]
+        while len(chosen) < MOST_AVERAGED:
+            # All that could be added at once; a sum is largest where the mean is.
+            errors = _scores(runs, [run.found(total + run.weights[row]) for run, total in zip(runs, sums, strict=True)])[0]
+            errors[chosen] = np.inf
+            best = int(errors.argmin())
+            if not errors[best] < error:
+                break
+            error = float(errors[best])
+            chosen.append(best)
+            sums = [total + run.weights[row, best] for run, total in zip(runs, sums, strict=True)]
+        averages.append(Average(tuple(runs[0].heads[at] for at in chosen), name, error))
+    return tuple(averages)
 
 
-def error_rate(n_right: np.ndarray, n_found: np.ndarray, n_true: int) -> np.ndarray:
-    """1 − 2 |A ∩ S| / (|A| + |S|) (Och & Ney 2003, where all links are sure); 1 where there is no link at all."""
-    return 1 - 2 * n_right / np.maximum(n_found + n_true, 1)
+def _scores(runs: Sequence[Attended], links: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Error rate, precision and recall of links (…, word), (…) each, over all runs together.
 
-
-def _by_row(errors: np.ndarray | None, head: int) -> dict[RowOf, float]:
-    return {row: float("nan") if errors is None else float(errors[at, head]) for at, row in enumerate(ROWS)}
-
-
-def _of_rows(weights: np.ndarray, words: Sequence[Sequence[int]], after: int) -> np.ndarray:
-    """(head, row, key) -> (head, word, key): means over each word's rows, or over those after them."""
-    n_rows = weights.shape[1]
-    found = np.full((len(weights), len(words), weights.shape[2]), np.nan, dtype=np.float32)
-    for place, word in enumerate(words):
-        if rows := [row + after for row in word if row + after < n_rows]:
-            found[:, place] = weights[:, rows].mean(1)
-    return found
-
-
-def _scores(runs: Sequence[Attended], found: Sequence[np.ndarray]) -> _Scores:
-    """Of links (…, word), over all runs together."""
-    n_right, n_found = 0, 0
-    for run, links in zip(runs, found, strict=True):
+    The error rate is 1 − 2 |A ∩ S| / (|A| + |S|) (Och & Ney 2003, where all links are sure); 1 where there is no link at all.
+    """
+    n_right, n_found, n_true = np.array(0), np.array(0), n_links(runs)
+    for run, link in zip(runs, links, strict=True):
         assert run.truth is not None
-        is_link = links >= 0
-        # Of no link the last source word is asked, which does not count.
-        right = run.truth[np.arange(len(run.truth)), links] & is_link if run.truth.size else is_link
+        is_link = link >= 0
+        # Of no link the last source word is looked up, which does not count.
+        right = run.truth[np.arange(len(run.truth)), link] & is_link if run.truth.size else is_link
         n_right, n_found = n_right + right.sum(-1), n_found + is_link.sum(-1)
-    n_true = n_links(runs)
-    right, total = np.asarray(n_right), np.asarray(n_found)
-    return _Scores(error_rate(right, total, n_true), right / np.maximum(total, 1), right / max(n_true, 1))
-
-
-def _agreement(found: Sequence[np.ndarray], row: int, head: int) -> np.ndarray:
-    """(row, head): the share of target words that are linked as by one head at one row."""
-    same = np.concatenate([links == links[row, head] for links in found], axis=-1)
-    return same.mean(-1) if same.shape[-1] else np.zeros(same.shape[:-1])
-
-
-def _average(runs: Sequence[Attended], row: int) -> Average:
-    chosen, error = list[int](), np.inf
-    sums = [np.zeros(run.weights.shape[2:], np.float32) for run in runs]
-    while len(chosen) < MOST_AVERAGED:
-        # All that could be added at once; a sum is largest where the mean is.
-        errors = _scores(runs, [run.found(total + run.weights[row]) for run, total in zip(runs, sums, strict=True)]).error
-        errors[chosen] = np.inf
-        best = int(errors.argmin())
-        if not errors[best] < error:
-            break
-        error = float(errors[best])
-        chosen.append(best)
-        sums = [total + run.weights[row, best] for run, total in zip(runs, sums, strict=True)]
-    return Average(tuple(runs[0].heads[at] for at in chosen), ROWS[row], error)
+    error = 1 - 2 * n_right / np.maximum(n_found + n_true, 1)
+    return error, n_right / np.maximum(n_found, 1), n_right / max(n_true, 1)

@@ -4,24 +4,15 @@ Comprehensiveness is p(y_t) âˆ’ p(y_t without the first k), sufficiency p(y_t) â
 2020, section 4): a ranking is faithful where the former is large and the latter small.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.verdict import Mean, mean_over_texts
+from transformer_viz.analysis.intervals import Mean
 from transformer_viz.text_table import number_cell, text_table
 
 KS = (1, 2, 3, 5)
 """How many keys."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One ranking of one run; float64 (k, step), in probability."""
-
-    comprehensiveness: np.ndarray
-    sufficiency: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -46,12 +37,3 @@ def first_keys(row: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
     # What is no number comes last.
     found[there[np.argsort(-row[there], kind="stable")[:k]]] = True
     return found
-
-
-def over(curves: Sequence[Mapping[str, Curve]], *, seed: int = 0) -> tuple[MeanCurve, ...]:
-    """Each ranking's means over all runs; intervals resample texts."""
-
-    def means(name: str, what: str) -> tuple[Mean, ...]:
-        return tuple(mean_over_texts([getattr(each[name], what)[i] for each in curves], seed) for i in range(len(KS)))
-
-    return tuple(MeanCurve(name, means(name, "comprehensiveness"), means(name, "sufficiency")) for name in curves[0])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.counter_proof import CounterProof
+from transformer_viz.attribution.result.counter_proof import CounterProof
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure

@@ -7,17 +7,16 @@ import pandas as pd
 import pytest
 
 from transformer_viz import Trace
-from transformer_viz.analysis.faithfulness import first_keys
-from transformer_viz.analysis.verdict import (
+from transformer_viz.analysis.intervals import Mean, mean_over_texts
+from transformer_viz.attribution.result.faithfulness import first_keys
+from transformer_viz.attribution.result.verdict import (
     MapVerdict,
-    Mean,
     content_keys,
     left_out_words,
-    mean_over_texts,
     over,
     spearman,
     verdict,
-    words,
+    verdict_words,
 )
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.attribution import Attribution
@@ -66,19 +65,14 @@ def test_causes_that_are_rounding_are_ranked_as_equal():
     np.testing.assert_allclose(verdict(run(head, n_keys + 2), cause_of(cause)).maps["L1 H1"].rho, wanted)
 
 
-def test_means_and_the_strongest_head_are_maps_too():
+def test_means_the_strongest_head_and_other_attributions_are_maps_too():
     heads = [[[0.0, 0.6, 0.4, 0.0]], [[0.0, 0.1, 0.9, 0.0]]]
-    found = verdict(run([heads], 4), cause_of([[0, 5.0, 0, 0]]))
-    assert {name: each.top.item() for name, each in found.maps.items()} == {"L1 H1": 1, "L1 H2": 0, "L1 mean": 0, "L1 max": 0}
-
-
-def test_other_attributions_are_maps_too():
-    trace = run(np.ones((1, 4)) / 4, 4)
     by_layer = Attribution("norm", "cross", np.array([[[[0.0, 3, 1, 0]]]]), layers=(2,))
     by_head = Attribution("heads", "cross", np.array([[[[0.0, 3, 1, 0]], [[0, 1, 3, 0]]]]), layers=(0,))
-    found = verdict(trace, cause_of([[0, 5.0, 0, 0]]), [by_layer, by_head, Attribution("flow", "cross", np.eye(4)[:1])])
-    tops = {name: each.top.item() for name, each in found.maps.items() if name != "L1 mean" and name != "L1 max"}
-    assert tops == {"L1 H1": 0.5, "norm L3": 1.0, "heads L1 H1": 1.0, "heads L1 H2": 0.0, "flow": 0.5}
+    others = [by_layer, by_head, Attribution("flow", "cross", np.eye(4)[:1])]
+    tops = {name: each.top.item() for name, each in verdict(run([heads], 4), cause_of([[0, 5.0, 0, 0]]), others).maps.items()}
+    own = {"L1 H1": 1, "L1 H2": 0, "L1 mean": 0, "L1 max": 0}
+    assert tops == own | {"norm L3": 1.0, "heads L1 H1": 1.0, "heads L1 H2": 0.0, "flow": 0.5}
 
 
 def test_of_what_the_decoder_reads_only_what_is_there_by_then():
@@ -119,13 +113,8 @@ def test_intervals_resample_texts_and_not_steps():
     uneven = [np.full(3, value) for value in np.random.default_rng(2).random(10)]
     assert mean_over_texts(uneven, seed=0) == mean_over_texts(uneven, seed=0) != mean_over_texts(uneven, seed=1)
     assert mean_over_texts(texts[:1], seed=0).interval is None and np.isnan(mean_over_texts([np.empty(0)] * 2, seed=0).value)
-
-
-def test_long_texts_count_as_many_steps_as_they_have():
+    # Long texts count as many steps as they have; of texts that are all alike no interval says something.
     assert mean_over_texts([np.ones(30), np.zeros(10)], seed=0) == Mean(0.75, (0.0, 1.0))
-
-
-def test_texts_that_are_all_alike_have_no_interval_that_says_something():
     assert mean_over_texts([np.ones(3)] * 50, seed=0).ends is None
     some = mean_over_texts([np.ones(3)] * 49 + [np.zeros(3)], seed=0)
     assert some.ends == some.interval is not None
@@ -135,25 +124,22 @@ def test_words():
     trace = run(np.ones((1, 4)) / 4, 4)
     none = over([verdict(trace, cause_of(np.zeros((1, 4))))])
     assert (
-        words(none.at("L1 H1"), none) == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
+        verdict_words(none.at("L1 H1"), none)
+        == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
     )
     some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
-    assert words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
-    assert words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
+    assert verdict_words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
+    assert verdict_words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
     assert left_out_words(some) == "no step is left out"
     with pytest.raises(OptionError, match="there is no map 'L9 H9'"):
         some.at("L9 H9")
-
-
-def test_why_steps_are_left_out():
-    """Of a text of one letter no key can be chosen, whatever its cause."""
+    # Of a text of one letter no key can be chosen, whatever its cause.
     letter = verdict(run(np.ones((2, 3)) / 3, 3), cause_of([[0, 5.0, 0], [0, 0, 0]]))
     letters = verdict(run(np.ones((3, 4)) / 4, 4), cause_of([[0, 5.0, 0, 0], [9, 0.01, 0, 9], [0, 0, 0, 0]]))
-    both = over([letter, letters])
     assert (letter.n_left_out, letter.n_without_choice, letters.n_left_out, letters.n_without_choice) == (2, 2, 2, 0)
     expected = "4 steps are left out: 2 that no token matters to by 0.1 nats and 2 with fewer than two tokens to choose from"
-    assert left_out_words(both) == expected
+    assert left_out_words(over([letter, letters])) == expected
 
 
 def test_as_a_table():

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from transformer_viz.analysis.intervals import bootstrap
+from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError, SurveyError, quoted
-from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
+from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
 from transformer_viz.terms import Kind, head_label, layer_label
-from transformer_viz.text_table import number_cell, text_table
+from transformer_viz.text_table import text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -53,7 +53,7 @@ class Verdict:
 
     Attributes:
         kind: whose keys.
-        mode: how a key was taken away.
+        mode: how a key was occluded.
         steps: (step,), which are judged.
         chance: (step,), how often a random key is one with the largest cause.
         maps: by what they are called.
@@ -68,33 +68,6 @@ class Verdict:
     maps: Mapping[str, Agreement]
     n_left_out: int
     n_without_choice: int
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over judged steps.
-
-    Attributes:
-        value: NaN where no step has it.
-        interval: in which 95 % of the means of resampled texts are; None of a single text.
-    """
-
-    value: Annotated[float, Range(has_nan=True)]
-    interval: tuple[float, float] | None = None
-
-    def is_from(self, least: float) -> bool:
-        """Whether the mean and its interval, which is in order, are from `least` to 1, rounding aside; NaN is."""
-        low, high = self.interval or (self.value, self.value)
-        return not (low > high or min(low, self.value) < least - 1e-6 or max(high, self.value) > 1 + 1e-6)
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        """The interval where it says something: resampling texts that are all alike gives no width, however few they are."""
-        return None if self.interval is None or self.interval[0] == self.interval[1] else self.interval
-
-    def __str__(self) -> str:
-        """`0.983 (0.981 to 0.985)`, for a table."""
-        return number_cell(self.value) + (f" ({interval_words(self.ends, number_cell)})" if self.ends else "")
 
 
 @dataclass(frozen=True)
@@ -116,7 +89,7 @@ class Verdicts:
 
     Attributes:
         kind: whose keys.
-        mode: how a key was taken away.
+        mode: how a key was occluded.
         n_texts: how many runs.
         n_judged: steps.
         n_left_out: steps that were written and are not judged.
@@ -198,15 +171,22 @@ def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int, int
 
 def maps_of(trace: Trace, kind: Kind, results: Iterable[Attribution] = ()) -> dict[str, np.ndarray]:
     """(query, key) of each head, each layer's mean and strongest head, and of other attributions of this kind."""
-    found: dict[str, np.ndarray] = {}
+    maps: dict[str, np.ndarray] = {}
     if (attention := trace.attentions.get(kind)) is not None:
-        numbers, weights = attention.layers, attention.weights
-        found |= {head_label(n, head): one for n, layer in zip(numbers, weights, strict=True) for head, one in enumerate(layer)}
-        for number, layer in zip(numbers, weights.astype(np.float64), strict=True):
-            found |= {f"{layer_label(number)} mean": layer.mean(0), f"{layer_label(number)} max": layer.max(0)}
-    for each in results:
-        found |= _by_head(each) if each.values.ndim == 4 else {each.method: each.values}
-    return found
+        layers = list(zip(attention.layers, attention.weights, strict=True))
+        maps |= {head_label(n, head): one for n, layer in layers for head, one in enumerate(layer)}
+        for n, layer in layers:
+            exact = layer.astype(np.float64)
+            maps |= {f"{layer_label(n)} mean": exact.mean(0), f"{layer_label(n)} max": exact.max(0)}
+    for result in results:
+        if result.values.ndim == 2:
+            maps[result.method] = result.values
+            continue
+        for n, layer in zip(result.layers, result.values, strict=True):
+            # One head axis is all heads as one.
+            names = [layer_label(n)] if len(layer) == 1 else [head_label(n, head) for head in range(len(layer))]
+            maps |= {f"{result.method} {name}": one for name, one in zip(names, layer, strict=True)}
+    return maps
 
 
 def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = ()) -> Verdict:
@@ -261,18 +241,6 @@ def over(verdicts: Sequence[Verdict], missing: Mapping[str, str] | None = None, 
     )
 
 
-def mean_over_texts(values: Sequence[np.ndarray], seed: int) -> Mean:
-    """The mean over all steps of all texts, NaN left out; its interval by a bootstrap over texts (Efron 1979)."""
-    sums = np.array([np.nansum(each) for each in values])
-    counts = np.array([np.isfinite(each).sum() for each in values])
-    if not counts.sum():
-        return Mean(np.nan)
-    value = float(sums.sum() / counts.sum())
-    if len(values) == 1:
-        return Mean(value)
-    return Mean(value, bootstrap(sums, counts, seed))
-
-
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Spearman's ρ, equal numbers at the mean of their ranks; NaN where all numbers of one are equal, or one is none."""
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -282,7 +250,7 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
     return float(x @ y / size) if size else np.nan
 
 
-def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
+def verdict_words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
     """The verdict in a sentence, and with `stays`, apart from it, how many answers stay without the head.
 
     Pointing at the cause does not make a head needed, and a head that is needed may look elsewhere.
@@ -303,14 +271,6 @@ def left_out_words(of: Verdicts) -> str:
     why = [f"{n_without_cause} that no token matters to by {LEAST} nats"] if n_without_cause else []
     why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
     return f"{count_words(of.n_left_out, 'step is', 'steps are')} left out: {' and '.join(why)}"
-
-
-def _by_head(result: Attribution) -> dict[str, np.ndarray]:
-    """Of a measure with layers; one head axis is all heads as one."""
-    if result.values.shape[1] == 1:
-        return {f"{result.method} {layer_label(n)}": layer[0] for n, layer in zip(result.layers, result.values, strict=True)}
-    each = zip(result.layers, result.values, strict=True)
-    return {f"{result.method} {head_label(n, head)}": one for n, layer in each for head, one in enumerate(layer)}
 
 
 def _top(row: np.ndarray, is_cause: np.ndarray) -> float:

@@ -1,0 +1,249 @@
+"""A finished run, read again by the model that made it: as it was, or with something of what it read or computed changed.
+
+Edits and mistakes of the run are in force in every pass. Everything is read in one pass over all rows (teacher forcing), but
+where an edit or a mistake lets a row see later tokens and the run was written step by step: then each row is the last of a
+pass of its own, as it was.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_viz import edits as plain_edits
+from transformer_viz.analysis.rows import padding
+from transformer_viz.edits import Edit
+from transformer_viz.errors import OptionError, shortened
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import mistakes
+from transformer_viz.model.mistakes import Mistake
+from transformer_viz.model.tap import Change, Site, Tap, TapName, compose
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.decode_request import TEACHER_FORCING
+from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
+from transformer_viz.tracing.watching import OnProgress
+
+MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
+"""Of one pass: more texts are read one batch after the other."""
+MOST_BETWEEN_REPORTS = 2**34
+"""Multiplications of one pass where progress is reported: half a second on a CPU."""
+_SAME = 0.02
+"""Nats by which log-probabilities may be apart that two machines, or two precisions, compute of one run."""
+
+TapOf = Callable[[slice], Tap | None]
+"""What changes attention in these texts of a batch."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a batch reads; ids are (batch, source) and (batch, step), and True is padding."""
+
+    source: Tensor
+    source_padding: Tensor
+    target: Tensor
+    target_padding: Tensor
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __getitem__(self, rows: Any) -> "Inputs":
+        return self._each(lambda part: part[rows])
+
+    def repeated(self, n: int) -> "Inputs":
+        """One text n times."""
+        return self._each(lambda part: part.expand(n, -1))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Inputs":
+        return Inputs(*map(change, (self.source, self.source_padding, self.target, self.target_padding)))
+
+    def until(self, n_steps: int) -> "Inputs":
+        """As it was before step `n_steps`."""
+        return self.with_target(self.target[:, :n_steps], self.target_padding[:, :n_steps])
+
+    def with_target(self, target: Tensor, target_padding: Tensor | None = None) -> "Inputs":
+        """The same with another target; None = nothing of it is padding."""
+        padding = torch.zeros_like(target, dtype=torch.bool) if target_padding is None else target_padding
+        return replace(self, target=target, target_padding=padding)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trace with its ids, and its model.
+
+    Attributes:
+        model: what made it.
+        trace: the run.
+        inputs: what it read, a batch of one; the source is empty where there is no encoder.
+        written: int (step,), what was written from each row.
+        edits: in force.
+        mistake: in force.
+        on_progress: is called before each part of a batch with the share of it that is read.
+    """
+
+    model: LoadedModel
+    trace: Trace
+    inputs: Inputs
+    written: Tensor
+    edits: tuple[Edit, ...]
+    mistake: Mistake | None
+    on_progress: OnProgress | None = None
+
+    @classmethod
+    def of(cls, model: LoadedModel, trace: Trace, on_progress: OnProgress | None = None) -> "Run":
+        """Finds the ids, and compares the probabilities of what was written with those that the trace has.
+
+        Raises:
+            OptionError: nothing was written, or this model did not make the run.
+        """
+        if not model.model.kind.writes or not trace.n_steps or not trace.output_tokens:
+            raise OptionError("nothing was written in this run, so that no token can be the cause of anything")
+        if model.model.kind != trace.model_kind:
+            raise _not_of(model, "one has a source beside what it writes, and the other has none")
+        source, target, output = (
+            torch.tensor(_ids(model, trace, side), dtype=torch.long, device=model.device)
+            for side in ("source", "target", "output")
+        )
+        of_source, of_target = (torch.tensor(padding(trace, side), device=model.device)[None] for side in ("source", "target"))
+        run = cls(
+            model,
+            trace,
+            Inputs(source[None], of_source.bool(), target[None], of_target.bool()),
+            output,
+            plain_edits.read(trace.edits),
+            None if trace.mistake is None else mistakes.named(trace.mistake),
+            on_progress,
+        )
+        if trace.steps:
+            recorded = torch.tensor([step.log_probability for step in trace.steps], dtype=torch.float64)
+            # What a mistake made NaN is NaN here and there, and a padded row is nobody's.
+            apart = (run.log_p - recorded).abs().masked_fill(of_target[0].bool().cpu(), 0.0)
+            step = int((apart := apart.nan_to_num(0.0, posinf=torch.inf)).argmax())
+            if float(apart[step]) > _SAME:
+                raise _not_of(model, f"step {step + 1} has log p {recorded[step]:.3f}, and here {run.log_p[step]:.3f}")
+        return run
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether each row was computed without the tokens after it, although it may see them."""
+        return looks_ahead(self.edits, self.mistake) and self.trace.made_by.get("strategy") != TEACHER_FORCING
+
+    def check_one_pass(self, so: str, name: str = "this run") -> None:
+        """Raises an OptionError, which ends with `so`, where no pass over all rows is the run."""
+        if self.is_stepwise:
+            raise OptionError(
+                f"in {name} an edit or a mistake lets rows see later tokens, and each step was a pass of its own: {so}"
+            )
+
+    def n_keys(self, kind: Kind) -> int:
+        """How many keys a kind has."""
+        return (self.inputs.target if kind == "decoder" else self.inputs.source).shape[1]
+
+    def padding(self, kind: Kind) -> Tensor:
+        """bool (query,), True = padding."""
+        return (self.inputs.source_padding if kind == "encoder" else self.inputs.target_padding)[0]
+
+    @cached_property
+    def log_p(self) -> Tensor:
+        """float64 (step,): the log-probability of what was written, as the run was."""
+        return self.log_p_of(self.inputs)[0]
+
+    def log_p_of(self, inputs: Inputs, rows: Tensor | None = None, tap_of: TapOf | None = None) -> Tensor:
+        """float64 (batch, step): the log-probability of what the run wrote, after what a batch read.
+
+        Args:
+            inputs: the texts.
+            rows: int (batch, step), the row that writes each step, −1 for none, whose number is NaN; by default its own.
+            tap_of: what changes attention in some of the texts, besides edits and mistake.
+        """
+        rows = torch.arange(len(self.written), device=self.written.device).expand(len(inputs), -1) if rows is None else rows
+        parts = []
+        for part, logits in self.passes(inputs, tap_of):
+            at = rows[part]
+            row = at.clamp_min(0)
+            chosen = logits[torch.arange(len(at), device=at.device)[:, None], row, self.written]
+            log_p = chosen - logits.logsumexp(-1).gather(1, row)
+            parts.append(log_p.masked_fill(at < 0, torch.nan).cpu())
+        return torch.cat(parts)
+
+    def passes(
+        self, inputs: Inputs, tap_of: TapOf | None = None, on_progress: OnProgress | None = None
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Reads some of the texts at a time: which, and their logits, float64 (batch, step, vocabulary)."""
+        for part in self.parts(inputs, on_progress):
+            tap, some = None if tap_of is None else tap_of(part), inputs[part]
+            if self.is_stepwise:
+                steps = range(1, some.target.shape[1] + 1)
+                logits = torch.stack([self.logits(some.until(n), tap)[:, -1] for n in steps], 1)
+            else:
+                logits = self.logits(some, tap)
+            yield part, logits.double()
+
+    def parts(self, inputs: Inputs, on_progress: OnProgress | None = None) -> Iterator[slice]:
+        """Which texts are read together; with `on_progress` instead of the run's own."""
+        on_progress = on_progress or self.on_progress
+        sizes, n_source, n_steps = self.model.model.sizes, inputs.source.shape[1], inputs.target.shape[1]
+        n_weights = max(sizes.heads.values()) * max(n_source, n_steps) ** 2
+        n = min(MOST_LOGITS // (n_steps * sizes.vocabulary), MOST_TOKENS // (n_source + n_steps), _MOST_WEIGHTS // n_weights)
+        if on_progress is not None:
+            n = min(n, MOST_BETWEEN_REPORTS // ((n_source + n_steps) * self.model.n_parameters))
+        n = max(1, n)
+        for start in range(0, len(inputs), n):
+            if on_progress is not None:
+                on_progress(start / len(inputs))
+            yield slice(start, min(start + n, len(inputs)))
+
+    def logits(self, inputs: Inputs, tap: Tap | None = None) -> Tensor:
+        """(batch, step, vocabulary), all rows in one pass; a tap sees attention as edits and mistake leave it."""
+        reader = self.model.model
+        both = compose(changing_tap(self.edits, self.mistake, reader.sizes), tap)
+        source_padding, target_padding = (
+            each if bool(each.any()) else None for each in (inputs.source_padding, inputs.target_padding)
+        )
+        memory = reader.encode(inputs.source, source_padding, tap=both) if reader.kind.has_encoder else None
+        return reader.decode(inputs.target, memory, source_padding, target_padding, tap=both)
+
+
+def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callable[[Site, Tensor], Tensor]) -> Tap:
+    """A tap that puts other values in the place of some.
+
+    Args:
+        name: of the intermediate.
+        chosen: of each attention, bool, which; it is broadcast over what it lacks at its end.
+        instead: from an attention and its values to what takes their place, which may be broadcast.
+    """
+
+    def change(site: Site, value: Tensor) -> Tensor:
+        if site not in chosen:
+            return value
+        where = chosen[site]
+        return torch.where(where.view(*where.shape, *[1] * (value.ndim - where.ndim)), instead(site, value), value)
+
+    return Change(name, change)
+
+
+def _ids(model: LoadedModel, trace: Trace, side: str) -> list[int]:
+    """Of one side's tokens."""
+    tokens, ids, reader = getattr(trace, f"{side}_tokens"), getattr(trace, f"{side}_ids"), model.model
+    if ids is None:
+        if model.task is None:
+            raise _not_of(model, "the run does not say which tokens it read")
+        vocabulary = model.task.source_vocabulary if side == "source" else model.task.target_vocabulary
+        if unknown := [token for token in tokens if token not in vocabulary]:
+            raise _not_of(model, f"it does not know the token {shortened(unknown[0])!r}")
+        ids = vocabulary.encode(tokens)
+    sizes = reader.sizes
+    most, longest = sizes.vocabulary, sizes.longest_target
+    if side == "source":
+        most, longest = sizes.source_vocabulary or most, sizes.longest_source
+    # What is read first may stand beyond what may be written.
+    if any(number >= most and number != reader.start_id for number in ids) or len(ids) > longest:
+        raise _not_of(model, f"the run has tokens, or as many of them, that this model cannot have as its {side}")
+    return list(ids)
+
+
+def _not_of(model: LoadedModel, why: str) -> OptionError:
+    return OptionError(f"This is no run of {model.name}: {why}. Give the model that made it, as it was, and the run by tokens.")

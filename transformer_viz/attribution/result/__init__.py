@@ -1,0 +1,1 @@
+"""What the experiments find, as numbers and arrays: no torch."""
