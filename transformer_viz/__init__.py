@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
+    from transformer_viz.tracing.batch import decode_batch as decode_batch
+    from transformer_viz.tracing.batch import read_batch as read_batch
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
     from transformer_viz.tracing.inside import inside as inside
-    from transformer_viz.tracing.padded import decode_batch as decode_batch
-    from transformer_viz.tracing.padded import read_batch as read_batch
     from transformer_viz.tracing.replay import replay as replay
     from transformer_viz.tracing.untrained import untrained as untrained
     from transformer_viz.version import __version__ as __version__
@@ -67,8 +67,8 @@ _HOMES = {
     "decode": "tracing.decode",
     "by_words": "analysis.words",
     "compare": "analysis.comparison",
-    "decode_batch": "tracing.padded",
-    "read_batch": "tracing.padded",
+    "decode_batch": "tracing.batch",
+    "read_batch": "tracing.batch",
     "effect": "mask_checks.effect",
     "MISTAKES": "model.mistakes",
     "diff": "analysis.diff",

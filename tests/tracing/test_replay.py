@@ -16,7 +16,6 @@ from transformer_viz.errors import CheckpointError, InputError, OptionError, Tra
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.replay import replay
 from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
@@ -114,8 +113,8 @@ def test_a_model_that_never_stops_leaves_room_for_the_targets_end(trained: Check
     model = make_model(replace(RECIPE, model={**RECIPE.model, "max_positions": 24}), TASK).eval()
     assert isinstance(model.output, torch.nn.Linear)
     model.output.bias.data[END_ID] = -1e4
-    target, origin = runs_replay._target(replace(trained, model=model, task=Unanswered("abcd", 23, (2, 5))), "ab")
-    assert (len(target), origin) == (23, "final output")
+    moments = replay(replace(trained, model=model, task=Unanswered("abcd", 23, (2, 5))), "ab", moments=2)
+    assert {(moment.forced.n_steps, moment.target) for moment in moments} == {(23 + 1, "final output")}
 
 
 def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint) -> None:

@@ -13,7 +13,7 @@ from transformer_viz.errors import ConfigError
 from transformer_viz.model.tap import Site
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.tracing.framing import padded
+from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
 from transformer_viz.training.loop import Event, Trainer, make_optimizer
 from transformer_viz.training.losses import EntropyTap, correct_counts
@@ -58,7 +58,7 @@ def test_a_batch_shifts_the_answer_by_one():
     even = make_batch(TASK, ["abc", "dcb"])
     assert even.source_padding is None
     assert even.target_padding is None
-    assert padded([[4], [5, 6, 7]], pad_id=9).tolist() == [[4, 9, 9], [5, 6, 7]]
+    assert padded_batch([[4], [5, 6, 7]], 9)[0].tolist() == [[4, 9, 9], [5, 6, 7]]
 
 
 @pytest.mark.parametrize("recipe", [RECIPE, GROWING, FIXED], ids=["trained", "growing", "fixed"])

@@ -25,7 +25,7 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
 """Of one pass: more texts are read one batch after the other."""
