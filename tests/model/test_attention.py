@@ -144,6 +144,19 @@ def test_the_tap_sees_the_documented_names_shapes_and_order():
     assert seen[7 + 4] == ("mask", (1, 1, Q, K))
 
 
+def test_compose_applies_from_left_to_right():
+    def add(site: Site, name: TapName, value: Tensor) -> Tensor:
+        return value + 1
+
+    def double(site: Site, name: TapName, value: Tensor) -> Tensor:
+        return value * 2
+
+    for taps, expected in (((add, double), 12), ((double, None, add), 11)):
+        both = compose(*taps)
+        assert both is not None and both(CROSS, "scores", torch.tensor(5.0)) == expected
+    assert compose(None, add) is add and compose(None) is None
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_multi_head_attention_is_torchs(bias, with_mask):

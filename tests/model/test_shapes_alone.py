@@ -1,6 +1,5 @@
 """A model that is made for its shapes alone has the shapes of a real one, and torch's compiler is not loaded for it."""
 
-
 import pytest
 import torch
 from torch import nn
