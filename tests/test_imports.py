@@ -144,7 +144,7 @@ def test_arrows(file):
         ("tasks", "transformer_viz.checkpoints.find", True),
         ("trace", "transformer_viz.tracing.decode", False),
         ("analysis", "transformer_viz.figures", False),
-        ("figures", "transformer_viz.analysis.words", True),
+        ("figures", "transformer_viz.analysis.word_pooling", True),
         ("figures", "torch", False),
         ("figures", "transformer_viz.export.strips", False),
         ("export", "transformer_viz.figures", True),

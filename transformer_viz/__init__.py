@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from transformer_viz import figures as figures
     from transformer_viz.analysis.comparison import compare as compare
     from transformer_viz.analysis.diff import diff as diff
-    from transformer_viz.analysis.words import by_words as by_words
+    from transformer_viz.analysis.word_pooling import by_words as by_words
     from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
     from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
@@ -65,7 +65,7 @@ _HOMES = {
     "accuracy_by_length": "evaluation.accuracy_by_length",
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",
-    "by_words": "analysis.words",
+    "by_words": "analysis.word_pooling",
     "compare": "analysis.comparison",
     "decode_batch": "tracing.batch",
     "read_batch": "tracing.batch",

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 import transformer_viz as tv
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrapped
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import places
 from transformer_viz.attribution.methods import METHODS

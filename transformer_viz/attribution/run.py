@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.analysis.rows import padding
+from transformer_viz.analysis.query_rows import padding
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.loaded_model import LoadedModel

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.rows import padding
+from transformer_viz.analysis.query_rows import padding
 from transformer_viz.errors import OptionError, TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
