@@ -197,7 +197,7 @@ REFUSED = {
     "survey --texts nowhere": "no file nowhere",
     "survey --checkpoint tiny --held-out 3": "--held-out 3 is not possible; it is a whole number from 12 (one for each",
     "survey --checkpoint tiny --held-out 300 --by luck": "'luck'",
-    "survey --checkpoint tiny --held-out 300 --gpus-per-worker 1": "--gpus-per-worker is for actors of Ray",
+    "survey --checkpoint tiny --held-out 300 --gpus-per-worker 1": "--gpus-per-worker is for workers of Ray",
     "train reverse --heads 7": "n_heads=7",
     "train reverse --samples 3": "--samples 3",
     "train reverse -o empty": "exists already",
