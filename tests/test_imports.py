@@ -1,6 +1,6 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary,
+errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving,
 keywords, options, switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
 readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
 torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution <- training, surveys
@@ -32,7 +32,6 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "reading",
             "writing",
             "serving",
-            "glossary",
             "keywords",
             "switches",
             "locks",
@@ -144,7 +143,7 @@ def test_arrows(file):
         ("tasks", "transformer_viz.checkpoints.find", True),
         ("trace", "transformer_viz.tracing.decode", False),
         ("analysis", "transformer_viz.figures", False),
-        ("figures", "transformer_viz.analysis.words", True),
+        ("figures", "transformer_viz.analysis.word_pooling", True),
         ("figures", "torch", False),
         ("figures", "transformer_viz.export.strips", False),
         ("export", "transformer_viz.figures", True),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from transformer_viz import figures as figures
     from transformer_viz.analysis.comparison import compare as compare
     from transformer_viz.analysis.diff import diff as diff
-    from transformer_viz.analysis.words import by_words as by_words
+    from transformer_viz.analysis.word_pooling import by_words as by_words
     from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
     from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
+    from transformer_viz.tracing.batch import decode_batch as decode_batch
+    from transformer_viz.tracing.batch import read_batch as read_batch
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
     from transformer_viz.tracing.inside import inside as inside
-    from transformer_viz.tracing.padded import decode_batch as decode_batch
-    from transformer_viz.tracing.padded import read_batch as read_batch
     from transformer_viz.tracing.replay import replay as replay
     from transformer_viz.tracing.untrained import untrained as untrained
     from transformer_viz.version import __version__ as __version__
@@ -65,10 +65,10 @@ _HOMES = {
     "accuracy_by_length": "evaluation.accuracy_by_length",
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",
-    "by_words": "analysis.words",
+    "by_words": "analysis.word_pooling",
     "compare": "analysis.comparison",
-    "decode_batch": "tracing.padded",
-    "read_batch": "tracing.padded",
+    "decode_batch": "tracing.batch",
+    "read_batch": "tracing.batch",
     "effect": "mask_checks.effect",
     "MISTAKES": "model.mistakes",
     "diff": "analysis.diff",

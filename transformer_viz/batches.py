@@ -16,7 +16,7 @@ from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.tracing.framing import padded_batch
+from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.vocabulary import END
 
 AT_ONCE = 32

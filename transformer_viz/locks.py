@@ -5,7 +5,7 @@ A number of a process would not do: after its end another process may have it.
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,11 +32,17 @@ def held(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
     Raises:
         Held: another process, or another part of this one, has it.
     """
-    file = _opened(path)
-    # Whoever held it may have removed it since it was opened: what is locked then has no name any more.
-    while not (_took(file, wait) and _is_at(file, path)):
+    while True:
+        # Without waiting for whoever might be at the other end of a pipe of this name.
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666), "w")
+        if not _flock(file, "LOCK_EX", wait):
+            file.close()
+            raise Held
+        # Whoever held it may have removed it since it was opened: what is locked then has no name any more.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                break
         file.close()
-        file = _opened(path)
     with file:
         yield file
 
@@ -50,18 +56,6 @@ def is_held(path: Path) -> bool:
         return False
 
 
-def _opened(path: Path) -> IO[str]:
-    # Without waiting for whoever might be at the other end of a pipe of this name.
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666), "w")
-
-
-def _took(file: IO[str], wait: bool) -> bool:
-    if not _flock(file, "LOCK_EX", wait):
-        file.close()
-        raise Held
-    return True
-
-
 def _flock(file: IO[Any], kind: str, wait: bool) -> bool:
     try:
         import fcntl
@@ -72,10 +66,3 @@ def _flock(file: IO[Any], kind: str, wait: bool) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False

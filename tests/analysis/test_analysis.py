@@ -7,7 +7,7 @@ import pytest
 
 from tests.attentions import unmasked
 from transformer_viz.analysis.sentences import plain, step_sentence
-from transformer_viz.analysis.true_key import best_head, head_mass
+from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.trace.trace import Step, Trace
 
 SOURCE = ("<start>", *"hello", "<end>")
@@ -40,14 +40,6 @@ def planted(weights: np.ndarray | None = None, output: tuple[str, ...] = OUTPUT,
     return Trace(**{**fields, **changes})
 
 
-def test_a_planted_head_scores_one_and_a_uniform_one_its_share() -> None:
-    mass = head_mass(planted())
-    assert mass is not None
-    assert mass[1, 2] == 1
-    np.testing.assert_allclose(np.delete(mass.ravel(), 5), 1 / 7, atol=1e-7)
-    assert best_head(planted()) == (1, 2, 1.0)
-
-
 def test_head_mass_agrees_with_the_frame_and_leaves_the_end_out(hello: Trace) -> None:
     mass = head_mass(hello)
     assert mass is not None
@@ -61,10 +53,6 @@ def test_head_mass_agrees_with_the_frame_and_leaves_the_end_out(hello: Trace) ->
             if key is not None
         ]
         assert mass[layer, head] == pytest.approx(np.mean(on_key), abs=1e-7)
-
-
-def test_there_is_no_mass_without_a_true_key() -> None:
-    assert head_mass(planted(alignment=(None,) * 6)) is None
 
 
 def test_the_sentence_of_the_design() -> None:

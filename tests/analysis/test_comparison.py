@@ -99,27 +99,12 @@ def test_the_farthest_cell_is_the_farthest(a: Trace, b: Trace) -> None:
     assert (None if comparison.largest is None else abs(comparison.largest.size)) == max(sizes, default=None)
 
 
-def test_a_wrong_sign_would_be_seen() -> None:
-    """Guards the guard: the difference of the other order is another one."""
-    assert not np.array_equal(
-        A_MINUS_B := compare(A, B).difference("cross", 0, 0), compare(B, A).difference("cross", 0, 0), True
-    )
-    assert np.nanmax(np.abs(A_MINUS_B)) > 0
-
-
 def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
     x, y = A.cross.weights, B.cross.weights
     found = compare(A, B).difference("cross", 1, 2, b_layer=2, b_head=0)
     np.testing.assert_array_equal(found[:2, :5], x[1, 2, :2, :5] - y[2, 0, :2, :5])
     with pytest.raises(OptionError, match="head=2 is not possible"):
         compare(A, B).difference("cross", 1, 2)
-
-
-def test_layers_and_heads_that_both_have() -> None:
-    assert (A.cross.weights.shape[:2], B.cross.weights.shape[:2]) == ((2, 3), (3, 2))
-    assert compare(A, B).n_heads("cross") == 2
-    assert compare(A, B).layers("cross") == (0, 1)
-    assert compare(A, B).all_heads("decoder").difference.shape == (2, 2, 7, 7)
 
 
 def test_masks_that_differ_are_counted_and_placed() -> None:
@@ -175,12 +160,6 @@ def test_no_common_kind_at_all() -> None:
     comparison = compare(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
     assert comparison.kinds == ()
     assert comparison.largest is None
-
-
-def test_it_is_public_and_wants_two_traces() -> None:
-    assert tv.compare is compare
-    with pytest.raises(OptionError, match="b is str, not a Trace"):
-        tv.compare(A, "b.npz")  # ty: ignore[invalid-argument-type]
 
 
 def test_layers_lie_upon_each_other_by_their_numbers():

@@ -191,12 +191,6 @@ def test_every_measure_keeps_its_promises(data: st.DataObject) -> None:
                 assert grade.even.measures[name] == pytest.approx(measure.of_uniform), name
 
 
-def test_measures_say_what_they_are() -> None:
-    for name, measure in MEASURES.items():
-        assert all((measure.column, measure.title, measure.help)), f"{name} needs column, title and help"
-    assert len({measure.column for measure in MEASURES.values()}) == len(MEASURES), "two measures have one `column`"
-
-
 def test_padding_is_what_comes_after_the_end_and_a_first_pad_is_a_token(make_run) -> None:
     """Some models begin with `<pad>`, and an untrained one writes it."""
     output = ("a", PAD, "b", END, PAD)

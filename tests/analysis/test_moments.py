@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.attentions import chosen
-from transformer_viz.analysis.sentences import plain, source_unit
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
@@ -115,18 +115,6 @@ def test_the_sentence_says_what_is_written_and_how_far_the_head_is() -> None:
     unknown = replace(one, step=1, written=trace(3, expected=None, expected_tokens=None))
     said = plain(snapshot_sentence(unknown, 3, found, "cross", 1, 0))
     assert said.startswith("After 1 step of training the model writes `ca`; ")
-
-
-def test_entropy_is_called_entropy() -> None:
-    several = moments(alignment=(None,) * 3)
-    found = course(several, "cross")
-    said = plain(snapshot_sentence(several[0], 0, found, "cross", 1, 2))
-    assert said.endswith("the rows of layer 2 head 3 have 0 % of the entropy of uniform attention.")
-
-
-def test_words_are_tokens_and_letters_letters() -> None:
-    assert source_unit(trace(0)) == "letter"
-    assert source_unit(trace(0, source_tokens=("<start>", "ab", *"bcde", "<end>"))) == "token"
 
 
 def test_certainty_is_the_mean_probability_of_the_target() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run, runs
 from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.word_pooling import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.analysis.word_starts import groups, word_starts
-from transformer_viz.analysis.words import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates
 from transformer_viz.figures.theme import THEMES

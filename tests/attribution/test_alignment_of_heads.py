@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz.analysis.word_links import checked, directions, gold, links_of, words_of
-from transformer_viz.analysis.words import Words, by_words
+from transformer_viz.analysis.word_pooling import Words, by_words
 from transformer_viz.attribution.result.alignment_heads import ROWS, Attended, Head, attended, best_averages, ranked, with_links
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.trace.trace import Trace

@@ -10,7 +10,7 @@ import transformer_viz as tv
 from tests.attribution import plain
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrapped
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.methods import METHODS

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 def training() -> Iterator[Job]:
     """A training that says it runs, where the server looks for it; nobody trains."""
     name = f"of-a-test-{os.getpid()}"
-    job = Job(places.trained() / ".jobs" / name, recipe_for("reverse"), 9e9)
+    job = Job(folder=places.trained() / ".jobs" / name, recipe=recipe_for("reverse"), started=9e9)
     job.folder.mkdir(parents=True)
     (job.folder / "state").write_text("running")
     try:

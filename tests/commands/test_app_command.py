@@ -67,11 +67,6 @@ def test_impossible_settings(mistake, started, monkeypatch):
     assert not started
 
 
-def test_streamlits_own_options_go_after_the_dashes(mistake, started):
-    assert "--server.headless" in mistake("app", "--server.headless", "true")
-    assert not started
-
-
 def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typed(
     cli, started, monkeypatch, free_port, tmp_path
 ):
@@ -157,10 +152,3 @@ def test_who_can_be_reached_by_others_shows_what_was_named(
     monkeypatch.chdir(tmp_path)
     assert cli("app", "--port", str(free_port), *arguments).code == 0
     assert places.surveys() == tmp_path / "mine"
-
-
-def test_the_address_is_given_once(mistake, started):
-    """Guards a server that others reach although the command was told nothing of it."""
-    for given in (["--server.address", "0.0.0.0"], ["--server.address=0.0.0.0"]):
-        assert "--address" in mistake("app", "--", *given)
-    assert not started

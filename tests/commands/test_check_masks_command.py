@@ -30,14 +30,3 @@ def test_edits_are_checked_too(home, cli):
     done = cli("check-masks", *TINY, "--edits", "decoder.2.3:1-2, encoder.1:off", "--json")
     assert done.code == 1
     assert {finding["rule"] for finding in done.json["findings"]} >= {"future", "source padding"}
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--edits", "sideways:off"), "encoder, decoder, cross"),
-        (("--edits", "cross.9:off"), "no layer 9"),
-    ],
-)
-def test_impossible_options(home, mistake, options, named):
-    assert named in mistake("check-masks", *TINY, *options)

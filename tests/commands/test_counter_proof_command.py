@@ -19,7 +19,3 @@ def test_it_says_what_python_says(home, cli):
     rows = [line.split()[0] for line in lines]
     assert all(re.search(r" [01]\.\d{3}  (over |under )?\d+ % of the weight elsewhere", line) for line in lines)
     assert len(rows) == 3 + 6 + 6 + 5 + 3 and {"cross.2.3", "decoder.1", "encoder"} < set(rows)
-
-
-def test_mistakes_are_a_line(home, mistake):
-    assert "has no heads 'cross.9'" in mistake("counter-proof", "abc", "--checkpoint", "tiny", "--scope", "cross.9")

@@ -5,15 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
 import transformer_viz as tv
-from transformer_viz.addresses import parse_row, row_address
+from transformer_viz.addresses import row_address
 from transformer_viz.analysis import inside_steps
-from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import number_words
 
 TRACE = ("trace", "abc", "--checkpoint", "tiny", "--device", "cpu", "-o", "run.npz")
@@ -103,16 +100,3 @@ def test_a_file_without_one_is_refused(home, cli, mistake: Callable[..., str]) -
     assert "--kind has no place with --inside" in mistake("render", "run.npz", "--inside", "--kind", "cross", "-o", "run.html")
     assert "it is of .html" in mistake("render", "run.npz", "--inside", "-o", "run.png")
     assert not Path("run.html").exists()
-
-
-@pytest.mark.parametrize(
-    "text", ["", "cross", "cross.1.1", "cross.0.1:1", "kross.1.1:1", "cross.1.1:1:1", "cross.١.1:1", "cross.1.1:" + "9" * 99]
-)
-def test_a_place_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match=r"no address|no kind|not possible|no row of a head"):
-        parse_row(text)
-
-
-def test_a_place_is_read_as_it_is_written() -> None:
-    place: Any = ("decoder", 1, 2, 4)
-    assert row_address(place) == "decoder.2.3:5" and parse_row("decoder.2.3:5") == place

@@ -14,8 +14,3 @@ def test_over_texts_of_ones_own(home, cli):
     done = cli("knock-out", "--checkpoint", "tiny", *given)
     assert done.out.startswith("2 texts, the true answer; in the place of a head: zero\n")
     assert "\ncross.2.3 " in done.out and "suffices" not in done.out
-
-
-def test_mistakes_are_a_line(home, mistake):
-    assert "--how: invalid choice: 'half'" in mistake("knock-out", "--checkpoint", "tiny", "--text", "abc", "--how", "half")
-    assert "'x' is not possible" in mistake("knock-out", "--checkpoint", "tiny", "--suffices", "x")

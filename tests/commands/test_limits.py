@@ -33,15 +33,6 @@ def test_the_pages_limits_hold_and_can_be_lifted(
     assert cli(*command.split(), "--no-limits").code == 0
 
 
-@pytest.mark.parametrize(("name", "words"), [("LARGEST_FILE", "bytes; at most 100"), ("MOST_UNPACKED", "unpacks to more than")])
-def test_so_do_those_of_files(
-    endless: None, name: str, words: str, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, name, 100)
-    line = mistake("render", "endless.npz", "-o", "a.html")
-    assert words in line and "--no-limits" in line
-
-
 @pytest.mark.parametrize("format", ["html", "csv", "parquet"])
 def test_a_file_with_every_weight_has_a_limit_of_its_own(
     endless: None, format: str, cli: Callable[..., Any], mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
@@ -66,8 +57,3 @@ def test_a_table_repeats_each_token(endless: None, mistake: Callable[..., str]) 
     wide.save("wide.npz")
     assert "216,360,000 letters of tokens in a table; at most 200,000,000" in mistake("render", "wide.npz", "-o", "a.csv")
     assert len(saving.made(trace, "csv")) > in_table
-
-
-def test_the_help_names_the_flag(cli: Callable[..., Any]) -> None:
-    for command in ("render", "diff"):
-        assert "--no-limits" in cli(command, "--help").out

@@ -54,13 +54,6 @@ def test_json_is_the_run_itself(models, decoded, family):
     assert data["checkpoint"] == family
 
 
-def test_a_folder_by_its_path_is_named_by_its_last_part(models, cli, monkeypatch):
-    monkeypatch.chdir(models)
-    data = cli("decode", "w1", "--model", "./gpt2", "--max-length", "1", "--json").json
-    assert data["checkpoint"] == "gpt2"
-    assert str(models) not in json.dumps(data)
-
-
 def test_the_table_has_written_steps_and_counts_the_prompt(decoded):
     data = decoded("gpt2", "--json", "--max-length", "4").json
     lines = decoded("gpt2", "--max-length", "4").out.splitlines()
@@ -98,29 +91,6 @@ def test_a_chat_template_is_seen_as_tokens(decoded, mistake):
     assert decoded("chatty", "--json", "--max-length", "1").json["target_tokens"] == ["w1", "w2", "w3"]
     assert "gpt2 has no chat template" in mistake("decode", "w1", "--model", "gpt2", "--chat")
     assert "--chat is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", "--chat")
-
-
-def test_the_rules_of_the_generation_config_can_be_left_out(models, decoded, mistake):
-    """Marian's last token is forced to be the end."""
-    end = families.WORDS[families.EOS]
-    ruled, free = (decoded("marian", "--json", "--max-length", "3", *more).json for more in ([], ["--no-generation"]))
-    assert ruled["output_tokens"][-1] == end != free["output_tokens"][-1]
-    assert ruled["made_by"]["generation"]["forced_eos_token_id"] == families.EOS
-    assert "forced_eos_token_id" not in free["made_by"]["generation"]
-    assert "--no-generation is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", "--no-generation")
-
-
-def test_languages_are_asked_of_the_model(models, mistake):
-    """What they do is tested beside the readers; this one has none."""
-    for option in ("--source-language", "--target-language"):
-        assert "de_DE" in mistake("decode", "w1", "--model", "marian", option, "de_DE")
-        assert f"{option} is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", option, "de_DE")
-
-
-def test_a_beam_is_kept_full(decoded, cli):
-    data = decoded("gpt2", "--json", "--max-length", "3", "--strategy", "beam", "--refill").json
-    assert data["made_by"]["refill"] is True
-    assert cli("decode", "abc", "--checkpoint", "tiny", "--strategy", "beam", "--refill", "--json").json["made_by"]["refill"]
 
 
 def test_a_template_that_fails_is_said_in_a_line(models, mistake, tmp_path):

@@ -30,8 +30,3 @@ def test_it_says_what_python_says(home, cli):
 def by_layer(model):
     found = tv.patch(model, *(tv.decode(model, text) for text in TEXTS), by="layer")
     return {kind: effects.tolist() for kind, effects in found.effects.items()}
-
-
-def test_mistakes_are_a_line(home, mistake):
-    assert "patching needs as many" in mistake("patch", "abca", "abc", "--checkpoint", "tiny")
-    assert "layers=[6] are not possible for tiny" in mistake("patch", *TEXTS, "--checkpoint", "tiny", "--layers", "7")

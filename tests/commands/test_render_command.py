@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.figures.conftest import build
-from transformer_viz.export import saving
 from transformer_viz.figures import files
 from transformer_viz.trace.trace import Trace
 
@@ -41,12 +40,6 @@ def test_a_page_of_the_whole_run(run: Trace, cli: Callable[..., Any]) -> None:
     assert page["focus"] == {"kind": "decoder", "layer": 2, "head": 4, "step": 6}, "people count from 1, files from 0"
     assert page["theme"] == "auto"
     assert PLOTLY in Path("run.html").read_text(encoding="utf-8")
-
-
-def test_looks_are_passed_on(run: Trace, cli: Callable[..., Any]) -> None:
-    cli("render", "run.npz", "-o", "run.html", "--theme", "dark", "--large", "--head", "mean", "--hide-answer")
-    page = opened("run.html")
-    assert (page["theme"], page["large"], page["focus"]["head"], page["best"]) == ("dark", True, "mean", None)
 
 
 def test_without_plotlyjs_it_stands_beside_the_page(run: Trace, cli: Callable[..., Any]) -> None:
@@ -116,12 +109,6 @@ def test_what_cannot_be_is_one_line_and_no_file(run: Trace, mistake: Callable[..
     assert Path("taken.html").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_file_that_is_no_trace(run: Trace, mistake: Callable[..., str]) -> None:
-    Path("bad.npz").write_bytes(b"PK")
-    assert "bad.npz" in mistake("render", "bad.npz", "-o", "run.html")
-    assert "There is no file none.npz" in mistake("render", "none.npz", "-o", "run.html")
-
-
 def test_a_missing_browser_is_the_users_to_install(
     run: Trace, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,12 +117,3 @@ def test_a_missing_browser_is_the_users_to_install(
     assert "pip install kaleido" in line
     assert "HTML" in line
     assert not Path("run.pdf").exists()
-
-
-def test_a_failed_write_leaves_nothing(run: Trace, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Path, target: Path) -> Path:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(saving.Path, "replace", full)
-    assert "No space left" in mistake("render", "run.npz", "-o", "run.csv")
-    assert [path.name for path in Path.cwd().iterdir()] == ["run.npz"]

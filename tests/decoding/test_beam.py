@@ -124,18 +124,6 @@ def test_a_full_beam_is_exhaustive_search(longest):
             assert_same(given, sentences, (seed, alpha))
 
 
-def test_a_full_beam_is_exhaustive_search_up_to_six_tokens():
-    for seed in range(3):
-        model = tiny_model(100 + seed)
-        source = torch.tensor([1, 6, 2])
-        after = log_p(model, source)
-        scores = {s: total(after, s) / len(s) ** 0.6 for s in every_sentence(V, 6)}
-        best = max(scores, key=lambda s: scores[s])
-        (given,) = found_by(model, source[None], Beam(V**6, 0.6, 1, "never"), 6)
-        assert given[0][0] == best
-        assert given[0][1] == pytest.approx(scores[best], abs=1e-9)
-
-
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
 def test_every_narrower_beam_is_the_slow_one_ties_included(size, tied):
@@ -175,17 +163,6 @@ def test_width_one_is_greedy():
         decoded = greedy(model, source, None, max_length=9)
         ((sentence, _),) = found_by(model, source, Beam(1, 0.6, 1), 9)[0]
         assert list(sentence) == decoded.ids[0, : int(decoded.lengths[0])].tolist()
-
-
-def test_a_batch_is_its_sentences_one_by_one():
-    sources = torch.tensor([[1, 4, 5, 6, 2], [1, 7, 2, 0, 0], [1, 8, 8, 2, 0]])
-    lengths = (5, 3, 4)
-    for seed in range(15):
-        model = tiny_model(seed, vocabulary=7)
-        how = Beam(4, 0.6, 4)
-        together = found_by(model, sources, how, 8, sources == 0)
-        for i, n in enumerate(lengths):
-            assert_same(together[i], found_by(model, sources[i : i + 1, :n], how, 8)[0])
 
 
 def test_every_rank_reason_and_score_part_is_recorded():
@@ -299,12 +276,6 @@ def test_a_padded_batch_searches_as_its_sentences_alone(crossing):
     assert kept.source_tokens[3:] == ("<pad>",) * 3
     assert (kept.cross.reasons[:, 3:] == 1).all()
     assert not kept.cross.weights[..., 3:].any()
-
-
-def test_beams_wider_than_the_vocabulary_are_legal(crossing):
-    trace = tv.decode(crossing, "hello", strategy="beam", beam_size=64, max_length=3)
-    assert len(search_of(trace).best) == 64
-    assert len({trace.hypothesis(i).output_tokens for i in range(64)}) == 64
 
 
 def test_nothing_runs_past_the_limit(crossing):

@@ -100,23 +100,6 @@ def test_an_ended_sentence_is_padded_while_others_go_on():
     assert len(model.read_tokens) == 4
 
 
-def test_batch_is_one_by_one(make_model, ids):
-    """Guards a forgotten source padding mask: in a padded batch it changes every shorter sentence."""
-    model = make_model(13)
-    source = ids(1, 5, 11)
-    lengths = torch.tensor([11, 3, 7, 2, 5])
-    padding = torch.arange(11) >= lengths[:, None]
-    batch = greedy(model, source.masked_fill(padding, PAD_ID), padding, max_length=13)
-    assert len({tuple(row) for row in batch.ids.tolist()}) > 1
-    for row, n in enumerate(lengths.tolist()):
-        alone = greedy(model, source[row : row + 1, :n], None, max_length=13)
-        steps = int(alone.lengths[0])
-        assert batch.lengths[row] == steps
-        assert batch.ended[row] == alone.ended[0]
-        assert batch.ids[row, :steps].tolist() == alone.ids[0].tolist()
-        torch.testing.assert_close(batch.logits[row, :steps], alone.logits[0], atol=1e-12, rtol=0)
-
-
 def test_train_mode_is_refused(make_model, ids):
     """Guards decoding through dropout."""
     model = make_model(13, dropout=0.5).train()

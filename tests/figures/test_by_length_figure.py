@@ -6,7 +6,6 @@ import pytest
 from transformer_viz import figures
 from transformer_viz.errors import OptionError
 from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
-from transformer_viz.figures.theme import Style
 
 
 def point(length, n_exact, mass=0.5, trained=True):
@@ -64,23 +63,6 @@ def test_the_shade_covers_the_lengths_of_training_that_are_drawn():
     assert not outside.layout.annotations
 
 
-def test_one_length_and_no_right_keys():
-    figure = figures.accuracy_by_length(report(point(5, 3, None)), style=Style("dark", narrow=True))
-    assert "weight on the true key" not in traces_of(figure)
-    band = traces_of(figure)["its 95 % interval"]
-    assert min(band.x) < 5 < max(band.x)
-    figure.to_json()
-
-
 def test_nothing_to_draw():
     with pytest.raises(OptionError, match="at least one"):
         figures.accuracy_by_length(report())
-
-
-@pytest.mark.parametrize("last", [2, 13, 57, 400, 4000])
-@pytest.mark.parametrize("narrow", [False, True])
-def test_ticks_are_few_and_round(last, narrow):
-    figure = figures.accuracy_by_length(report(point(1, 3), point(last, 3)), style=Style(narrow=narrow))
-    first, second, *others = figure.layout.xaxis.tickvals
-    assert str(second - first).rstrip("0") in ("1", "2", "5")
-    assert len(others) + 2 <= (8 if narrow else 20) + 1

@@ -8,13 +8,9 @@ import pytest
 import transformer_viz as tv
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.sentences import plain, step_sentence
-from transformer_viz.analysis.snapshots import course, snapshot_sentence
-from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, view
 from transformer_viz.figures.theme import LIGHT
-from transformer_viz.figures.training_playback import training_playback
-from transformer_viz.trace.snapshots import TrainingSnapshot
 
 KINDS = ("decoder", "cross")
 LAYERS = (0, 2)
@@ -49,14 +45,6 @@ def test_a_layer_is_the_same_in_part_and_whole(part, whole, kind, head):
         tv.figures.attention(part, kind, 1, head)
 
 
-def test_the_first_layer_that_there_is_comes_unasked(tiny):
-    trace = tv.decode(tiny, "hello", kinds=("cross",), layers=(2,), edits=["cross.3.2:1-3"])
-    assert tv.figures.attention(trace, "cross").layout.title.text == "cross-attention, layer 3 head 1"
-    assert tv.figures.player(trace, "cross").to_json() == tv.figures.player(trace, "cross", 2).to_json()
-    assert tv.figures.mask(trace, "cross", head=1).to_json() == tv.figures.mask(trace, "cross", 2, 1).to_json()
-    assert view(trace).layer == 2
-
-
 def outlines_of_focus(figure: Any) -> list[Any]:
     return [drawn for drawn in figure.data if drawn.type == "scatter" and drawn.line.color == LIGHT.accent]
 
@@ -80,12 +68,6 @@ def test_grades_have_true_numbers(part, whole):
     assert list(figure.layout.yaxis.ticktext) == ["layer 1", "layer 3"]
     with pytest.raises(OptionError, match="layers 0, 2 with heads 0 to 4"):
         mine.at("cross", 1, 0)
-
-
-def test_the_best_head_is_named_by_its_number(tiny, whole):
-    layer, head, mass = best_head(whole) or (0, 0, 0.0)
-    alone = tv.decode(tiny, "hello", kinds=("cross",), layers=(layer,))
-    assert best_head(alone) == (layer, head, mass)
 
 
 def test_differences_are_where_they_are(tiny, part, whole):
@@ -120,19 +102,6 @@ def test_the_exported_page_has_true_numbers(part, whole):
     assert kind["looked"]["shape"][0] == 2
     assert len(kind["sentences"]) == 2
     assert all_of_it["numbers"] == [0, 1, 2]
-
-
-def test_moments_of_chosen_layers(tiny, part, whole):
-    """A film of one moment: the lines in the panel are those of the true layers."""
-    forced = tv.decode(tiny, "hello", target="olleh", kinds=KINDS, layers=LAYERS)
-    moments = [TrainingSnapshot(step=7, written=part, forced=forced, target="answer")]
-    drawn = training_playback(moments, "cross", 2, 3)
-    words = " ".join(str(trace.text) for trace in drawn.data if trace.type == "scatter")
-    assert "<b>L3 H4</b>" in words
-    assert "<b>L1 H1</b>" in words
-    assert "<b>L2 " not in words
-    sentence = plain(snapshot_sentence(moments[0], 0, course(moments, "cross"), "cross", 2, 3))
-    assert "layer 3 head 4" in sentence
 
 
 def test_half_precision_is_drawn_from_its_own_numbers(half, whole):

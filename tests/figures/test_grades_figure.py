@@ -65,30 +65,6 @@ def test_impossible_wishes(trace, make_trace):
         figures.grades(make_trace(attentions={}))
 
 
-@pytest.mark.parametrize("narrow", [False, True])
-@pytest.mark.parametrize("large", [False, True])
-def test_panels_do_not_overlap(trace, narrow, large):
-    figure = figures.grades(trace, "score", style=Style(narrow=narrow, large=large))
-    boxes = [(axis_of(figure, p[0], "x").domain, axis_of(figure, p[0], "y").domain) for p in panels(figure).values()]
-    for i, (x1, y1) in enumerate(boxes):
-        assert 0 <= x1[0] < x1[1] <= 1
-        assert 0 <= y1[0] < y1[1] <= 1
-        for x2, y2 in boxes[:i]:
-            assert x1[1] <= x2[0] or x2[1] <= x1[0] or y1[1] <= y2[0] or y2[1] <= y1[0]
-    if narrow:
-        assert len({x for x, _ in boxes}) == 1
-        first = next(iter(panels(figures.grades(trace, "mass", style=Style(narrow=True)))))
-        assert first == "cross-attention", "what is tinted comes first on a phone"
-
-
-def test_many_heads_have_no_words_that_would_overlap(make_trace, trace):
-    weights = np.repeat(trace.cross.weights, 7, axis=1)
-    wide = figures.grades(make_trace(cross=weights))
-    assert not any("<br>" in text for text in panels(wide)["cross-attention"][2].text)
-    narrow = figures.grades(make_trace(cross=weights), style=Style(narrow=True))
-    assert not any(panels(narrow)["cross-attention"][2].text)
-
-
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK)])
 def test_words_can_be_read_on_every_colour(make_trace, name, theme):
     """WCAG's contrast of each word against its tile, computed anew, over the whole scale."""

@@ -131,12 +131,6 @@ def test_the_hover_names_every_query_and_key(name: str, size: tuple[int, int]) -
                     assert label.split("→")[0] == f"{place}·{own}", (name, kind)
 
 
-@pytest.mark.parametrize("name", SILENT)
-def test_small_maps_say_no_place(name: str) -> None:
-    for drawn in heard(SILENT[name](run(100, 65))):
-        assert drawn.hovertemplate == "%{text}<extra></extra>"
-
-
 def test_the_loss_of_every_token_has_its_step() -> None:
     trace = run(65, 100)
     trace = replace(trace, steps=tuple(replace(step, rank=0) for step in trace.steps))
@@ -145,10 +139,3 @@ def test_the_loss_of_every_token_has_its_step() -> None:
         x, y = axes_of(figure, drawn)
         assert [label_at(x, place) for place in range(100)] == [str(step) for step in range(1, 101)]
         assert [label_at(y, place)[:2] for place in range(2)] == ["1:", "2:"]
-
-
-@pytest.mark.parametrize("draw", [figures.attention, figures.mask, figures.player])
-def test_a_label_is_sent_once_and_not_once_a_cell(draw: Callable[..., go.Figure]) -> None:
-    """Once for the rows, once for the columns."""
-    sent = draw(run(200, 67), "encoder").to_json()
-    assert sent.count('s148"') == sent.count('s149"') == 2

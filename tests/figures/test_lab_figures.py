@@ -79,15 +79,6 @@ def test_the_hover_says_it_in_words(batch):
     assert names == {"allowed", "padding", "in the future", "padding, and in the future", "masked by an edit or a mistake"}
 
 
-def test_changed_cells_have_a_frame(batch):
-    before = np.array(batch[0].cross.mask)
-    before[0, 1] = False
-    figure = figures.mask(batch[0], "cross", before=before)
-    frame = next(trace for trace in figure.data if trace.type == "scatter" and trace.x[0] is not None)
-    assert (min(v for v in frame.x if v is not None), max(v for v in frame.x if v is not None)) == (0.5, 1.5)
-    assert {v for v in frame.y if v is not None} == {-0.5, 0.5}
-
-
 def test_three_maps_from_scores_to_weights(batch):
     trace = batch[1]
     scores, masked = trace.cross.scores[1, 2], trace.cross.mask
@@ -97,13 +88,6 @@ def test_three_maps_from_scores_to_weights(batch):
     np.testing.assert_allclose(first_map(figure, "x3").z, trace.cross.weights[1, 2], atol=1e-6)
     assert [(shape.y0, shape.y1) for shape in figure.layout.shapes] == [(2.5, 3.5)] * 3
     assert first_map(figure, "x").zmin == -first_map(figure, "x").zmax
-
-
-def test_a_row_that_is_no_number_is_drawn_as_that(batch):
-    trace = batch[1]
-    scores = trace.cross.scores[0, 0]
-    figure = figures.softmax_maps(trace, "cross", 0, 0, softmax(scores, np.ones_like(scores, dtype=bool)), 0)
-    assert any("NaN" in str(drawn.hovertemplate) and np.nansum(drawn.z) == scores.size for drawn in heatmaps(figure))
 
 
 def test_before_after_and_the_signed_difference(tiny):
@@ -142,20 +126,6 @@ def test_a_loss_for_every_token_and_none_for_padding(batch):
     np.testing.assert_array_equal(np.isnan(padding.z), found.counted)
     assert list(drawn.text[0]) == ["a", "b", "c", "&lt;end&gt;", "&lt;pad&gt;"]
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
-
-
-def test_on_a_phone_the_steps_of_the_losses_stand_below_each_other(batch):
-    found = losses(batch)
-    wide, tall = figures.token_losses(batch, found), figures.token_losses(batch, found, style=Style(narrow=True))
-    for one, other in zip(heatmaps(wide), heatmaps(tall), strict=True):
-        np.testing.assert_array_equal(np.asarray(one.z).T, np.asarray(other.z))
-        assert "sentence %{y}, step %{x}" in one.hovertemplate and "sentence %{x}, step %{y}" in other.hovertemplate
-    np.testing.assert_array_equal(np.asarray(heatmaps(wide)[0].text).T, np.asarray(heatmaps(tall)[0].text))
-    np.testing.assert_array_equal(np.asarray(heatmaps(wide)[1].customdata).T, np.asarray(heatmaps(tall)[1].customdata))
-    assert tall.layout.xaxis.ticktext == wide.layout.yaxis.ticktext
-    assert tall.layout.yaxis.ticktext == wide.layout.xaxis.ticktext
-    assert tall.layout.yaxis.range == tuple(reversed(wide.layout.xaxis.range)), "the first step is on top"
-    assert tall.layout.xaxis.range == tuple(reversed(wide.layout.yaxis.range))
 
 
 def test_impossible_pictures_are_named(batch, hello):

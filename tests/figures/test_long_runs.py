@@ -77,19 +77,10 @@ def test_frames_change_the_traces_that_they_name(run: Trace) -> None:
         assert frame["traces"] == [0, 4, 5, 6]
 
 
-def test_a_long_run_is_no_large_message(run: Trace) -> None:
-    cells = N_TARGET * N_SOURCE
-    assert len(figures.player(run, "cross", 0, 0, 0).to_json()) < 40 * cells + 3000 * N_TARGET
-
-
 def test_a_short_run_and_the_encoder_have_no_cover(run: Trace) -> None:
     assert N_TARGET * N_TARGET * N_SOURCE >= COVERED_FROM
     assert len(figures.player(run, "encoder").data) == 3
     assert figures.player(run, "encoder").data[0].zorder is None
-
-
-def test_a_tall_figure_stops_growing(run: Trace) -> None:
-    assert 800 < figures.player(run, "cross").layout.height < 1000
 
 
 def test_the_exported_page_has_the_same_templates(run: Trace) -> None:

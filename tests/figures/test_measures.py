@@ -9,8 +9,6 @@ import pytest
 
 from tests.figures.test_figures import numbers, spec
 from transformer_viz import figures
-from transformer_viz.analysis.attribution_maps import source_words, step_words
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, Style, Theme, ThemeName
 from transformer_viz.terms import Kind
@@ -137,12 +135,3 @@ def test_a_measure_of_another_run_is_refused(run: Trace) -> None:
     with pytest.raises(OptionError, match="it is of another run"):
         figures.player(run, measure=Attribution("rollout", "cross", np.zeros((2, 2), np.float32)))
     assert spec(figures.player(run, "encoder", measure=cause(run))) == spec(figures.player(run, "encoder"))
-
-
-def test_a_step_is_said_in_words(run: Trace) -> None:
-    token, written = run.source_tokens[0].replace(" ", "␣"), run.output_tokens[1]
-    said = plain(step_words(run, cause(run), 0, 0, 1))
-    assert said == f"Without `{token}` (token 1), `{written}` would be 2.00 nats less probable."
-    assert plain(step_words(run, cause(run), 0, 0, 0)).startswith("Without any single one of them, ")
-    assert plain(step_words(run, norms(run), 0, 1, 1)).startswith("Most by value-weighted norm: ")
-    assert source_words(0.834) == "83 % from the source, 17 % from the prefix"

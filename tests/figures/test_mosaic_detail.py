@@ -102,13 +102,6 @@ def test_more_cells_than_pixels_show_the_strongest_of_each_block_and_say_so(
     assert figure["layout"]["title"]["text"].endswith(f"each cell the strongest of {tall} × {wide}")
 
 
-def test_a_picture_weighs_what_its_pixels_weigh(make_trace: Callable[..., Trace]) -> None:
-    """All heads of one kind at 6 x 8, as many bytes as are sent: a third of 1 MB for 64 tokens, and no more for 256."""
-    for n in (64, 256):
-        trace = build_long(make_trace, 6, 8, n)
-        assert len(str(figures.mosaic(trace, "decoder").to_json())) < 333_000
-
-
 def test_numbers_that_are_none_are_left_blank(make_trace: Callable[..., Trace]) -> None:
     whole = build_long(make_trace, 1, 2, 37)
     weights = whole.decoder.weights.copy()

@@ -9,10 +9,8 @@ import plotly.graph_objects as go
 import pytest
 
 from transformer_viz import Trace, figures
-from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.sentences import plain, step_sentence
-from transformer_viz.errors import OptionError
 from transformer_viz.figures.reasons import colour
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
@@ -95,12 +93,6 @@ def test_candidates_are_drawn_only_where_they_are_known() -> None:
             assert wide == (name != "probabilities"), "the map has the candidates' place"
 
 
-def test_a_probability_without_candidates_is_one_bar() -> None:
-    bar = spec(figures.player(RUNS["probabilities"], "cross", step=1))["data"][-1]
-    assert bar["text"] == ["0.2500"]
-    assert bar["customdata"][0][0] == "&lt;i&gt;"
-
-
 def test_labels_say_what_was_written_only_where_it_is_known() -> None:
     ticks = {name: spec(figures.attention(RUNS[name], "cross"))["layout"]["yaxis"]["ticktext"] for name in ("cross", "outputs")}
     assert ticks["cross"][:2] == ["1·&lt;s&gt;", "2·l"]
@@ -145,9 +137,3 @@ def test_a_mask_without_a_known_reason_has_a_colour_and_words_of_its_own() -> No
         at = (code - low) / (high - low)
         below = [shade for place, shade in cells["colorscale"] if place <= at]
         assert below[-1] == colour(code, "light"), "each code falls into its own band of the scale"
-
-
-def test_a_loss_is_refused_where_nothing_is_known() -> None:
-    for name in ("outputs", "probabilities"):
-        with pytest.raises(OptionError, match="recorded probabilities and ranks"):
-            losses([RUNS[name]])

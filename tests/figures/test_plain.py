@@ -2,7 +2,6 @@
 
 from inspect import signature
 
-import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -10,7 +9,7 @@ from tests.figures.conftest import same
 from tests.figures.test_long_runs import long_run
 from tests.figures.test_partial_runs import RUNS
 from transformer_viz import figures
-from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
@@ -49,10 +48,3 @@ def test_every_figure_is_plain_data_and_its_help_promises_plotlys(name: str) -> 
     assert plain(figure) is not figure
     assert signature(figure).return_annotation is go.Figure
     assert "style" in signature(figure).parameters
-
-
-def test_a_number_that_json_does_not_have_is_refused() -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        PlainFigure([{"type": "bar", "x": [float("nan")]}], {}).to_json()
-    with pytest.raises(TypeError, match="float32"):
-        PlainFigure([{"type": "bar", "x": [np.float32(1)]}], {}).to_json()

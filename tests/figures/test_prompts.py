@@ -7,13 +7,11 @@ import numpy as np
 from tests.trace import planted
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.correctness import answer, hypothesis_answer
-from transformer_viz.analysis.guesses import Guess, is_right
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export.content import default_step, view
 from transformer_viz.export.names import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
-from transformer_viz.figures.margins import margins
-from transformer_viz.figures.theme import Style, escape, labels, shown
+from transformer_viz.figures.theme import shown
 from transformer_viz.terms import row_labels, visible
 from transformer_viz.trace.covered import HIDDEN, covered
 from transformer_viz.trace.trace import Fill
@@ -90,18 +88,6 @@ def test_what_was_given_is_never_covered() -> None:
     assert not known[:, :, 3:].any()
 
 
-def test_the_space_of_a_token_need_not_be_guessed() -> None:
-    trace = replace(
-        PROMPTED, output_tokens=(*PROMPTED.output_tokens[:5], " c"), steps=(*PROMPTED.steps[:5], _named(" c")), output_ids=None
-    )
-    for token, is_it in ((" c", True), ("c", True), ("  c", False), ("d", False)):
-        assert is_right(trace, Guess(step=5, kind="decoder", layer=0, head=0, token=token)) == is_it
-
-
-def _named(token: str):
-    return replace(PROMPTED.steps[5], token=token, token_id=None)
-
-
 def test_an_encoder_alone_is_gone_through_token_by_token() -> None:
     trace = masked()
     figure = figures.player(trace, "encoder", step=1)
@@ -142,22 +128,3 @@ def test_a_tree_begins_with_what_was_read_last() -> None:
 
 def test_a_model_that_begins_with_its_padding_still_writes_there() -> None:
     assert row_labels(("<pad>", "a", "<pad>"), ("a", "b", "c")) == ["1·<pad>→a", "2·a→b", "3·<pad>"]
-
-
-def test_an_arrow_between_words_from_the_right_keeps_its_order() -> None:
-    assert escape("3·שלום→עולם") == "3·שלום\u200e→\u200eעולם"
-    assert escape("3·東京→타워") == "3·東京→타워"
-    # A mark of somebody's text is never drawn as one.
-    assert escape("\u200e→") == "\\u200e→"
-
-
-def test_on_a_phone_the_labels_of_the_keys_end_above_the_candidates() -> None:
-    long = "␣approximately"
-    tokens = tuple(f"{long}{i}" for i in range(9))
-    trace = replace(planted.filled(), source_tokens=("a", *[long] * 3))
-    for run in (trace, replace(PROMPTED, target_tokens=tokens[: len(PROMPTED.target_tokens)])):
-        layout = figures.player(run, run.kinds[0], style=Style(narrow=True)).layout
-        plot = layout.height - layout.margin.t - layout.margin.b
-        room = (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * plot
-        upright = margins(labels(run.attentions[run.kinds[0]].keys), (), 13, upright=True)["b"]
-        assert room >= upright > 120

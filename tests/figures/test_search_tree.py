@@ -1,7 +1,5 @@
 """The search tree as data."""
 
-import html
-import re
 from dataclasses import replace
 
 import pytest
@@ -81,19 +79,6 @@ def test_no_search_no_tree(hello, trace):
         figures.search_tree(hello)
     with pytest.raises(OptionError, match="node 9999"):
         figures.search_tree(trace, 9999)
-
-
-def test_labels_and_the_greedy_line_are_cut_to_their_room_as_they_are_drawn(tiny):
-    made = decode(tiny, "hello", strategy="beam", beam_size=2, max_length=8, ban=["<end>"])
-    assert made.search is not None
-    words = tuple(replace(node, token="\u0001") for node in made.search.nodes)
-    greedy = replace(made, search=None, steps=(), output_tokens=("of these",) * 8)
-    tree = figures.search_tree(replace(made, search=replace(made.search, nodes=words)), greedy=greedy)
-    room = int(0.75 * 620 / 9 / (0.6 * 13))
-    (above,) = (drawn for drawn in tree.data if drawn.mode == "text")
-    for text in (*above.text[1:], *(text for drawn in points(tree) for text in drawn.text)):
-        assert len(re.sub("</?b>", "", html.unescape(text))) <= room
-    assert above.text[1] == "<b>of␣th…</b>"
 
 
 @pytest.mark.parametrize(("length", "is_upright"), [(3, False), (30, True)])

@@ -15,8 +15,6 @@ from transformer_viz import figures
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style, escape
-from transformer_viz.figures.training_playback import _ticks
-from transformer_viz.numbers_in_words import compact_words
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Step, Trace
@@ -169,16 +167,3 @@ def test_impossible_places_are_refused(moments: list[TrainingSnapshot]) -> None:
             figures.training_playback(moments, **wrong)
     with pytest.raises(OptionError, match="no moments"):
         figures.training_playback([])
-
-
-def test_one_moment_is_a_film_too(moments: list[TrainingSnapshot]) -> None:
-    assert len(spec(figures.training_playback(moments[:1]))["frames"]) == 1
-
-
-def test_ticks_have_room_and_the_ends_are_there() -> None:
-    words = [compact_words(round(13_000 ** (i / 59))) for i in range(60)]
-    ticks = _ticks(words, 36)
-    assert (ticks[0], ticks[-1]) == (0, 59)
-    assert len(ticks) <= 36 / 3
-    assert _ticks(["0", "1", "3"], 36) == [0, 1, 2]
-    assert [compact_words(step) for step in (9_999, 12_500, 1_000_000)] == ["9,999", "12.5 k", "1 M"]

@@ -93,27 +93,6 @@ def test_a_row_of_a_padded_batch_is_the_sentence_alone(model, ids, tap):
     torch.testing.assert_close(batch[1], model(source[1:, :6], target[1:])[0], **EXACT)
 
 
-@pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("tap", [False, True])
-def test_cached_decoding_is_the_uncached_pass(model, ids, padded, tap):
-    """Guards wrong positions, a mask without its offset, and stale or doubled cache entries."""
-    source, target = ids(1, BATCH, SOURCE), ids(2, BATCH, TARGET)
-    source_padding = padding_of(8, 11, width=SOURCE) if padded else None
-    whole: Any = Recorder()
-    stepwise: Any = Recorder()
-    memory = model.encode(source, source_padding)
-    want = model.decode(target, memory, source_padding, tap=whole)
-    decoder, got = model.incremental(memory, source_padding), []
-    for t in range(TARGET):
-        got.append(decoder.read(target[:, t], tap=stepwise if tap else None))
-    torch.testing.assert_close(torch.stack(got, 1), want, **EXACT)
-    for kind in ("decoder", "cross") if tap else ():
-        torch.testing.assert_close(stepwise.gathered(kind, "weights"), whole.gathered(kind, "weights"), **EXACT)
-        shape = whole.gathered(kind, "weights").shape
-        masks = [recorder.gathered(kind, "mask", fill=True).expand(shape) for recorder in (stepwise, whole)]
-        assert torch.equal(*masks)
-
-
 def test_reordering_the_cache_follows_the_rows(model, ids):
     """What beam search needs: rows swap, repeat and die, cross-attention keys with them."""
     source, target = ids(1, 3, SOURCE), ids(2, 3, TARGET)
@@ -126,16 +105,6 @@ def test_reordering_the_cache_follows_the_rows(model, ids):
     got = decoder.read(target[rows][:, 4])
     want = model(source[rows], target[rows][:, :5], source_padding[rows])
     torch.testing.assert_close(got, want[:, 4], **EXACT)
-
-
-def test_fused_and_explicit_passes_agree(make_model, ids):
-    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-12)):
-        model = make_model(9).to(dtype)
-        arguments = (ids(1, BATCH, SOURCE), ids(2, BATCH, TARGET), padding_of(8, 11, width=SOURCE), None)
-        fused = model(*arguments)
-        explicit, _ = recorded(model, *arguments)
-        assert fused.dtype == dtype
-        torch.testing.assert_close(fused, explicit, atol=tolerance, rtol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -1,9 +1,5 @@
 """A model that is made for its shapes alone has the shapes of a real one, and torch's compiler is not loaded for it."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -13,7 +9,6 @@ from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 
-ROOT = Path(__file__).resolve().parents[2]
 CHANGES = [
     *({**variants.settings(name), "d_model": 22, "n_heads": 2, "d_k": None, "d_v": None} for name in variants.names()),
     *({"position": position} for position in ("sinusoid", "learned", "none")),
@@ -46,21 +41,3 @@ def test_embeddings_are_drawn_as_torch_draws_them():
     assert model.source_embedding is not None
     assert torch.equal(model.source_embedding.weight, source.weight)
     assert torch.equal(model.target_embedding.weight, target.weight)
-
-
-def test_a_decoding_does_not_load_the_compiler():
-    """It takes 1.4 s, in every new process, and nobody asked for it."""
-    program = f"""
-import sys
-import torch
-import transformer_viz as tv
-from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.transformer import Transformer
-for changes in {CHANGES!r}:
-    with torch.device("meta"):
-        Transformer(ModelConfig(**{{**{SIZES!r}, **changes}}))
-assert tv.decode(tv.load_checkpoint("reverse-small"), "reversethis").text
-print([name for name in sys.modules if name.startswith(("torch._dynamo", "torch._inductor", "sympy"))])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.stdout.strip() == "[]", done.stderr

@@ -24,7 +24,7 @@ from transformer_viz.surveys.corpus import Block, Line
 from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.surveys.result import Survey
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.tracing.framing import padded_batch
+from transformer_viz.tracing.tokenize_batch import padded_batch
 
 WORDS = [f"w{i}" for i in range(42)]
 IN_FLOAT64 = ("marian", "t5", "gpt2", "bert")

@@ -262,13 +262,6 @@ def test_only_a_run_with_a_mistake_holds_nan_and_keeps_it_in_its_file(tiny, tmp_
     np.testing.assert_array_equal(again.encoder.weights, weights_of(trace, "encoder"))
 
 
-def test_off_by_one_sees_exactly_one_token_too_many(tiny):
-    trace = decode(tiny, "hello", target="abcdeh", mistake="causal-off-by-one")
-    ahead = np.subtract.outer(-np.arange(7), -np.arange(7))
-    np.testing.assert_array_equal(trace.decoder.mask, ahead > 1)
-    assert (weights_of(trace, "decoder")[..., ahead == 1] > 0).all()
-
-
 def test_the_wrong_sign_spreads_evenly_over_what_is_forbidden_in_float32(make_tiny, make_model):
     checkpoint = make_tiny(make_model(3).float())
     trace = decode(checkpoint, "hello", target="hello", mistake="wrong-sign")

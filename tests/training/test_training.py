@@ -13,7 +13,7 @@ from transformer_viz.errors import ConfigError
 from transformer_viz.model.tap import Site
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.tracing.framing import padded
+from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
 from transformer_viz.training.loop import Event, Trainer, make_optimizer
 from transformer_viz.training.losses import EntropyTap, correct_counts
@@ -58,7 +58,7 @@ def test_a_batch_shifts_the_answer_by_one():
     even = make_batch(TASK, ["abc", "dcb"])
     assert even.source_padding is None
     assert even.target_padding is None
-    assert padded([[4], [5, 6, 7]], pad_id=9).tolist() == [[4, 9, 9], [5, 6, 7]]
+    assert padded_batch([[4], [5, 6, 7]], 9)[0].tolist() == [[4, 9, 9], [5, 6, 7]]
 
 
 @pytest.mark.parametrize("recipe", [RECIPE, GROWING, FIXED], ids=["trained", "growing", "fixed"])
@@ -70,17 +70,6 @@ def test_batches_are_a_pure_function_of_the_step(recipe):
     assert forward == backward[::-1]
     assert forward[0] != forward[1]
     assert rows_of(batches(replace(recipe, seed=6), TASK)(0)) != forward[0]
-
-
-def test_batches_hold_the_answers_of_the_task():
-    for batch in (batches(RECIPE, TASK)(3), batches(GROWING, TASK)(30), batches(FIXED, TASK)(1)):
-        assert len(batch.source) == 11
-        for source, target_in, target_out in rows_of(batch):
-            letters = [i for i in source if i > 3]
-            n = len(letters)
-            assert source == [1, *letters, 2] + [0] * (len(source) - n - 2)
-            assert target_out == [*letters[::-1], 2] + [0] * (len(target_out) - n - 1)
-            assert target_in == [1, *letters[::-1]] + [0] * (len(target_in) - n - 1)
 
 
 def test_growing_batches_have_one_length_each_up_to_the_top():
@@ -154,15 +143,6 @@ def test_training_reduces_the_loss_and_reports_at_the_asked_steps():
     assert events[-1].loss < events[0].loss
     assert events[-1].token_accuracy > events[0].token_accuracy
     assert {event.learning_rate for event in events} == {0.01}
-
-
-def test_the_same_seed_gives_bitwise_the_same_weights():
-    states = []
-    for seed in (5, 5, 6):
-        recipe = replace(RECIPE, steps=5, seed=seed, model={**SMALL, "dropout": 0.1})
-        states.append(trained(recipe)[0].state_dict())
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-    assert not all(torch.equal(states[0][name], states[2][name]) for name in states[0])
 
 
 def test_the_entropy_penalty_sharpens_cross_attention():

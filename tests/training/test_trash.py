@@ -61,21 +61,7 @@ def test_it_is_put_back_over_nothing(thrown, tmp_path):
     assert files(tmp_path) == before
 
 
-def test_the_same_name_can_be_discarded_again_and_both_are_kept(thrown):
-    trash.discard(jobs.start(RECIPE, "annas.1", ANNA), ANNA)
-    assert [entry.job.name for entry in trash.discarded()] == ["annas.1", "annas.1"]
-
-
 def test_the_trash_counts_in_number_and_bytes(thrown, monkeypatch):
     monkeypatch.setattr(jobs, "MOST_JOBS", 1)
     with pytest.raises(OptionError, match="with the trash"):
         jobs.start(RECIPE, "another", ANNA)
-
-
-def test_what_is_no_entry_is_left_alone(thrown, tmp_path):
-    folder = tmp_path / "trained" / ".trash"
-    (folder / "notes").mkdir()
-    (folder / "12x").touch()
-    (folder / "1").mkdir()
-    assert len(trash.discarded()) == 1
-    assert (folder / "notes").exists()

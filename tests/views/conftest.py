@@ -154,7 +154,7 @@ def own_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def everything(folder: Path, saved_with_more: Path, only: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """All that pages can show: a second checkpoint, with snapshots, and two jobs."""
     places = saved_with_more / "trainings" / ".jobs"
-    made = [Job(places / name, recipe_for("reverse"), 1.0) for name in ("first", "second")]
+    made = [Job(folder=places / name, recipe=recipe_for("reverse"), started=1.0) for name in ("first", "second")]
     monkeypatch.setattr(jobs, "jobs", lambda: made)
     monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
     return only(saved_with_more)

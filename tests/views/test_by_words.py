@@ -12,7 +12,7 @@ from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import picture_of, pictures, titles
 from tests.views.test_search_view import tab
 from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
-from transformer_viz.analysis.words import step_of_tokens, step_of_words
+from transformer_viz.analysis.word_pooling import step_of_tokens, step_of_words
 
 Start = Callable[..., AppTest]
 OPEN = dict.fromkeys(("code", "code_of_tab"), "true")

@@ -32,7 +32,7 @@ def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
     def start(recipe, name, visitor, embeddings):
         calls.append((recipe, name))
         given.update(embeddings)
-        return Job(tmp_path / ".jobs" / name, recipe, 0.0)
+        return Job(folder=tmp_path / ".jobs" / name, recipe=recipe, started=0.0)
 
     monkeypatch.setattr(jobs, "start", start)
     monkeypatch.setattr(jobs, "jobs", list)
@@ -150,7 +150,7 @@ def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_
     folder = tmp_path / ".jobs" / "mine"
     folder.mkdir(parents=True)
     (folder / "events").write_text("\n".join(json.dumps(row) for row in rows))
-    job = Job(folder, recipe_for("reverse"), 0.0, Visitor(ANNA).mark)
+    job = Job(folder=folder, recipe=recipe_for("reverse"), started=0.0, mark=Visitor(ANNA).mark)
     monkeypatch.setattr(jobs, "jobs", lambda: [job])
     browser(ANNA)
     monkeypatch.setattr(Job, "state", property(lambda self: state))

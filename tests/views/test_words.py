@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest
 from tests.views.rooms import OPENINGS
 from tests.views.widgets import controls
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.glossary import PAGES, TERMS, of_page, sentence
 from transformer_viz.model import variants
 from transformer_viz.views import pages
 from transformer_viz.views.explore.trial_tab import QUESTIONS
+from transformer_viz.views.glossary import PAGES, TERMS, of_page, sentence
 
 Start = Callable[..., AppTest]
 EVERYDAY = {
@@ -51,7 +51,7 @@ EVERYDAY = {
     *("line", "why", "the question", "fresh texts", "texts of your own, one a line", "every head", "map", "order", "k"),
 }
 """Labels and columns that say what they are in words that everybody knows."""
-WHAT_TO_DO = "give it a sentence in transformer_viz/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
+WHAT_TO_DO = "give it a sentence in transformer_viz/views/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
 ROOMS = {
     **{page: [{}] for page in PAGES},
     "train": [{}, {"where": "true"}],

@@ -3,7 +3,7 @@
 import numpy as np
 
 from transformer_viz.analysis.sentences import Sentence, of_run
-from transformer_viz.analysis.words import noun
+from transformer_viz.analysis.word_pooling import noun
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import Head, place_words

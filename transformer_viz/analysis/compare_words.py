@@ -8,8 +8,8 @@ from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.correctness import answer, answer_words, is_given
 from transformer_viz.analysis.sentences import Sentence, Style, of_run, plain
 from transformer_viz.analysis.word_pairs import apart, by_position, by_text
+from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
-from transformer_viz.analysis.words import Words, noun, word_label
 from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
 from transformer_viz.terms import (
     KIND_TITLES,

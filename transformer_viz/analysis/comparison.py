@@ -16,7 +16,7 @@ import numpy as np
 
 from transformer_viz.analysis.align import distances, first_apart, largest, signed_size
 from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
-from transformer_viz.analysis.words import is_by_words
+from transformer_viz.analysis.word_pooling import is_by_words
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Head, Kind
 from transformer_viz.trace.trace import Trace

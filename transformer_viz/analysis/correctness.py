@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from transformer_viz.analysis.sentences import Sentence, Style, of_run
-from transformer_viz.analysis.words import is_by_words, noun
+from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.errors import shortened
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace

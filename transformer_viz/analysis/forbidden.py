@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 

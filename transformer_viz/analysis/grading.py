@@ -1,6 +1,6 @@
 """Every head of a run, graded: how much weight on the right key, how often it is the top one, how wide, how far.
 
-Each grade is a mean over the head's judged rows (`analysis.rows` says which are left out), beside the same grade
+Each grade is a mean over the head's judged rows (`analysis.query_rows` says which are left out), beside the same grade
 of uniform attention over each row's allowed keys, and, where a run of the untrained model is given, of that.
 `docs/grading.md` has the definitions.
 """

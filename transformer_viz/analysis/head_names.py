@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.measure import Judged
-from transformer_viz.analysis.positions import NONE, Positions
-from transformer_viz.analysis.rows import mean_over
+from transformer_viz.analysis.query_rows import mean_over
+from transformer_viz.analysis.token_roles import NONE, Positions
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 

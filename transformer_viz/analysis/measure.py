@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.positions import NONE, Positions
-from transformer_viz.analysis.rows import entropies, even_weights, judged_rows, mean_over
+from transformer_viz.analysis.query_rows import entropies, even_weights, judged_rows, mean_over
+from transformer_viz.analysis.token_roles import NONE, Positions
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.trace.trace import Trace
 
 

@@ -14,7 +14,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 MOST_TEXTS, LONGEST_TEXT = 1000, 2000
 """Texts, and the characters of one."""

@@ -7,7 +7,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 
 def attribute(

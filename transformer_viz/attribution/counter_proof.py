@@ -21,7 +21,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Keep, Site, Tap
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 EPSILON = 0.01
 N_HALVINGS = 12

@@ -18,7 +18,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, of_part
 
 N_RANDOM = 5
 """Random rankings of each step, whose mean is the baseline."""

@@ -25,7 +25,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Keep, Site, Tap, compose
 from transformer_viz.terms import INSTEAD, KINDS
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, of_part
 
 MOST_PAIRED = 32
 

@@ -23,7 +23,7 @@ from transformer_viz.model import devices
 from transformer_viz.model.tap import Change, Keep, Site, Tap, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 BY: dict[str, TapName] = {"head": "heads", "layer": "added"}
 """The activation that is patched: one head's output, or what all heads of a layer add together."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.analysis.rows import padding
+from transformer_viz.analysis.query_rows import padding
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.loaded_model import LoadedModel
@@ -25,7 +25,7 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
 """Of one pass: more texts are read one batch after the other."""

@@ -12,7 +12,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, of_part
 
 CAUSE = "occlusion"
 # Keeps the texts apart from those of training, of `evaluate` and of `effect`.

@@ -4,10 +4,9 @@ import os
 import runpy
 import socket
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from transformer_viz import places, serving
 from transformer_viz.commands._options import Option
@@ -93,19 +92,16 @@ def _add_models(folders: list[str]) -> None:
     # Here, since it imports torch.
     from transformer_viz.readers import entries
 
-    found = entries()
-    firsts = [_first(folder, [entry for entry in found if entry.folder.is_relative_to(folder)]) for folder in folders]
+    found, firsts = entries(), []
+    for folder in folders:
+        there = [entry for entry in found if entry.folder.is_relative_to(folder)]
+        if not there:
+            raise OptionError(
+                f"There is no model in {folder}, given as --model: a folder with config.json, or one of such folders. "
+                "Models in the Hugging Face cache are in the app without it."
+            )
+        usable = [entry.name for entry in there if entry.error is None]
+        if not usable:
+            raise ModelError(there[0].error)
+        firsts.append(usable[0])
     os.environ[serving.OPENS_VARIABLE] = firsts[0]
-
-
-def _first(folder: str, found: Sequence[Any]) -> str:
-    """The name of the first model, of those in a folder, that can be used. `found` are `readers.Entry`."""
-    if not found:
-        raise OptionError(
-            f"There is no model in {folder}, given as --model: a folder with config.json, or one of such folders. "
-            "Models in the Hugging Face cache are in the app without it."
-        )
-    usable = [entry.name for entry in found if entry.error is None]
-    if not usable:
-        raise ModelError(found[0].error)
-    return usable[0]

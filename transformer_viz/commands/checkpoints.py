@@ -13,7 +13,22 @@ def run(json: Json = False) -> None:
     """List the checkpoints, the damaged ones with the reason."""
     from transformer_viz.checkpoints import entries, trained_folder
 
-    rows, trained = [_row(entry) for entry in entries()], str(trained_folder())
+    trained, rows = str(trained_folder()), []
+    for entry in entries():
+        row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
+        if (about := entry.description) is not None:
+            row |= {
+                "task": about.task.name,
+                "variant": about.variant,
+                "encoder_layers": about.model.n_encoder_layers,
+                "decoder_layers": about.model.n_decoder_layers,
+                "heads": about.model.n_heads,
+                "parameters": entry.n_parameters,
+                "bytes": entry.n_bytes,
+                "exact_match": about.metrics.get("exact_match"),
+                "best_head_mass": about.metrics.get("best_head_mass"),
+            }
+        rows.append(row)
     if json:
         print_json({"checkpoints": rows, "trained_folder": trained})
         return
@@ -38,23 +53,3 @@ def run(json: Json = False) -> None:
         print("no checkpoints; make one with: python -m transformer_viz train --recipe reverse")
     else:
         print_lines(f"what you train goes to {trained}")
-
-
-def _row(entry: Any) -> dict[str, Any]:
-    """`entry` is a `checkpoints.Entry`; naming the class would import torch."""
-    row = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
-    if entry.error:
-        return row
-    about = entry.description
-    return {
-        **row,
-        "task": about.task.name,
-        "variant": about.variant,
-        "encoder_layers": about.model.n_encoder_layers,
-        "decoder_layers": about.model.n_decoder_layers,
-        "heads": about.model.n_heads,
-        "parameters": entry.n_parameters,
-        "bytes": entry.n_bytes,
-        "exact_match": about.metrics.get("exact_match"),
-        "best_head_mass": about.metrics.get("best_head_mass"),
-    }

@@ -1,15 +1,12 @@
 """The command `counter-proof`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from transformer_viz.commands._decoding import DecodingOptions
 from transformer_viz.commands._shared import Json, ModelOptions, Text, print_json, print_lines
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.schema import Range
 from transformer_viz.text_table import text_table
-
-if TYPE_CHECKING:
-    from transformer_viz.attribution.result.counter_proof import CounterProof
 
 
 def run(
@@ -43,14 +40,9 @@ def run(
             for proof in proofs
         ]
         print_json({"checkpoint": loaded.name, "proofs": rows})
-    else:
-        print_lines(_table(proofs))
-
-
-def _table(proofs: "list[CounterProof]") -> str:
-    title = f"the largest λ found with which no output probability changes by more than {proofs[0].epsilon:g}, towards"
+        return
     targets = [moved.target for moved in proofs[0].moved]
-    rows = [
+    cells = [
         (
             proof.scope,
             *(f"{moved.share:.3f}" for moved in proof.moved),
@@ -58,4 +50,5 @@ def _table(proofs: "list[CounterProof]") -> str:
         )
         for proof in proofs
     ]
-    return f"{title}\n{text_table(('', *targets, 'farthest found'), rows, '<' + '>' * len(targets) + '<')}"
+    title = f"the largest λ found with which no output probability changes by more than {proofs[0].epsilon:g}, towards"
+    print_lines(f"{title}\n{text_table(('', *targets, 'farthest found'), cells, '<' + '>' * len(targets) + '<')}")

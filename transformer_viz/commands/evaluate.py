@@ -1,6 +1,5 @@
 """The command `evaluate`."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -70,19 +69,16 @@ def run(
 
 def print_evaluation(result: dict[str, Any]) -> None:
     """What `evaluate` gives, for people."""
-    print_lines("\n".join(_lines(result)))
-
-
-def _lines(result: dict[str, Any]) -> Iterator[str]:
     judged_by = _JUDGED_BY[result.get("judged_by", "fresh")]
-    yield f"exact match   {result['exact_match']:.4f}   of {result['samples']} {judged_by}, seed {result['seed']}"
+    print_lines(f"exact match   {result['exact_match']:.4f}   of {result['samples']} {judged_by}, seed {result['seed']}")
     if result.get("bleu") is not None:
-        yield f"BLEU          {result['bleu']:.2f}"
+        print_lines(f"BLEU          {result['bleu']:.2f}")
     if best := result.get("best_head"):
         place = head_title(best["layer"], best["head"])
-        yield f"best head     {result['best_head_mass']:.4f}   of its attention on the expected key, {place}"
+        print_lines(f"best head     {result['best_head_mass']:.4f}   of its attention on the expected key, {place}")
     for name in ("source", "length"):
-        yield f"by {name}"
-        yield from (f"  {key:14}{share:.4f}" for key, share in result[f"by_{name}"].items())
+        print_lines(f"by {name}")
+        for key, share in result[f"by_{name}"].items():
+            print_lines(f"  {key:14}{share:.4f}")
     for failure in result["failures"]:
-        yield f"wrong: “{visible_text(failure['source'])}” became “{visible_text(failure['output'])}”"
+        print_lines(f"wrong: “{visible_text(failure['source'])}” became “{visible_text(failure['output'])}”")

@@ -1,6 +1,6 @@
 """The command `patch`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from transformer_viz.commands._decoding import DecodingOptions, read_layers
 from transformer_viz.commands._shared import Json, ModelOptions, Text, print_json, print_lines
@@ -8,10 +8,6 @@ from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import Choice
 from transformer_viz.terms import Kind, visible_text
 from transformer_viz.text_table import text_table
-
-if TYPE_CHECKING:
-    from transformer_viz.attribution.result.patching import Patching
-    from transformer_viz.trace.trace import Trace
 
 _MOST = 15
 """Places that are printed."""
@@ -47,24 +43,20 @@ def run(
         fields = {name: getattr(result, name) for name in ("by", "step", "tokens", "differences")}
         effects = {kind: values.tolist() for kind, values in result.effects.items()}
         print_json({"checkpoint": loaded.name, **fields, "effects": effects})
-    else:
-        print_lines(_table(result, a))
-
-
-def _table(result: "Patching", trace: "Trace") -> str:
-    (ours, other), (of_a, of_b) = map(visible_text, result.tokens), result.differences
-    step = result.step + 1 - trace.n_given
+        return
+    (ours, theirs), (of_a, of_b) = map(visible_text, result.tokens), result.differences
+    step = result.step + 1 - a.n_given
     rows = [
         (
             str(effect.place),
             str(effect.query + 1),
-            visible_text(trace.labels(effect.place.kind)[0][effect.query]),
+            visible_text(a.labels(effect.place.kind)[0][effect.query]),
             f"{effect.value:.3f}",
         )
         for effect in result.largest(_MOST)
     ]
-    return (
-        f"the runs part at step {step}: {ours} and {other}, whose logits are {of_a:.3f} and {of_b:.3f} apart\n"
+    print_lines(
+        f"the runs part at step {step}: {ours} and {theirs}, whose logits are {of_a:.3f} and {of_b:.3f} apart\n"
         f"share of the difference that one place brings back, the {_MOST} largest\n"
         + text_table(("place", "query", "token", "share"), rows, "<><>")
     )

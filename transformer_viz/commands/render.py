@@ -82,7 +82,7 @@ def run(
         if is_so and (given := [name for name, value in options.items() if value]):
             raise OptionError(f"--{given[0].replace('_', '-')} has no place with {cause}: {why}.")
 
-    from transformer_viz.analysis.words import by_words
+    from transformer_viz.analysis.word_pooling import by_words
     from transformer_viz.export import inside_html, saving
     from transformer_viz.trace import limits
 

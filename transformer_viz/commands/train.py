@@ -67,34 +67,24 @@ class RecipeOptions:
                 "give either a TASK, --recipe NAME or --recipe-file FILE, as in: train reverse --variant post-norm, "
                 "or: train --recipe reverse"
             )
-        recipe = self._of_task(self.task) if self.task else self._changed()
-        return replace(recipe, frozen_embeddings=True) if self.freeze_embeddings else recipe
-
-    def _of_task(self, task: str) -> Recipe:
-        from transformer_viz.training.recipes import recipe_for
-
-        both = {} if self.layers is None else {"n_encoder_layers": self.layers, "n_decoder_layers": self.layers}
-        return recipe_for(
-            task,
-            self.variant,
-            settings=self.settings,
-            model={**both, **self.model},
-            task_options=self.task_options,
-            epochs=self.epochs,
-        )
-
-    def _changed(self) -> Recipe:
-        """A named recipe, or one from a file."""
-        recipe = _from_file(self.recipe_file) if self.recipe_file else RECIPES.get(self.recipe or "")
-        if recipe is None:
-            raise OptionError(f"recipe {self.recipe!r} is not known; choose one of {listed(RECIPES)}")
         others = {name: getattr(self, name) for name in ("variant", "task_options", "epochs", "layers")}
-        given = [name for name, value in {**others, **self.model, **self.settings}.items() if value is not None]
-        if fixed := [flag_of(name, "n_") for name in given if name not in _FREE_IN_RECIPES]:
-            raise OptionError(
-                f"a recipe fixes {listed(fixed)}; only {_FREE_FLAGS} can be changed. Or train a TASK with your own"
-            )
-        return replace(recipe, **self.settings)
+        if self.task:
+            from transformer_viz.training.recipes import recipe_for
+
+            both = {} if self.layers is None else {"n_encoder_layers": self.layers, "n_decoder_layers": self.layers}
+            del others["layers"]
+            recipe = recipe_for(self.task, settings=self.settings, model={**both, **self.model}, **others)
+        else:
+            recipe = _from_file(self.recipe_file) if self.recipe_file else RECIPES.get(self.recipe or "")
+            if recipe is None:
+                raise OptionError(f"recipe {self.recipe!r} is not known; choose one of {listed(RECIPES)}")
+            given = [name for name, value in {**others, **self.model, **self.settings}.items() if value is not None]
+            if fixed := [flag_of(name, "n_") for name in given if name not in _FREE_IN_RECIPES]:
+                raise OptionError(
+                    f"a recipe fixes {listed(fixed)}; only {_FREE_FLAGS} can be changed. Or train a TASK with your own"
+                )
+            recipe = replace(recipe, **self.settings)
+        return replace(recipe, frozen_embeddings=True) if self.freeze_embeddings else recipe
 
 
 def run(

@@ -14,12 +14,12 @@ Every row that the model computes, and every continuation that was looked at, is
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Required, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Reader, Reading, SoFar, nothing_left, opening, read_opening
+from transformer_viz.decoding.reader import Reader, SoFar, nothing_left, opening, read_opening
 from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
 
@@ -89,7 +89,7 @@ class BeamResult:
         best: numbers of the finished nodes, best score first; at most `n_best`.
         rows: for each step, which rows of its batch are the search's; these are its recorded rows, one after the other.
         logits: of the recorded rows, step by step, (row, vocabulary); those of the first steps may have been taken away
-            (`SearchOptions.after_step`).
+            (`after_step`).
         given: of what was read before the last token of the opening, (position, vocabulary).
     """
 
@@ -103,43 +103,18 @@ class BeamResult:
 AfterStep = Callable[[Sequence[BeamResult]], bool]
 
 
-class SearchOptions(TypedDict, total=False):
-    """Keywords of `beam_search`.
-
-    Attributes:
-        max_length: the most tokens to write, `<end>` included.
-        prefix: ids that every hypothesis begins with.
-        ban: ids that are never written.
-        tap: sees every attention of the encoder and of every step, (live hypotheses, …).
-        after_step: sees the searches as far as they are, and may take logits away that it has looked at. Where it returns
-            False the search ends here, as at the limit.
-    """
-
-    max_length: Required[int]
-    prefix: Sequence[int]
-    ban: Sequence[int]
-    tap: Tap | None
-    after_step: AfterStep | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """`SearchOptions` with their defaults."""
-
-    max_length: int
-    prefix: Sequence[int] = ()
-    ban: Sequence[int] = ()
-    tap: Tap | None = None
-    after_step: AfterStep | None = None
-
-
 @torch.inference_mode()
 def beam_search(
     reader: Reader,
     source: Tensor,
     source_padding: Tensor | None,
     how: Beam,
-    **options: Unpack[SearchOptions],
+    *,
+    max_length: int,
+    prefix: Sequence[int] = (),
+    ban: Sequence[int] = (),
+    tap: Tap | None = None,
+    after_step: AfterStep | None = None,
 ) -> list[BeamResult]:
     """Searches every sentence of a padded batch; all live hypotheses of all sentences are one batch for the model.
 
@@ -148,61 +123,55 @@ def beam_search(
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
         how: size, penalty and stop.
-        options: see `SearchOptions`.
+        max_length: the most tokens to write, `<end>` included.
+        prefix: ids that every hypothesis begins with.
+        ban: ids that are never written.
+        tap: sees every attention of the encoder and of every step, (live hypotheses, …).
+        after_step: sees the searches as far as they are, and may take logits away that it has looked at. Where it returns
+            False the search ends here, as at the limit.
     """
-    limits = _Options(**options)
-    tap, max_length = limits.tap, limits.max_length
     assert not reader.training, "decoding needs a model in eval mode"
     # Logits come to the CPU first, since not every device has float64.
-    without = banning(limits.ban, "cpu")
+    without_banned = banning(ban, "cpu")
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
-    found = [search.found for search in searches]
-    decoder, read, logits = _begin(reader, source, source_padding, searches, tap)
-    n_opening, sentence = read.shape[1], torch.arange(len(source), device=source.device)
+    results = [search.result for search in searches]
+    decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
+    read = opening(reader, source)
+    opening_logits = read_opening(reader, decoder, read, tap).cpu()
+    for result, rows in zip(results, opening_logits[:, :-1], strict=True):
+        result.given = rows
+    logits, n_opening = opening_logits[:, -1], read.shape[1]
+    sentence = torch.arange(len(source), device=source.device)
     for step in range(max_length):
-        forced = limits.prefix[step] if step < len(limits.prefix) else None
+        forced = prefix[step] if step < len(prefix) else None
         log_p = logits.double().log_softmax(-1)
         if forced is None and reader.rules is not None:
             padding = None if source_padding is None else source_padding[sentence].cpu()
             log_p = reader.rules(SoFar(read.cpu(), n_opening, max_length, source[sentence].cpu(), padding), log_p)
-        log_p = without(log_p)
-        start = 0
-        parents: list[int] = []
+        log_p = without_banned(log_p)
+        start, parents = 0, list[int]()
         for search in searches:
-            n_live = len(search.live)
-            mine = search.advance(step, start, logits[start : start + n_live], log_p[start : start + n_live], forced)
-            parents += [start + parent for parent in mine]
-            start += n_live
-        if not _goes_on(searches, found, limits.after_step) or not parents:
+            rows = slice(start, start + len(search.live))
+            parents += [start + parent for parent in search.advance(step, start, logits[rows], log_p[rows], forced)]
+            start = rows.stop
+        if after_step is not None and not after_step(results):
+            for search in searches:
+                search.end_live("length")
             break
-        rows = torch.tensor(parents, device=source.device)
-        decoder.reorder(rows)
-        tokens = torch.tensor([node.token for search in searches for node in search.live_nodes()], device=source.device)
+        if not parents:
+            break
+        kept = torch.tensor(parents, device=source.device)
+        decoder.reorder(kept)
+        tokens = [result.nodes[n].token for search, result in zip(searches, results, strict=True) for n in search.live]
+        token = torch.tensor(tokens, device=source.device)
         if reader.rules is not None:
-            read, sentence = torch.cat([read[rows], tokens[:, None]], 1), sentence[rows]
-        logits = decoder.read(tokens, tap=tap).cpu()
-    return [search.finish() for search in searches]
-
-
-def _begin(
-    reader: Reader, source: Tensor, source_padding: Tensor | None, searches: Sequence["_Sentence"], tap: Tap | None
-) -> tuple[Reading, Tensor, Tensor]:
-    """Reads the opening. Returns what goes on to be read, the ids that were, and the logits after the last, on the CPU."""
-    decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
-    read = opening(reader, source)
-    given = read_opening(reader, decoder, read, tap)
-    for search, rows in zip(searches, given[:, :-1].cpu(), strict=True):
-        search.found.given = rows
-    return decoder, read, given[:, -1].cpu()
-
-
-def _goes_on(searches: Sequence["_Sentence"], found: Sequence[BeamResult], after_step: AfterStep | None) -> bool:
-    """Whether whoever sees every step wants more; otherwise all searches are ended."""
-    if after_step is None or after_step(found):
-        return True
+            read, sentence = torch.cat([read[kept], token[:, None]], 1), sentence[kept]
+        logits = decoder.read(token, tap=tap).cpu()
     for search in searches:
-        search.stop_here()
-    return False
+        nodes = search.result.nodes
+        # Of equal scores the one that was found first.
+        search.result.best = sorted(search.done, key=lambda number, nodes=nodes: (-nodes[number].score, number))[: how.n_best]
+    return results
 
 
 class _Sentence:
@@ -210,121 +179,90 @@ class _Sentence:
 
     def __init__(self, how: Beam, max_length: int, end_ids: Sequence[int]) -> None:
         self.how, self.max_length, self.end_ids = how, max_length, end_ids
-        self.n_looked_at = how.n_looked_at(len(end_ids))
-        self.found = BeamResult()
-        self.live: list[int | None] = [None]
+        self.result = BeamResult()
+        self.live: list[Any] = [None]
+        """Numbers of nodes; None is the empty prefix."""
         self.done: list[int] = []
         self.n_rows = 0
-
-    def live_nodes(self) -> list[Node]:
-        return [self.found.nodes[number] for number in self.live if number is not None]
 
     def advance(self, step: int, start: int, logits: Tensor, log_p: Tensor, forced: int | None) -> list[int]:
         """One step; `logits` and `log_p` are (live, vocabulary). Returns for each new live node the row of its parent."""
         if not self.live:
             return []
-        first_row = self.n_rows
-        self.n_rows += len(self.live)
-        self.found.rows.append(slice(start, start + len(self.live)))
-        self.found.logits.append(logits)
-        live: list[int | None] = []
-        parents: list[int] = []
-        continuations = self._continuations(step, first_row, log_p, forced)
-        if not continuations:
+        nodes, how, n_tokens = self.result.nodes, self.how, log_p.shape[1]
+        self.result.rows.append(slice(start, start + len(self.live)))
+        self.result.logits.append(logits)
+        before = torch.tensor([0.0 if n is None else nodes[n].total for n in self.live], dtype=torch.float64)
+        totals = before[:, None] + log_p
+        if forced is not None:
+            only = torch.full_like(totals, -math.inf)
+            only[:, forced] = totals[:, forced]
+            totals = only
+        # Stable: of equal totals the better parent comes first, then the lower id.
+        order = totals.flatten().sort(descending=True, stable=True)
+        best = order.indices[: min(how.n_looked_at(len(self.end_ids)), int((order.values > -math.inf).sum()))]
+        if not len(best):
             if not self.done:
                 raise nothing_left()
-            self._stop()
+            self.end_live("stopped")
             return []
-        for parent, node in continuations:
-            number = len(self.found.nodes)
-            self.found.nodes.append(node)
-            if node.state in ("end", "length"):
-                self.done.append(number)
-            elif node.state == "kept":
-                live.append(number)
-                parents.append(parent)
+        live, parents, first = list[int](), list[int](), len(nodes)
+        worst_kept = first
+        columns = (best.tolist(), order.values[: len(best)].tolist(), log_p.flatten()[best].tolist())
+        for rank, (place, total, log_probability) in enumerate(zip(*columns, strict=True)):
+            parent, token = divmod(place, n_tokens)
+            state: State = "end" if token in self.end_ids else "length" if step + 1 == self.max_length else "kept"
+            # The place counts, or with `refill` how many before it live on.
+            is_kept = (len(live) if how.refill and state == "kept" else rank) < how.size
+            number = first + rank
+            if not is_kept:
+                state = "pruned"
+            else:
+                worst_kept = number
+                if state == "kept":
+                    live.append(number)
+                    parents.append(parent)
+                else:
+                    self.done.append(number)
+            nodes.append(
+                Node(
+                    parent=self.live[parent],
+                    row=self.n_rows + parent,
+                    step=step,
+                    token=token,
+                    log_probability=log_probability,
+                    total=total,
+                    score=total / (step + 1) ** how.length_penalty,
+                    rank=rank,
+                    state=state,
+                    pruned_by=None if is_kept else worst_kept,
+                )
+            )
+        self.n_rows += len(self.live)
         self.live = live
         if self._may_stop(step):
-            self._stop()
+            self.end_live("stopped")
             return []
         return parents
 
-    def _continuations(self, step: int, first_row: int, log_p: Tensor, forced: int | None) -> list[tuple[int, Node]]:
-        """The best continuations of all live nodes, best first, and of each which live node it continues."""
-        n_tokens = log_p.shape[1]
-        # Stable: of equal totals the better parent comes first, then the lower id.
-        order = self._totals(log_p, forced).flatten().sort(descending=True, stable=True)
-        n_possible = int((order.values > -math.inf).sum())
-        best = order.indices[: min(self.n_looked_at, n_possible)]
-        each = (best.tolist(), order.values[: len(best)].tolist(), log_p.flatten()[best].tolist())
-        found: list[tuple[int, Node]] = []
-        first = worst_kept = len(self.found.nodes)
-        n_live = 0
-        for rank, (place, total, log_probability) in enumerate(zip(*each, strict=True)):
-            parent, token = divmod(place, n_tokens)
-            state: State = "end" if token in self.end_ids else "length" if step + 1 == self.max_length else "kept"
-            # The place counts, or among those that live on, with `refill`, how many did before.
-            is_kept = (n_live if self.how.refill and state == "kept" else rank) < self.how.size
-            n_live += state == "kept"
-            state = state if is_kept else "pruned"
-            worst_kept = first + rank if is_kept else worst_kept
-            node = Node(
-                parent=self.live[parent],
-                row=first_row + parent,
-                step=step,
-                token=token,
-                log_probability=log_probability,
-                total=total,
-                score=total / (step + 1) ** self.how.length_penalty,
-                rank=rank,
-                state=state,
-                pruned_by=worst_kept if state == "pruned" else None,
-            )
-            found.append((parent, node))
-        return found
-
-    def _totals(self, log_p: Tensor, forced: int | None) -> Tensor:
-        """Sums of log-probabilities, (live, vocabulary); −∞ for all but the forced token."""
-        nodes = self.found.nodes
-        before = torch.tensor([0.0 if n is None else nodes[n].total for n in self.live], dtype=torch.float64)
-        totals = before[:, None] + log_p
-        if forced is None:
-            return totals
-        only = torch.full_like(totals, float("-inf"))
-        only[:, forced] = totals[:, forced]
-        return only
-
-    def _stop(self) -> None:
-        nodes = self.found.nodes
+    def end_live(self, state: State) -> None:
+        """Nothing lives any more; with `length` what lived is finished, as long as it is."""
+        nodes = self.result.nodes
         for number in self.live:
-            assert number is not None
-            nodes[number] = nodes[number]._replace(state="stopped")
+            nodes[number] = nodes[number]._replace(state=state)
+        self.done += self.live if state == "length" else []
         self.live = []
-
-    def stop_here(self) -> None:
-        """What lives is finished, as long as it is."""
-        for number in self.live:
-            assert number is not None
-            self.found.nodes[number] = self.found.nodes[number]._replace(state="length")
-            self.done.append(number)
-        self.live = []
-
-    def finish(self) -> BeamResult:
-        """Best score first; of equal ones the one that was found first."""
-        nodes = self.found.nodes
-        self.found.best = sorted(self.done, key=lambda number: (-nodes[number].score, number))[: self.how.n_best]
-        return self.found
 
     def _may_stop(self, step: int) -> bool:
-        n_wanted = self.how.size if self.how.refill else self.how.n_best
-        if len(self.done) < n_wanted or self.how.stop == "never":
+        how, nodes = self.how, self.result.nodes
+        n_wanted = how.size if how.refill else how.n_best
+        if len(self.done) < n_wanted or how.stop == "never":
             return False
-        if self.how.stop == "first":
+        if how.stop == "first":
             return True
-        nodes, alpha = self.found.nodes, self.how.length_penalty
         worst = sorted((nodes[number].score for number in self.done), reverse=True)[n_wanted - 1]
-        if self.how.refill:
-            return all(nodes[number].score <= worst for number in self.live[:1] if number is not None)
+        if how.refill:
+            return all(nodes[number].score <= worst for number in self.live[:1])
         # A sum only falls. With α ≥ 0 the longest hypothesis divides it by the most, else the next one.
-        length = self.max_length if alpha >= 0 else step + 2
-        return all(nodes[number].total / length**alpha <= worst for number in self.live if number is not None)
+        length = self.max_length if how.length_penalty >= 0 else step + 2
+        return all(nodes[number].total / length**how.length_penalty <= worst for number in self.live)

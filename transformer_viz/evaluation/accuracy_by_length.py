@@ -11,7 +11,7 @@ from transformer_viz.evaluation.evaluate import evaluate_texts
 from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.schema import whole_number
 from transformer_viz.tasks import Task
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 MOST_SAMPLES = 10_000
 _BEYOND = 1.5

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
-from transformer_viz.analysis.words import kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import templates

@@ -4,7 +4,7 @@ from typing import Any
 
 from transformer_viz.analysis.correctness import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
-from transformer_viz.analysis.words import is_by_words, noun
+from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.terms import Kind, place_words, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.words import kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import cells, shades
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import colour_axis

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.words import axis_noun
+from transformer_viz.analysis.word_pooling import axis_noun
 from transformer_viz.figures.figure_data import Plain, heatmap
 from transformer_viz.figures.parts import filled, named_axis, rectangles
 from transformer_viz.figures.theme import Theme, escape, flat, labels

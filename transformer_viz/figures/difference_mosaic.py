@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
-from transformer_viz.analysis.words import kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures.difference import absent_pattern, check_limit, crossed_pattern, upon_words
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, in_rows, is_exact

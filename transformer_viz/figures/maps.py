@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_viz.analysis.align import common
 from transformer_viz.analysis.softmax import Softmax
-from transformer_viz.analysis.words import axis_noun
+from transformer_viz.analysis.word_pooling import axis_noun
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at

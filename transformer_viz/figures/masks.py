@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.mask_parts import MaskPart
-from transformer_viz.analysis.words import axis_noun, kind_title
+from transformer_viz.analysis.word_pooling import axis_noun, kind_title
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.figures import cells, reasons
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter

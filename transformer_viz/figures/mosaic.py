@@ -16,7 +16,7 @@ import numpy as np
 
 from transformer_viz.analysis.attribution_maps import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
-from transformer_viz.analysis.words import kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import shades
 from transformer_viz.figures.cells import only
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter

@@ -18,7 +18,7 @@ from transformer_viz.model import devices, mistakes
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import whole_number
 from transformer_viz.tracing.edit_tap import kind_sizes
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.progress import OnProgress
 
 _MOST_REPLACEMENTS = 100
 

@@ -20,7 +20,7 @@ from transformer_viz.model import devices, mistakes
 from transformer_viz.schema import whole_number
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.edit_tap import changing_tap, kind_sizes, looks_ahead
-from transformer_viz.tracing.framing import framed_sources
+from transformer_viz.tracing.tokenize_batch import framed_sources
 
 MOST_SAMPLES = 5_000
 SAMPLES = 500

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import ModelKind
-from transformer_viz.tracing.framing import padded_batch
+from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.vocabulary import SPECIAL_TOKENS, START
 
 MOST_TEXTS, MOST_TOKENS = 8, 16

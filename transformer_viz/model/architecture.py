@@ -5,7 +5,7 @@ where this variant has them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
@@ -130,194 +130,151 @@ def summary(architecture: Architecture) -> str:
 
 def architecture_of(config: ModelConfig) -> Architecture:
     """Of a model of ours."""
-    return Architecture(tuple(_OfConfig(config, side).stack() for side in ("encoder", "decoder")))
+    return Architecture((_stack(config, "encoder"), _stack(config, "decoder")))
+
+
+def _stack(config: ModelConfig, side: Side) -> Stack:
+    width, is_source = config.d_model, side == "encoder"
+
+    def norm(place: str, module: str, title: str, what: str, number: int | None = None, more: str = "") -> Block:
+        learned = "then scaled and shifted by learned numbers" if config.norm_affine else "with nothing learned"
+        n = 2 * width if config.norm_affine else 0
+        sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
+        title = title if config.norm_affine else f"{title} (fixed)"
+        return Block(role="norm", title=title, sentence=sentence, place=place, module=module, n_parameters=n, layer=number)
+
+    def sublayer(number: int, name: str, role: Role, title: str, words: str, n: int, kind: Kind | None = None) -> Sublayer:
+        place = f"{side}.{number}.{name}"
+        has_bias = config.feed_forward_bias if kind is None else config.attention_bias
+        sentence = f"{words}{with_parameters(n)}, {_biases(has_bias)}."
+        block = Block(
+            role=role, title=title, sentence=sentence, place=place, module=place, n_parameters=n, kind=kind, layer=number
+        )
+        module = f"{side}.{number}.{'norm' if config.shared_norm else f'around_{name}.norm'}"
+        title = "Shared norm" if config.shared_norm else "Norm"
+        more = " All sublayers of this layer have the same norm." if config.shared_norm else ""
+        match config.norm:
+            case "pre":
+                what = "A copy of the stream, before it is read:"
+                return Sublayer(block, before=norm(f"{place}.before", module, title, what, number, more))
+            case "post":
+                what = "The stream, after the addition:"
+                return Sublayer(block, after=norm(f"{place}.after", module, title, what, number, more))
+            case _:
+                what = "What is added, before the addition:"
+                return Sublayer(block, within=norm(f"{place}.within", module, title, what, number, more))
+
+    # Embedding
+    size = config.source_vocabulary_size if is_source else config.target_vocabulary_size
+    is_scaled = config.embedding_scale == "both" or (config.embedding_scale == "encoder" and is_source)
+    scaled = f", times √{width}" if is_scaled else ""
+    is_tied = config.tied_embeddings == "all" and is_source
+    tied = ", which the target has too" if is_tied else ""
+    words = f"Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens{tied}{scaled}"
+    begin = [
+        Block(
+            role="embedding",
+            title="Embedding × √d" if is_scaled else "Embedding",
+            sentence=f"{words}{with_parameters(size * width)}.",
+            place=f"{side}.embedding",
+            module="source_embedding" if is_source and not is_tied else "target_embedding",
+            n_parameters=size * width,
+        )
+    ]
+    if config.position != "none":
+        is_learned = config.position == "learned"
+        n = config.max_positions * width if is_learned else 0
+        learned, sines = f"a learned vector for each of {config.max_positions:,}", f"sines of base {config.sinusoid_base:,.6g}"
+        words = f"Where the token stands is added to its vector, as {learned if is_learned else sines}{with_parameters(n)}."
+        begin.append(
+            Block(
+                role="positions",
+                title=f"+ {'learned' if is_learned else 'sinusoid'} positions",
+                sentence=words,
+                place=f"{side}.positions",
+                module="positions",
+                n_parameters=n,
+            )
+        )
+    if config.embedding_norm:
+        module = "source_norm" if is_source else "target_norm"
+        begin.append(norm(f"{side}.embedding-norm", module, "Embedding norm", "The embeddings, positions included:"))
+
+    # Layers
+    keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
+    n_attention = 2 * width * (keys + values) + config.attention_bias * (2 * keys + values + width)
+    heads = f"{count_words(config.n_heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}, from d_model {width}"
+    inner = config.d_ff
+    n_inner = 2 * width * inner + config.feed_forward_bias * (width + inner)
+    function = {"relu": "ReLU", "gelu": "GELU"}[config.activation]
+    through = f"Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back"
+    kinds: tuple[tuple[Kind, str], ...] = (("decoder", "attention"), ("cross", "cross_attention"))
+    kinds = (("encoder", "attention"),) if is_source else kinds
+    n_layers = config.n_encoder_layers if is_source else config.n_decoder_layers
+    layers = tuple(
+        (
+            *(
+                sublayer(number, name, "attention", TITLES[kind], f"{LOOKS[kind]}: {heads}", n_attention, kind)
+                for kind, name in kinds
+            ),
+            sublayer(number, "feed_forward", "feed-forward", "Feed-forward", through, n_inner),
+        )
+        for number in range(n_layers)
+    )
+
+    end = []
+    if config.final_norm:
+        what = f"What leaves the {side}'s last layer:"
+        end.append(norm(f"{side}.final-norm", f"{side}_norm", "Final norm", what))
+    if not is_source:
+        is_tied = config.tied_embeddings != "none"
+        n = (0 if is_tied else width * size) + config.output_bias * size
+        tied = ", with the target embedding's own table" if is_tied else ""
+        words = f"The vector of d_model {width} becomes a logit for each of {size:,} tokens{tied}{with_parameters(n)}"
+        end.append(
+            Block(
+                role="output",
+                title="Output (tied)" if is_tied else "Output projection",
+                sentence=f"{words}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
+                place="decoder.output",
+                module="output",
+                n_parameters=n,
+            )
+        )
+    return Stack(side, tuple(begin), tuple(range(n_layers)), layers, tuple(end))
 
 
 def architecture_of_sizes(sizes: Sizes) -> Architecture:
     """Of a model of which no more is known than its attention and its vocabulary."""
     sides: tuple[tuple[Side, tuple[Kind, ...]], ...] = (("encoder", ("encoder",)), ("decoder", ("decoder", "cross")))
-    stacks = tuple(_stack_of_sizes(sizes, side, kinds) for side, kinds in sides if set(kinds) & set(sizes.kinds))
-    return Architecture(
-        stacks, "Feed-forward layers, norms and residual connections are not drawn: its reader does not tell them."
-    )
-
-
-@dataclass(frozen=True)
-class _OfConfig:
-    """Makes the blocks of one side of a model of ours."""
-
-    config: ModelConfig
-    side: Side
-    number: int | None = field(default=None, kw_only=True)
-    """Of the layer that is being made."""
-
-    def stack(self) -> Stack:
-        n = self.config.n_encoder_layers if self.side == "encoder" else self.config.n_decoder_layers
-        layers = tuple(tuple(replace(self, number=number).layer()) for number in range(n))
-        return Stack(self.side, tuple(self.begin()), tuple(range(n)), layers, tuple(self.end()))
-
-    def begin(self) -> Iterator[Block]:
-        yield self.embedding()
-        if self.config.position != "none":
-            yield self.positions()
-        if self.config.embedding_norm:
-            module = "source_norm" if self.side == "encoder" else "target_norm"
-            yield self.norm(f"{self.side}.embedding-norm", module, "Embedding norm", "The embeddings, positions included:")
-
-    def end(self) -> Iterator[Block]:
-        if self.config.final_norm:
-            yield self.norm(
-                f"{self.side}.final-norm", f"{self.side}_norm", "Final norm", f"What leaves the {self.side}'s last layer:"
-            )
-        if self.side == "decoder":
-            yield self.output()
-
-    def layer(self) -> Iterator[Sublayer]:
-        if self.side == "encoder":
-            yield self.around("attention", self.attention("encoder", "attention"))
-        else:
-            yield self.around("attention", self.attention("decoder", "attention"))
-            yield self.around("cross_attention", self.attention("cross", "cross_attention"))
-        yield self.around("feed_forward", self.feed_forward())
-
-    def around(self, name: str, block: Block) -> Sublayer:
-        config = self.config
-        where = {
-            "pre": ("before", "A copy of the stream, before it is read:"),
-            "post": ("after", "The stream, after the addition:"),
-            "residual-post": ("within", "What is added, before the addition:"),
-        }
-        slot, what = where[config.norm]
-        module = f"{self.side}.{self.number}.{'norm' if config.shared_norm else f'around_{name}.norm'}"
-        title = "Shared norm" if config.shared_norm else "Norm"
-        more = " All sublayers of this layer have the same norm." if config.shared_norm else ""
-        norm = self.norm(f"{block.place}.{slot}", module, title, what, more)
-        return replace(Sublayer(block), **{slot: norm})
-
-    def norm(self, place: str, module: str, title: str, what: str, more: str = "") -> Block:
-        width = self.config.d_model
-        learned = "then scaled and shifted by learned numbers" if self.config.norm_affine else "with nothing learned"
-        n = 2 * width if self.config.norm_affine else 0
-        sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
-        title = title if self.config.norm_affine else f"{title} (fixed)"
-        return Block(role="norm", title=title, sentence=sentence, place=place, module=module, n_parameters=n, layer=self.number)
-
-    def embedding(self) -> Block:
-        config, is_source = self.config, self.side == "encoder"
-        size = config.source_vocabulary_size if is_source else config.target_vocabulary_size
-        is_scaled = config.embedding_scale == "both" or (config.embedding_scale == "encoder" and is_source)
-        scaled = f", times √{config.d_model}" if is_scaled else ""
-        tied = ", which the target has too" if config.tied_embeddings == "all" and is_source else ""
-        n = size * config.d_model
-        words = f"Each token becomes a vector of d_model {config.d_model}, its row of a table of {size:,} tokens"
-        return Block(
-            role="embedding",
-            title="Embedding × √d" if is_scaled else "Embedding",
-            sentence=f"{words}{tied}{scaled}{with_parameters(n)}.",
-            place=f"{self.side}.embedding",
-            module="source_embedding" if is_source and config.tied_embeddings != "all" else "target_embedding",
-            n_parameters=n,
-        )
-
-    def positions(self) -> Block:
-        config, is_learned = self.config, self.config.position == "learned"
-        n = config.max_positions * config.d_model if is_learned else 0
-        way = (
-            f"a learned vector for each of {config.max_positions:,}"
-            if is_learned
-            else f"sines of base {config.sinusoid_base:,.6g}"
-        )
-        return Block(
-            role="positions",
-            title=f"+ {'learned' if is_learned else 'sinusoid'} positions",
-            sentence=f"Where the token stands is added to its vector, as {way}{with_parameters(n)}.",
-            place=f"{self.side}.positions",
-            module="positions",
-            n_parameters=n,
-        )
-
-    def attention(self, kind: Kind, name: str) -> Block:
-        config, heads = self.config, self.config.n_heads
-        keys, values = heads * config.key_width, heads * config.value_width
-        n = 2 * config.d_model * (keys + values) + config.attention_bias * (2 * keys + values + config.d_model)
-        widths = f"{count_words(heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}"
-        widths += f", from d_model {config.d_model}"
-        return Block(
-            role="attention",
-            title=TITLES[kind],
-            sentence=f"{LOOKS[kind]}: {widths}{with_parameters(n)}, {_biases(config.attention_bias)}.",
-            place=f"{self.side}.{self.number}.{name}",
-            module=f"{self.side}.{self.number}.{name}",
-            n_parameters=n,
-            kind=kind,
-            layer=self.number,
-        )
-
-    def feed_forward(self) -> Block:
-        config = self.config
-        width, inner = config.d_model, config.d_ff
-        n = 2 * width * inner + config.feed_forward_bias * (width + inner)
-        function = {"relu": "ReLU", "gelu": "GELU"}[config.activation]
-        words = f"Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back"
-        return Block(
-            role="feed-forward",
-            title="Feed-forward",
-            sentence=f"{words}{with_parameters(n)}, {_biases(config.feed_forward_bias)}.",
-            place=f"{self.side}.{self.number}.feed_forward",
-            module=f"{self.side}.{self.number}.feed_forward",
-            n_parameters=n,
-            layer=self.number,
-        )
-
-    def output(self) -> Block:
-        config, size = self.config, self.config.target_vocabulary_size
-        is_tied = config.tied_embeddings != "none"
-        n = (0 if is_tied else config.d_model * size) + config.output_bias * size
-        tied = ", with the target embedding's own table" if is_tied else ""
-        words = f"The vector of d_model {config.d_model} becomes a logit for each of {size:,} tokens{tied}"
-        return Block(
-            role="output",
-            title="Output (tied)" if is_tied else "Output projection",
-            sentence=f"{words}{with_parameters(n)}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
-            place="decoder.output",
-            module="output",
-            n_parameters=n,
-        )
-
-
-def _stack_of_sizes(sizes: Sizes, side: Side, kinds: tuple[Kind, ...]) -> Stack:
-    numbers = tuple(sorted({number for kind in kinds for number in sizes.layers.get(kind, ())}))
-    layers = tuple(
-        tuple(
-            Sublayer(_attention_of_sizes(sizes, side, kind, number), is_residual=False)
-            for kind in kinds
-            if number in sizes.layers.get(kind, ())
-        )
-        for number in numbers
-    )
-    n_read = sizes.vocabulary if side == "decoder" else sizes.source_vocabulary or sizes.vocabulary
-    embedding = _plain("embedding", "Embedding", side, f"Each token becomes a vector, its row of a table of {n_read:,} tokens.")
-    words = f"The vector becomes a logit for each of {sizes.vocabulary:,} tokens."
-    is_last = side == "decoder" or sizes.kinds == ("encoder",)
-    end = (_plain("output", "Output projection", side, words),) if is_last and sizes.vocabulary else ()
-    return Stack(side, (embedding,), numbers, layers, end)
-
-
-def _plain(role: Role, title: str, side: Side, sentence: str) -> Block:
-    return Block(role=role, title=title, sentence=sentence, place=f"{side}.{role}")
-
-
-def _attention_of_sizes(sizes: Sizes, side: Side, kind: Kind, number: int) -> Block:
-    window = sizes.windows.get(kind, {}).get(number)
-    far = f", {window:,} positions far" if window else ""
-    return Block(
-        role="attention",
-        title=TITLES[kind],
-        sentence=f"{LOOKS[kind]}{far}: {count_words(sizes.heads[kind], 'head')}.",
-        place=f"{side}.{number}.{kind}",
-        kind=kind,
-        layer=number,
-    )
+    stacks = []
+    for side, all_kinds in sides:
+        kinds = [kind for kind in all_kinds if kind in sizes.kinds]
+        if not kinds:
+            continue
+        layers = {number: list[Sublayer]() for number in sorted({n for kind in kinds for n in sizes.layers[kind]})}
+        for kind in kinds:
+            for number in sizes.layers[kind]:
+                window = sizes.windows.get(kind, {}).get(number)
+                far = f", {window:,} positions far" if window else ""
+                block = Block(
+                    role="attention",
+                    title=TITLES[kind],
+                    sentence=f"{LOOKS[kind]}{far}: {count_words(sizes.heads[kind], 'head')}.",
+                    place=f"{side}.{number}.{kind}",
+                    kind=kind,
+                    layer=number,
+                )
+                layers[number].append(Sublayer(block, is_residual=False))
+        n_read = sizes.vocabulary if side == "decoder" else sizes.source_vocabulary or sizes.vocabulary
+        words = f"Each token becomes a vector, its row of a table of {n_read:,} tokens."
+        begin, end = Block(role="embedding", title="Embedding", sentence=words, place=f"{side}.embedding"), ()
+        if sizes.vocabulary and (side == "decoder" or sizes.kinds == ("encoder",)):
+            words = f"The vector becomes a logit for each of {sizes.vocabulary:,} tokens."
+            end = (Block(role="output", title="Output projection", sentence=words, place=f"{side}.output"),)
+        stacks.append(Stack(side, (begin,), tuple(layers), tuple(map(tuple, layers.values())), end))
+    untold = "Feed-forward layers, norms and residual connections are not drawn: its reader does not tell them."
+    return Architecture(tuple(stacks), untold)
 
 
 TITLES: dict[Kind, str] = {"encoder": "Self-attention", "decoder": "Masked self-attention", "cross": "Cross-attention"}

@@ -50,37 +50,27 @@ def attend(
         future = masks.future(n_queries, n_keys, n_keys - n_queries, query.device)[None, None]
         masked = future if masked is None else masked | future
     if is_fused:
-        return _fused(query, key, value, masked, dropout)
+        allowed = None if masked is None else ~masked
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, dropout_p=dropout)
+        if masked is not None and heads.device.type != "cpu":
+            # The CPU kernel gives zeros for an empty row; others are not bound to.
+            heads = heads.masked_fill(masked.all(-1, keepdim=True), 0.0)
+        return heads
     scores = (query @ key.transpose(-2, -1)).div_(math.sqrt(query.shape[-1]))
-    weights = _weights(scores, masked, site, tap)
-    heads = (F.dropout(weights, dropout) if dropout else weights) @ value
-    return heads if tap is None else tap(site, "heads", heads)
-
-
-def _fused(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, dropout: float) -> Tensor:
-    allowed = None if masked is None else ~masked
-    output = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, dropout_p=dropout)
-    if masked is not None and output.device.type != "cpu":
-        # The CPU kernel gives zeros for an empty row; others are not bound to.
-        output = output.masked_fill(masked.all(-1, keepdim=True), 0.0)
-    return output
-
-
-def _weights(scores: Tensor, masked: Tensor | None, site: Site, tap: Tap | None) -> Tensor:
-    """(batch, head, query, key) -> the same."""
     if tap is None:
-        return scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
+        weights = scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
+        return (F.dropout(weights, dropout) if dropout else weights) @ value
     scores = tap(site, "scores", scores)
-    given = masks.nothing(scores.shape[2], scores.shape[3], scores.device) if masked is None else _rows(masked, scores)
+    if masked is None:
+        given = masks.nothing(scores.shape[2], scores.shape[3], scores.device)
+    else:
+        # A row for each query, so that a tap can change one; a padding mask is one row for all of them.
+        given = masked.expand(*masked.shape[:2], *scores.shape[2:])
     seen = tap(site, "mask", given)
     # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
     is_open = masked is None and seen is given
-    return tap(site, "weights", scores.softmax(-1) if is_open else masked_softmax(scores, seen))
-
-
-def _rows(masked: Tensor, scores: Tensor) -> Tensor:
-    """The mask with a row for each query, so that a tap can change one; a padding mask is one row for all of them."""
-    return masked.expand(*masked.shape[:2], *scores.shape[2:])
+    weights = tap(site, "weights", scores.softmax(-1) if is_open else masked_softmax(scores, seen))
+    return tap(site, "heads", (F.dropout(weights, dropout) if dropout else weights) @ value)
 
 
 def masked_softmax(scores: Tensor, masked: Tensor) -> Tensor:

@@ -66,33 +66,22 @@ class MultiHeadAttention(nn.Module):
         site = Site(self.kind, self.layer, cache.length if cache else 0)
         look = looking(tap, *site)
         x = look("entered", x)
-        heads = attend(
-            self._split(self.query(x)),
-            *self._cached_keys_and_values(x, memory, cache),
-            masked,
-            causal=causal,
-            site=site,
-            tap=tap,
-            dropout=self.dropout if self.training else 0.0,
-        )
-        return look("added", self.out(heads.transpose(1, 2).flatten(2)))
-
-    def _cached_keys_and_values(self, x: Tensor, memory: Tensor | None, cache: Cache | None) -> tuple[Tensor, ...]:
-        if cache is None:
-            return self.keys_and_values(x if memory is None else memory)
         place = self.kind, self.layer
-        before = cache.tensors.get(place)
+        before = None if cache is None else cache.tensors.get(place)
         if memory is not None and before:
-            return before
-        key, value = self.keys_and_values(x if memory is None else memory)
-        if memory is not None:
-            # A key is a column: so lies the matrix that each step multiplies with its query.
-            cache.tensors[place] = key.mT.contiguous().mT, value.contiguous()
+            key, value = before
         else:
-            cache.tensors[place] = (
-                (torch.cat([before[0], key], 2), torch.cat([before[1], value], 2)) if before else (key, value)
-            )
-        return cache.tensors[place]
+            key, value = self.keys_and_values(x if memory is None else memory)
+            if cache is not None:
+                if memory is not None:
+                    # A key is a column: so lies the matrix that each step multiplies with its query.
+                    key, value = key.mT.contiguous().mT, value.contiguous()
+                elif before:
+                    key, value = torch.cat([before[0], key], 2), torch.cat([before[1], value], 2)
+                cache.tensors[place] = key, value
+        dropout = self.dropout if self.training else 0.0
+        heads = attend(self._split(self.query(x)), key, value, masked, causal=causal, site=site, tap=tap, dropout=dropout)
+        return look("added", self.out(heads.transpose(1, 2).flatten(2)))
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)

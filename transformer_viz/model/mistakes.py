@@ -50,37 +50,6 @@ class Mistake:
     """Nothing happens where nothing is padded."""
 
 
-def _no_causal(right: Right) -> Parts:
-    return right.key_padding, torch.zeros_like(right.future)
-
-
-def _off_by_one(right: Right) -> Parts:
-    n_queries, n_keys = right.future.shape
-    return right.key_padding, right.future & torch.ones_like(right.future).triu(n_keys - n_queries + 2)
-
-
-def _invalid_by_invalid(right: Right) -> Parts:
-    return right.query_padding & right.key_padding, right.future
-
-
-def _cross_forgotten(right: Right) -> Parts:
-    return right.key_padding & (right.kind != "cross"), right.future
-
-
-def _padded_queries(right: Right) -> Parts:
-    return right.query_padding | right.key_padding, right.future
-
-
-def _inverted(right: Right) -> Parts:
-    """Neither: in a row with anything masked, exactly the rest is."""
-    return torch.where(right.masked.any(-1, keepdim=True), ~right.masked, right.masked), torch.zeros_like(right.future)
-
-
-def _wrong_axis(right: Right) -> Parts:
-    # In cross-attention the two axes differ in length, and torch would refuse the shape.
-    return right.key_padding if right.kind == "cross" else right.query_padding, right.future
-
-
 _ALL = (
     Mistake(
         name="no-causal",
@@ -89,7 +58,7 @@ _ALL = (
         "answer is in its input, and writes nonsense as soon as it must decode.",
         faulty_code="model(source, target)",
         fixed_code="model(source, target, tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1]))",
-        parts=_no_causal,
+        parts=lambda right: (right.key_padding, torch.zeros_like(right.future)),
         looks_ahead=True,
         needs_padding=False,
     ),
@@ -99,7 +68,10 @@ _ALL = (
         wrong="Every query may see one token too many: exactly the one that it must predict.",
         faulty_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=2)",
         fixed_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)",
-        parts=_off_by_one,
+        parts=lambda right: (
+            right.key_padding,
+            right.future & torch.ones_like(right.future).triu(right.future.shape[1] - right.future.shape[0] + 2),
+        ),
         looks_ahead=True,
         needs_padding=False,
     ),
@@ -110,7 +82,7 @@ _ALL = (
         "padded keys.",
         faulty_code="masked = padding[:, :, None] & padding[:, None, :]",
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)",
-        parts=_invalid_by_invalid,
+        parts=lambda right: (right.query_padding & right.key_padding, right.future),
     ),
     Mistake(
         name="source-mask-forgotten",
@@ -119,7 +91,7 @@ _ALL = (
         "depends on how long its neighbours in the batch are.",
         faulty_code="logits = model.decode(target, memory)",
         fixed_code="logits = model.decode(target, memory, source_padding)",
-        parts=_cross_forgotten,
+        parts=lambda right: (right.key_padding & (right.kind != "cross"), right.future),
     ),
     Mistake(
         name="padded-queries-nan",
@@ -129,7 +101,7 @@ _ALL = (
         faulty_code="masked = padding[:, :, None] | padding[:, None, :]\n"
         'weights = scores.masked_fill(masked, float("-inf")).softmax(-1)',
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)  # nobody reads a padded row",
-        parts=_padded_queries,
+        parts=lambda right: (right.query_padding | right.key_padding, right.future),
     ),
     Mistake(
         name="wrong-sign",
@@ -138,7 +110,11 @@ _ALL = (
         "beside 10⁹, so the weight is spread evenly over the forbidden cells.",
         faulty_code="scores = scores + masked * 1e9",
         fixed_code='scores = scores.masked_fill(masked, float("-inf"))',
-        parts=_inverted,
+        # Neither: in a row with anything masked, exactly the rest is.
+        parts=lambda right: (
+            torch.where(right.masked.any(-1, keepdim=True), ~right.masked, right.masked),
+            torch.zeros_like(right.future),
+        ),
         looks_ahead=True,
         needs_padding=False,
     ),
@@ -149,7 +125,8 @@ _ALL = (
         "and real ones see all the padding.",
         faulty_code="masked = padding[:, None, :, None]  # (batch, head, query, key)",
         fixed_code="masked = padding[:, None, None, :]  # (batch, head, query, key)",
-        parts=_wrong_axis,
+        # In cross-attention the two axes differ in length, and torch would refuse the shape.
+        parts=lambda right: (right.key_padding if right.kind == "cross" else right.query_padding, right.future),
     ),
 )
 MISTAKES: dict[str, Mistake] = {mistake.name: mistake for mistake in _ALL}
@@ -197,37 +174,25 @@ class MistakeTap:
         self._target_padding: Tensor | None = None
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        match name:
-            case "scores":
-                self._scores = value
-            case "mask":
-                self._right = value
-                return _joined(self.mistake.parts(self._taken_apart(site, value)), value)
-            case "weights":
-                return self._weights(value)
-        return value
-
-    def _taken_apart(self, site: Site, masked: Tensor) -> Right:
-        """The last query has no future: its row is the padding of the keys."""
-        n_queries, n_keys = masked.shape[-2:]
-        key_padding = masked[..., -1:, :]
-        if site.kind == "decoder":
-            self._target_padding = key_padding
-        is_causal = site.kind == "decoder"
-        future = masks.future(n_queries, n_keys, site.first_query, masked.device) & is_causal
-        of_queries = self._target_padding if site.kind == "cross" and self._target_padding is not None else key_padding
-        return Right(site.kind, masked, key_padding, of_queries[..., -n_queries:].transpose(-2, -1), future)
-
-    def _weights(self, weights: Tensor) -> Tensor:
-        assert self._scores is not None and self._right is not None
-        if self.mistake.name == "wrong-sign":
+        if name == "scores":
+            self._scores = value
+        elif name == "mask":
+            self._right = value
+            n_queries, n_keys = value.shape[-2:]
+            # The last query has no future: its row is the padding of the keys.
+            key_padding = of_queries = value[..., -1:, :]
+            future = masks.future(n_queries, n_keys, site.first_query, value.device) & (site.kind == "decoder")
+            if site.kind == "decoder":
+                self._target_padding = key_padding
+            elif site.kind == "cross" and self._target_padding is not None:
+                of_queries = self._target_padding
+            query_padding = of_queries[..., -n_queries:].transpose(-2, -1)
+            by_padding, by_future = self.mistake.parts(Right(site.kind, value, key_padding, query_padding, future))
+            return (by_padding | by_future).expand_as(value)
+        elif name == "weights" and self.mistake.name == "wrong-sign":
+            assert self._scores is not None and self._right is not None
             return (self._scores + self._right.to(self._scores.dtype) * 1e9).softmax(-1)
-        if self.mistake.name == "padded-queries-nan":
+        elif name == "weights" and self.mistake.name == "padded-queries-nan":
             # Ours gives an empty row zeros; the plain softmax of the published code gives it NaN.
-            return weights.masked_fill((weights == 0).all(-1, keepdim=True), float("nan"))
-        return weights
-
-
-def _joined(parts: Parts, like: Tensor) -> Tensor:
-    padding, future = parts
-    return (padding | future).expand_as(like)
+            return value.masked_fill((value == 0).all(-1, keepdim=True), float("nan"))
+        return value

@@ -24,12 +24,6 @@ def sinusoid(n_positions: int, d_model: int, base: float, dtype: torch.dtype = t
     return table
 
 
-def _sinusoid(config: ModelConfig) -> Tensor:
-    if not initialization.is_needed():
-        return torch.empty(config.max_positions, config.d_model)
-    return sinusoid(config.max_positions, config.d_model, config.sinusoid_base, torch.get_default_dtype())
-
-
 class Positions(nn.Module):
     """Adds each token's position to its embedding."""
 
@@ -39,7 +33,10 @@ class Positions(nn.Module):
         if config.position == "learned":
             self.table = nn.Parameter(initialization.normal(config.max_positions, config.d_model, 0.02))
         elif config.position == "sinusoid":
-            self.register_buffer("table", _sinusoid(config), persistent=False)
+            size = config.max_positions, config.d_model
+            is_needed = initialization.is_needed()
+            table = sinusoid(*size, config.sinusoid_base, torch.get_default_dtype()) if is_needed else torch.empty(size)
+            self.register_buffer("table", table, persistent=False)
         else:
             self.table = None
 

@@ -43,8 +43,23 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
         self.encoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.decoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
-        self.output = _output(config)
-        self._initialize()
+        if config.tied_embeddings == "none":
+            self.output = nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
+        else:
+            self.output = TiedOutput(config)
+        if not initialization.is_needed() or config.initialization == "torch":
+            return
+        if config.initialization == "xavier":
+            for parameter in self.parameters():
+                if parameter.dim() > 1:
+                    nn.init.xavier_uniform_(parameter)
+            return
+        for module in (*self.encoder.modules(), *self.decoder.modules()):
+            if isinstance(module, MultiHeadAttention):
+                module.initialize_as_torch()
+            elif isinstance(module, FeedForward):
+                nn.init.xavier_uniform_(module.inner.weight)
+                nn.init.xavier_uniform_(module.outer.weight)
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -93,7 +108,8 @@ class Transformer(nn.Module):
             x = layer(x, memory, **masks, tap=tap, cache=cache)
         if cache:
             cache.length += target.shape[1]
-        return F.linear(self.decoder_norm(x), *self._output_parameters())
+        is_tied = not isinstance(self.output, nn.Linear)
+        return F.linear(self.decoder_norm(x), self.target_embedding.weight if is_tied else self.output.weight, self.output.bias)
 
     def forward(
         self,
@@ -123,30 +139,11 @@ class Transformer(nn.Module):
             attention, around = block.attention, block.around_attention
         return surroundings(attention, around, block.norm)
 
-    def _output_parameters(self) -> tuple[Tensor, Tensor | None]:
-        tied = not isinstance(self.output, nn.Linear)
-        return self.target_embedding.weight if tied else self.output.weight, self.output.bias
-
     def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
         x = embedding(ids)
         if scaled:
             x = x * math.sqrt(self.config.d_model)
         return self.embedding_dropout(norm(self.positions(x, first)))
-
-    def _initialize(self) -> None:
-        if not initialization.is_needed():
-            return
-        if self.config.initialization == "xavier":
-            for parameter in self.parameters():
-                if parameter.dim() > 1:
-                    nn.init.xavier_uniform_(parameter)
-        elif self.config.initialization == "xavier-stacks":
-            for module in (*self.encoder.modules(), *self.decoder.modules()):
-                if isinstance(module, MultiHeadAttention):
-                    module.initialize_as_torch()
-                elif isinstance(module, FeedForward):
-                    nn.init.xavier_uniform_(module.inner.weight)
-                    nn.init.xavier_uniform_(module.outer.weight)
 
 
 class TiedOutput(nn.Module):
@@ -160,12 +157,6 @@ class TiedOutput(nn.Module):
 def _embedding(n_tokens: int, d_model: int) -> nn.Embedding:
     """As `nn.Embedding` itself draws it."""
     return nn.Embedding.from_pretrained(initialization.normal(n_tokens, d_model), freeze=False)
-
-
-def _output(config: ModelConfig) -> nn.Linear | TiedOutput:
-    if config.tied_embeddings != "none":
-        return TiedOutput(config)
-    return nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
 
 
 def _for_keys(padding: Tensor | None) -> Tensor | None:

@@ -18,7 +18,7 @@ from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.surveys.outputs import Outputs
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import most_written
-from transformer_viz.tracing.framing import framed_sources
+from transformer_viz.tracing.tokenize_batch import framed_sources
 from transformer_viz.tracing.trace_builder import not_finite
 
 

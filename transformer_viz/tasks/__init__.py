@@ -1,4 +1,4 @@
-"""The tasks by name, found by looking into this folder: a task is a module that defines `TASK`."""
+"""The tasks by name, found by looking into this folder: a task is a module that defines `TASK`. The two toys are one module."""
 
 from importlib import import_module
 from inspect import signature
@@ -12,12 +12,13 @@ from transformer_viz.vocabulary import Vocabulary
 __all__ = ["Example", "Task", "make", "names"]
 
 # What several tasks share.
-_NOT_TASKS = {"task", "strings", "letters", "corpus", "sentences"}
+_NOT_TASKS = {"task", "strings", "letters", "corpus", "toys"}
+_TOYS = ("german-toy", "pinyin-toy")
 
 
 def names() -> list[str]:
-    """All tasks, in alphabetical order: `german_toy.py` is `german-toy`."""
-    return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in _NOT_TASKS)
+    """All tasks, in alphabetical order: `german_toy.py` would be `german-toy`."""
+    return sorted([*_TOYS, *(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in _NOT_TASKS)])
 
 
 def make(name: str, options: dict[str, Any] | None = None, vocabularies: tuple[Vocabulary, Vocabulary] | None = None) -> Task:
@@ -35,7 +36,10 @@ def make(name: str, options: dict[str, Any] | None = None, vocabularies: tuple[V
         raise ConfigError(f"task {quoted(name)} is not known; choose one of {listed(names())}")
     if options is not None and (not isinstance(options, dict) or "vocabularies" in options):
         raise ConfigError(f"options of task {name!r} are {quoted(options)}; keywords with values are needed")
-    task = import_module(f"{__name__}.{name.replace('-', '_')}").TASK
+    if name in _TOYS:
+        task = next(toy for toy in import_module(f"{__name__}.toys").TASKS if toy.name == name)
+    else:
+        task = import_module(f"{__name__}.{name.replace('-', '_')}").TASK
     more = {"vocabularies": vocabularies} if vocabularies and "vocabularies" in signature(task).parameters else {}
     try:
         return task(**(options or {}), **more)

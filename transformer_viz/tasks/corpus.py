@@ -1,4 +1,4 @@
-"""What the tasks on a finite list of pairs share: the split, the samples, the answers, and vocabularies from the data.
+"""What tasks on data share: vocabularies, the split, samples; and of those on a finite list of pairs the answers.
 
 A trained checkpoint brings its vocabularies along, so that it can be used where the data is not.
 """
@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, listed
-from transformer_viz.tasks.letters import check_share
-from transformer_viz.tasks.task import JUDGED_STREAM, Split, Task
+from transformer_viz.errors import ConfigError
+from transformer_viz.tasks.task import JUDGED_STREAM, Split, Task, check_share
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 Vocabularies = tuple[Vocabulary, Vocabulary]
@@ -22,12 +21,12 @@ Pair = tuple[tuple[str, ...], tuple[str, ...]]
 """Source symbols and target symbols."""
 
 
-class Corpus(Task):
-    """A mapping that is known by its pairs.
+class DataTask(Task):
+    """A task whose vocabularies come from data.
 
     Args:
         vocabularies: source and target, of a checkpoint that was trained before; None makes them from the data.
-        held_out_share: share of all pairs that are kept out of training.
+        held_out_share: share of all texts that are kept out of training.
     """
 
     natural_lengths = True
@@ -41,6 +40,56 @@ class Corpus(Task):
         return {"held_out_share": self.held_out_share}
 
     @abstractmethod
+    def make_vocabularies(self) -> Vocabularies:
+        """Of the source and of the target."""
+
+
+class DrawnTask(DataTask):
+    """A task whose texts are drawn until enough fit.
+
+    Attributes:
+        rounds: how often texts are drawn, before fewer come back than were wanted.
+    """
+
+    rounds: ClassVar[int] = 50
+
+    @abstractmethod
+    def draw(self, source: str, length: int | None, count: int, missing: int, rng: np.random.Generator) -> Iterator[str]:
+        """Some texts of the named kind, of any length, where `count` of a length are wanted and so many are missing yet."""
+
+    def is_clear(self, text: str) -> bool:
+        """Whether a text has one meaning alone. Others are not used."""
+        return True
+
+    def sample(
+        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
+    ) -> list[str]:
+        self.check_source(source)
+        drawn: list[str] = []
+        for _ in range(self.rounds * (1 + (length is not None))):
+            for text in self.draw(source, length, count, count - len(drawn), rng):
+                fits = length is None or length == len(self.symbols(text))
+                if fits and len(drawn) < count and self.is_clear(text) and self.is_in(text, split):
+                    drawn.append(text)
+            if len(drawn) == count:
+                break
+        return drawn
+
+    def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
+        """Each text at most once: some are so few that the same mistake would count again and again."""
+        rng = np.random.default_rng([seed, JUDGED_STREAM])
+        for number, source in enumerate(self.sources):
+            count = samples // len(self.sources) + (number < samples % len(self.sources))
+            yield from ((source, text) for text in dict.fromkeys(self.sample(source, None, count, rng, "held-out")))
+
+    def least_samples(self) -> int:
+        return len(self.sources)
+
+
+class Corpus(DataTask):
+    """A mapping that is known by its pairs."""
+
+    @abstractmethod
     def pairs(self) -> Mapping[str, Pair]:
         """Source text -> symbols of source and answer.
 
@@ -50,8 +99,7 @@ class Corpus(Task):
 
     def make_vocabularies(self) -> Vocabularies:
         """Every symbol that occurs, in alphabetical order, so that the same data makes the same ids."""
-        pairs = self.pairs().values()
-        sides = zip(*pairs, strict=True)
+        sides = zip(*self.pairs().values(), strict=True)
         source, target = (Vocabulary.of(sorted({symbol for row in side for symbol in row})) for side in sides)
         return source, target
 
@@ -73,8 +121,7 @@ class Corpus(Task):
     def sample(
         self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
     ) -> list[str]:
-        if source not in self.sources:
-            raise ConfigError(f"source {source!r} is not known; choose one of {listed(self.sources)}")
+        self.check_source(source)
         texts = self.texts(split) if length is None else self._by_length(split).get(length, [])
         if not texts:
             return []

@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, listed
-from transformer_viz.tasks.corpus import Vocabularies, need
-from transformer_viz.tasks.letters import check_length, check_share
-from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
-from transformer_viz.terms import sign_words
-from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+from transformer_viz.tasks.corpus import DrawnTask, Vocabularies, need
+from transformer_viz.tasks.task import Example, check_length, check_symbols
+from transformer_viz.vocabulary import Vocabulary
 
 LANGUAGES = {
     "English (US)": "en_US",
@@ -38,10 +36,8 @@ _FIRST, _LAST = date(1900, 1, 1), date(2099, 12, 31)
 _WIDTHS = ("short", "medium", "long", "full")
 _LOWER_CASE = 0.15
 """Share of the texts in lower case, as people type."""
-_ROUNDS = 200
 # A field of a CLDR pattern, or text in quotes, or any other character.
 _PIECE = re.compile(r"'([^']*)'|([dMLyE])\2*|.", re.DOTALL)
-_LONGEST = 44
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Reading:
     spans: dict[str, tuple[int, int]]
 
 
-class Dates(Task):
+class Dates(DrawnTask):
     """Writes a date as YYYY-MM-DD.
 
     Args:
@@ -63,28 +59,38 @@ class Dates(Task):
     name = "dates"
     about = "This model reads dates as people write them in several languages, and writes year, month and day."
     sources = tuple(LANGUAGES)
-    natural_lengths = True
-    max_length = _LONGEST
+    max_length = 44
     max_target_length = 10
     evaluated_lengths = tuple(range(8, 37))
+    rounds = 200
+    all_examples = (
+        Example("5. März 1986", "German: the day first, the month a word"),
+        Example("March 5, 1986", "American English"),
+        Example("mercredi 5 mars 1986", "French, with a weekday that nobody needs"),
+        Example("1986年3月5日", "Japanese: the year first"),
+        Example("25/12/2031", "figures only: no month has 25 days before it"),
+        Example("3/4/2024", "two readings: April 3 or March 4; there is no right answer"),
+    )
 
-    def __init__(self, vocabularies: Vocabularies | None = None, held_out_share: float = 0.1) -> None:
-        check_share(held_out_share)
-        self.held_out_share = held_out_share
-        self.source_vocabulary, self.target_vocabulary = vocabularies or (_characters(), Vocabulary.of("-0123456789"))
-
-    def options(self) -> dict[str, Any]:
-        return {"held_out_share": self.held_out_share}
+    def make_vocabularies(self) -> Vocabularies:
+        """Every character that a date of these languages can hold."""
+        found = set("0123456789")
+        for locale in LANGUAGES.values():
+            for pattern in _forms(locale):
+                pieces = [piece for piece in _PIECE.finditer(pattern) if piece.group(2) is None]
+                found |= {c for piece in pieces for c in (piece.group(1) or piece.group(0))}
+            names = _locale(locale)
+            for kind in (names.months, names.days):
+                found |= {c for width in ("wide", "abbreviated") for name in kind["format"][width].values() for c in name}
+        texts = [case for text in found for case in (_plain(text), *text.upper(), *text.lower())]
+        source = sorted({c for c in texts if c.isprintable() and len(c) == 1} - {"'"})
+        return Vocabulary.of(source), Vocabulary.of("-0123456789")
 
     def read(self, text: str) -> list[str]:
         if not text.strip():
             raise InputError("The text is empty. Type a date in words or figures, such as 5. März 1986.")
-        for place, symbol in enumerate(text, start=1):
-            if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Character {place} is {sign_words(symbol)}, which this model does not know. It knows the letters, "
-                    f"figures and marks of dates in {listed(LANGUAGES)}."
-                )
+        possible = f"It knows the letters, figures and marks of dates in {listed(LANGUAGES)}."
+        check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
         check_length(len(text), self.max_length)
         return list(text)
 
@@ -92,16 +98,9 @@ class Dates(Task):
         return list(text)
 
     def read_target(self, text: str) -> list[str]:
-        for place, symbol in enumerate(text, start=1):
-            if symbol not in self.target_vocabulary or symbol in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Character {place} of the target is {sign_words(symbol)}; "
-                    "this model writes figures and -, as in 1986-03-05."
-                )
+        sentence = "Character {} of the target is {}; this model writes figures and -, as in 1986-03-05."
+        check_symbols(text, self.target_vocabulary, sentence)
         return list(text)
-
-    def join(self, tokens: Sequence[str]) -> str:
-        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         reading = _known("".join(symbols))
@@ -120,49 +119,22 @@ class Dates(Task):
                     keys[end - 1 - back] = last - back
         return keys
 
-    def examples(self) -> list[Example]:
-        return list(_EXAMPLES)
-
     def split_key(self, text: str) -> str:
         """The day itself: one that is held out is held out in every language."""
         reading = _only_reading(text)
         return text if reading is None else reading.day.isoformat()
 
-    def sample(
-        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
-    ) -> list[str]:
-        if source not in LANGUAGES:
-            raise ConfigError(f"source {source!r} is not known; choose one of {listed(LANGUAGES)}")
-        drawn: list[str] = []
-        for _ in range(_ROUNDS * (1 + (length is not None))):
-            for day in _days(count - len(drawn) + 5, rng):
-                text = _written(day, LANGUAGES[source], rng)
-                # The same text must not mean another day in another language.
-                is_clear = length in (None, len(text)) and _only_reading(text) is not None
-                if is_clear and len(drawn) < count and self.is_in(text, split):
-                    drawn.append(text)
-            if len(drawn) == count:
-                break
-        return drawn
+    def is_clear(self, text: str) -> bool:
+        """The same text must not mean another day in another language."""
+        return _only_reading(text) is not None
 
-    def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
-        rng = np.random.default_rng([seed, JUDGED_STREAM])
-        for number, source in enumerate(self.sources):
-            count = samples // len(self.sources) + (number < samples % len(self.sources))
-            yield from ((source, text) for text in dict.fromkeys(self.sample(source, None, count, rng, "held-out")))
-
-    def least_samples(self) -> int:
-        return len(self.sources)
-
-
-_EXAMPLES = (
-    Example("5. März 1986", "German: the day first, the month a word"),
-    Example("March 5, 1986", "American English"),
-    Example("mercredi 5 mars 1986", "French, with a weekday that nobody needs"),
-    Example("1986年3月5日", "Japanese: the year first"),
-    Example("25/12/2031", "figures only: no month has 25 days before it"),
-    Example("3/4/2024", "two readings: April 3 or March 4; there is no right answer"),
-)
+    def draw(self, source: str, length: int | None, count: int, missing: int, rng: np.random.Generator) -> Iterator[str]:
+        dates = need("babel.dates", "babel", "dates")
+        forms = _forms(LANGUAGES[source])
+        for days in rng.integers((_LAST - _FIRST).days + 1, size=missing + 5):
+            form = forms[rng.integers(len(forms))]
+            text = _plain(dates.format_date(_FIRST + timedelta(days=int(days)), form, locale=LANGUAGES[source]))
+            yield text.lower() if rng.random() < _LOWER_CASE else text
 
 
 def readings(text: str) -> list[Reading]:
@@ -170,9 +142,17 @@ def readings(text: str) -> list[Reading]:
     found: dict[date, Reading] = {}
     for pattern, months, weekdays in _patterns():
         match = pattern.fullmatch(text)
-        reading = match and _reading(match, months, weekdays)
-        if reading:
-            found.setdefault(reading.day, reading)
+        if match is None:
+            continue
+        parts = match.groupdict()
+        month = months.get(parts["month"].casefold(), 0) if "month" in parts else int(parts["M"])
+        try:
+            day = date(int(parts["y"]), month, int(parts["d"]))
+        except ValueError:
+            continue
+        if "weekday" not in parts or weekdays.get(parts["weekday"].casefold()) == day.weekday():
+            spans = {name: match.span(name) for name in ("y", "M", "d") if name in parts}
+            found.setdefault(day, Reading(day, spans))
     return list(found.values())
 
 
@@ -190,19 +170,6 @@ def _only_reading(text: str) -> Reading | None:
     return found[0] if len(found) == 1 else None
 
 
-def _reading(match: re.Match[str], months: dict[str, int], weekdays: dict[str, int]) -> Reading | None:
-    parts = match.groupdict()
-    is_word = "month" in parts
-    month = months.get(parts["month"].casefold(), 0) if is_word else int(parts["M"])
-    try:
-        day = date(int(parts["y"]), month, int(parts["d"]))
-    except ValueError:
-        return None
-    if "weekday" in parts and weekdays.get(parts["weekday"].casefold()) != day.weekday():
-        return None
-    return Reading(day, {name: match.span(name) for name in ("y", "M", "d") if name in parts})
-
-
 Pattern = tuple[re.Pattern[str], dict[str, int], dict[str, int]]
 
 
@@ -212,7 +179,26 @@ def _patterns() -> tuple[Pattern, ...]:
     found: dict[str, Pattern] = {}
     for locale in LANGUAGES.values():
         for pattern in _forms(locale):
-            expression, months, weekdays = _expression(pattern, locale)
+            months: dict[str, int] = {}
+            weekdays: dict[str, int] = {}
+            parts = []
+            for piece in _PIECE.finditer(pattern):
+                field = piece.group(0)
+                if piece.group(2) is None:
+                    parts.append(re.escape(piece.group(1) if piece.group(1) is not None else field))
+                elif field[0] == "y":
+                    parts.append(r"(?P<y>\d{4})")
+                elif field[0] == "E" or (field[0] in "ML" and len(field) > 2):
+                    kind, group = ("days", "weekday") if field[0] == "E" else ("months", "month")
+                    width = "wide" if len(field) == 4 else "abbreviated"
+                    formats = getattr(_locale(locale), kind)["format"][width]
+                    names = {name.casefold(): number for number, name in formats.items()}
+                    months, weekdays = (months, names) if kind == "days" else (names, weekdays)
+                    parts.append(f"(?P<{group}>{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})")
+                else:
+                    figures = "{1,2}" if len(field) == 1 else "{2}"
+                    parts.append(rf"(?P<{'d' if field[0] == 'd' else 'M'}>\d{figures})")
+            expression = "".join(parts)
             found.setdefault(expression, (re.compile(expression, re.IGNORECASE), months, weekdays))
     return tuple(found.values())
 
@@ -220,7 +206,7 @@ def _patterns() -> tuple[Pattern, ...]:
 @cache
 def _forms(locale: str) -> tuple[str, ...]:
     """CLDR patterns of a language; a year of two figures could be of any century, so it gets four."""
-    formats = _babel().Locale.parse(locale).date_formats
+    formats = _locale(locale).date_formats
     forms = [re.sub(r"y+", "y", formats[width].pattern) for width in _WIDTHS]
     bare = [
         re.sub(r"\bdd\b", "d", re.sub(r"\bMM\b", "M", forms[0])),
@@ -229,71 +215,13 @@ def _forms(locale: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*forms, *bare]))
 
 
-def _expression(pattern: str, locale: str) -> tuple[str, dict[str, int], dict[str, int]]:
-    months: dict[str, int] = {}
-    weekdays: dict[str, int] = {}
-    parts = []
-    for piece in _PIECE.finditer(pattern):
-        field = piece.group(0)
-        if piece.group(2) is None:
-            parts.append(re.escape(piece.group(1) if piece.group(1) is not None else field))
-        elif field[0] == "d":
-            parts.append(r"(?P<d>\d{1,2})" if len(field) == 1 else r"(?P<d>\d{2})")
-        elif field[0] == "y":
-            parts.append(r"(?P<y>\d{4})")
-        elif field[0] == "E":
-            weekdays = _names("days", locale, len(field))
-            parts.append(_any_of("weekday", weekdays))
-        elif len(field) > 2:
-            months = _names("months", locale, len(field))
-            parts.append(_any_of("month", months))
-        else:
-            parts.append(r"(?P<M>\d{1,2})" if len(field) == 1 else r"(?P<M>\d{2})")
-    return "".join(parts), months, weekdays
-
-
-def _names(kind: str, locale: str, n_letters: int) -> dict[str, int]:
-    width = "wide" if n_letters == 4 else "abbreviated"
-    return {name.casefold(): number for number, name in getattr(_babel().Locale.parse(locale), kind)["format"][width].items()}
-
-
-def _any_of(group: str, names: dict[str, int]) -> str:
-    return f"(?P<{group}>{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})"
-
-
-def _days(count: int, rng: np.random.Generator) -> list[date]:
-    return [_FIRST + timedelta(days=int(n)) for n in rng.integers((_LAST - _FIRST).days + 1, size=count)]
-
-
-def _written(day: date, locale: str, rng: np.random.Generator) -> str:
-    forms = _forms(locale)
-    text = _plain(need("babel.dates", "babel", "dates").format_date(day, forms[rng.integers(len(forms))], locale=locale))
-    return text.lower() if rng.random() < _LOWER_CASE else text
-
-
 def _plain(text: str) -> str:
     """With ordinary spaces: nobody types the narrow ones of CLDR."""
     return text.replace("\u202f", " ").replace("\u00a0", " ")
 
 
-@cache
-def _characters() -> Vocabulary:
-    """Every character that a date of these languages can hold."""
-    found = set("0123456789")
-    for locale in LANGUAGES.values():
-        for pattern in _forms(locale):
-            found |= {
-                c for piece in _PIECE.finditer(pattern) if piece.group(2) is None for c in (piece.group(1) or piece.group(0))
-            }
-        names = _babel().Locale.parse(locale)
-        for kind in (names.months, names.days):
-            found |= {c for width in ("wide", "abbreviated") for name in kind["format"][width].values() for c in name}
-    found = {c for text in found for c in (_plain(text), *text.upper(), *text.lower()) if c.isprintable() and len(c) == 1}
-    return Vocabulary.of(sorted(found - {"'"}))
-
-
-def _babel() -> Any:
-    return need("babel", "babel", "dates")
+def _locale(name: str) -> Any:
+    return need("babel", "babel", "dates").Locale.parse(name)
 
 
 TASK = Dates

@@ -8,15 +8,14 @@ BLEU.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from transformer_viz import reading
 from transformer_viz.errors import ConfigError, FileError, InputError
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies
-from transformer_viz.tasks.letters import check_length
-from transformer_viz.tasks.task import Example
+from transformer_viz.tasks.task import Example, check_length
 from transformer_viz.vocabulary import SPECIAL_TOKENS, UNKNOWN, Vocabulary
 
 DICTIONARY = Path("/usr/share/trans/de-en")
@@ -36,6 +35,12 @@ class German(Corpus):
     sources = ("sentences",)
     max_length = max_target_length = _MOST_WORDS
     metric = "bleu"
+    all_examples = (
+        Example("Wie spät ist es?", "the verb moves"),
+        Example("Ich habe keine Zeit.", "a short sentence"),
+        Example("Das ist eine gute Idee.", "word by word"),
+        Example("Er hat das Buch gelesen.", "German puts the participle last"),
+    )
 
     def pairs(self) -> Mapping[str, Pair]:
         return _sentences(DICTIONARY)
@@ -43,8 +48,10 @@ class German(Corpus):
     def make_vocabularies(self) -> Vocabularies:
         """From the training sentences only."""
         pairs = [pair for text, pair in self.pairs().items() if self.is_in(text, "train")]
-        source, target = (_frequent(pair[side] for pair in pairs) for side in (0, 1))
-        return source, target
+        counts = [Counter(word for pair in pairs for word in set(pair[side])) for side in (0, 1)]
+        # Words that at least two sentences have.
+        frequent = [sorted(word for word, n in count.items() if n >= _LEAST_SENTENCES) for count in counts]
+        return Vocabulary.of(frequent[0]), Vocabulary.of(frequent[1])
 
     def read(self, text: str) -> list[str]:
         words = self.symbols(text)
@@ -77,9 +84,6 @@ class German(Corpus):
     def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:
         return [None] * n_steps
 
-    def examples(self) -> list[Example]:
-        return list(_EXAMPLES)
-
     def reference(self, text: str) -> str:
         """The translation as it stands in the data, unknown words too: what BLEU compares with."""
         return self.join(self.pairs()[text][1])
@@ -89,14 +93,6 @@ class German(Corpus):
         if not known:
             known.update((tuple(self.symbols(text)), pair[1]) for text, pair in reversed(list(self.pairs().items())))
         return known
-
-
-_EXAMPLES = (
-    Example("Wie spät ist es?", "the verb moves"),
-    Example("Ich habe keine Zeit.", "a short sentence"),
-    Example("Das ist eine gute Idee.", "word by word"),
-    Example("Er hat das Buch gelesen.", "German puts the participle last"),
-)
 
 
 @cache
@@ -117,16 +113,11 @@ def _sentences(dictionary: Path) -> dict[str, Pair]:
         if not between or line.startswith("#"):
             continue
         for source, target in zip(german.split(" | "), english.split(" | "), strict=False):
-            _add(found, _sentence(source), _sentence(target))
+            texts = _sentence(source), _sentence(target)
+            words = [tuple(_TOKEN.findall(text)) for text in texts if text is not None]
+            if len(words) == 2 and texts[0] not in found and all(2 < len(side) <= _MOST_WORDS for side in words):
+                found[str(texts[0])] = words[0], words[1]
     return found
-
-
-def _add(found: dict[str, Pair], source: str | None, target: str | None) -> None:
-    if source is None or target is None or source in found:
-        return
-    words = tuple(_TOKEN.findall(source)), tuple(_TOKEN.findall(target))
-    if all(2 < len(side) <= _MOST_WORDS for side in words):
-        found[source] = words
 
 
 def _sentence(entry: str) -> str | None:
@@ -134,12 +125,6 @@ def _sentence(entry: str) -> str | None:
     text = " ".join(_REMARK.sub(" ", entry).split(";")[0].split())
     text = text.replace(" .", ".").replace(" ?", "?").replace(" !", "!")
     return text if text[:1].isupper() and text[-1:] in ".!?" and "/" not in text and "…" not in text else None
-
-
-def _frequent(sentences: Iterable[Sequence[str]]) -> Vocabulary:
-    """Words that at least two sentences have."""
-    counts = Counter(word for words in sentences for word in set(words))
-    return Vocabulary.of(sorted(word for word, count in counts.items() if count >= _LEAST_SENTENCES))
 
 
 def _known(word: str, vocabulary: Vocabulary) -> str:

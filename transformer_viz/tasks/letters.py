@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, listed, quoted
-from transformer_viz.schema import finite_number, whole_number
+from transformer_viz.schema import whole_number
 from transformer_viz.tasks.strings import SAMPLERS
-from transformer_viz.tasks.task import Example, Split, Task
-from transformer_viz.terms import sign_words
-from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+from transformer_viz.tasks.task import Example, Split, Task, check_length, check_share, check_symbols
+from transformer_viz.vocabulary import Vocabulary
 
 PRINTABLE_ASCII = "".join(chr(code) for code in range(32, 127))
 LOWER_CASE = "abcdefghijklmnopqrstuvwxyz"
@@ -33,7 +32,6 @@ class Letters(Task):
     """
 
     sources = tuple(SAMPLERS)
-    all_examples: tuple[Example, ...] = ()
 
     def __init__(
         self,
@@ -71,13 +69,8 @@ class Letters(Task):
     def _read(self, text: str, most: int) -> list[str]:
         if not text:
             raise InputError(f"The text is empty. Type 1 to {most} characters: {self.possible()}.")
-        known = self.source_vocabulary.ids
-        for position, symbol in enumerate(text, start=1):
-            if symbol not in known or symbol in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Character {position} is {sign_words(symbol)}, which this model does not know. "
-                    f"It knows {self.possible()}. Take it out or choose another model."
-                )
+        possible = f"It knows {self.possible()}. Take it out or choose another model."
+        check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
         check_length(len(text), most)
         return list(text)
 
@@ -92,21 +85,18 @@ class Letters(Task):
             return "the letters a to z"
         return f"{len(self.alphabet)} symbols: {listed(self.alphabet)}"
 
-    def join(self, tokens: Sequence[str]) -> str:
-        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
-
     def examples(self) -> list[Example]:
-        known = [example for example in self.all_examples if self._knows(example.text)]
+        known = [
+            example
+            for example in self.all_examples
+            if len(example.text) <= self.max_length and set(example.text) <= set(self.alphabet)
+        ]
         return known or [Example(self.alphabet[: min(8, self.max_length)], "the first symbols of the alphabet")]
-
-    def _knows(self, text: str) -> bool:
-        return len(text) <= self.max_length and set(text) <= set(self.alphabet)
 
     def sample(
         self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
     ) -> list[str]:
-        if source not in SAMPLERS:
-            raise ConfigError(f"source {quoted(source)} is not known; choose one of {listed(SAMPLERS)}")
+        self.check_source(source)
         if length is None:
             lengths = rng.choice(self.evaluated_lengths, size=count)
             return [text for n in lengths for text in self.sample(source, int(n), 1, rng, split)]
@@ -118,14 +108,3 @@ class Letters(Task):
             if len(drawn) == count:
                 break
         return drawn
-
-
-def check_length(length: int, most: int, unit: str = "characters") -> None:
-    """Raises an InputError for a text of more than `most` units."""
-    if length > most:
-        raise InputError(f"The text has {length} {unit}; this model reads at most {most}. Take {length - most} out.")
-
-
-def check_share(share: object) -> None:
-    """Raises a ConfigError for an impossible share of held-out texts."""
-    finite_number("held_out_share", share, 0, 0.5, ConfigError)

@@ -7,16 +7,14 @@ says the units before the tens, so the attention must cross. A zero that no word
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed
-from transformer_viz.tasks.corpus import Vocabularies
-from transformer_viz.tasks.letters import check_length, check_share
-from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
-from transformer_viz.terms import sign_words, text_words
-from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+from transformer_viz.errors import InputError, listed
+from transformer_viz.tasks.corpus import DrawnTask, Vocabularies
+from transformer_viz.tasks.task import Example, check_length, check_symbols
+from transformer_viz.terms import text_words
+from transformer_viz.vocabulary import Vocabulary
 
 _UNITS: list[str] = [*map(str, "null ein zwei drei vier fünf sechs sieben acht neun".split())]
 _TEENS: list[str] = [*map(str, "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn".split())]
@@ -24,10 +22,9 @@ _TENS: list[str] = [*map(str, "zwanzig dreißig vierzig fünfzig sechzig siebzig
 _MORPHEMES = (*_UNITS, "eins", *_TEENS, *_TENS, "und", "hundert", "tausend")
 _LONGEST_FIRST = re.compile("|".join(sorted(_MORPHEMES, key=len, reverse=True)))
 _LARGEST = 999_999
-_ROUNDS = 50
 
 
-class Numbers(Task):
+class Numbers(DrawnTask):
     """Writes the digits of a German number word, from null to 999,999.
 
     Args:
@@ -38,27 +35,29 @@ class Numbers(Task):
     name = "numbers"
     about = "This model reads German number words and writes digits."
     sources = ("any", "short")
-    natural_lengths = True
     max_length = 12
     max_target_length = 6
     evaluated_lengths = tuple(range(1, 12))
 
-    def __init__(self, vocabularies: Vocabularies | None = None, held_out_share: float = 0.1) -> None:
-        check_share(held_out_share)
-        self.held_out_share = held_out_share
-        own = Vocabulary.of(_MORPHEMES), Vocabulary.of("0123456789")
-        self.source_vocabulary, self.target_vocabulary = vocabularies or own
+    all_examples = (
+        Example("siebenhundertdreiundzwanzig", "723: the attention crosses, since the units are said before the tens"),
+        Example("einundzwanzigtausenddreihundertsechsundfünfzig", "21356: it crosses twice"),
+        Example("zweihundertacht", "208: nobody says the zero"),
+        Example("neunhundertneunundneunzigtausendneunhundertneunundneunzig", "999999, the longest"),
+        Example("zwölf", "one word for two digits"),
+    )
 
-    def options(self) -> dict[str, Any]:
-        return {"held_out_share": self.held_out_share}
+    def make_vocabularies(self) -> Vocabularies:
+        return Vocabulary.of(_MORPHEMES), Vocabulary.of("0123456789")
 
     def read(self, text: str) -> list[str]:
         words = text.strip().lower()
         if not words:
             raise InputError("The text is empty. Type a German number word from null to 999999, such as dreiundzwanzig.")
         # A capital ẞ, and ss as Swiss people write it.
-        found = self.symbols(words.replace("dreissig", "dreißig").replace(" ", ""))
-        if "".join(found) != words.replace("dreissig", "dreißig").replace(" ", ""):
+        words = words.replace("dreissig", "dreißig").replace(" ", "")
+        found = self.symbols(words)
+        if "".join(found) != words:
             raise InputError(
                 f"{text_words(text, 60)} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
             )
@@ -69,15 +68,9 @@ class Numbers(Task):
         return _LONGEST_FIRST.findall(text)
 
     def read_target(self, text: str) -> list[str]:
-        for place, digit in enumerate(text, start=1):
-            if digit not in self.target_vocabulary or digit in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Character {place} of the target is {sign_words(digit)}; this model writes the digits 0 to 9."
-                )
+        sentence = "Character {} of the target is {}; this model writes the digits 0 to 9."
+        check_symbols(text, self.target_vocabulary, sentence)
         return list(text)
-
-    def join(self, tokens: Sequence[str]) -> str:
-        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         places = digits_of(symbols)
@@ -88,45 +81,20 @@ class Numbers(Task):
         keys = [None if place is None else place + 1 for _, place in places]
         return [keys[t] if t < len(keys) else None for t in range(n_steps)]
 
-    def examples(self) -> list[Example]:
-        return list(_EXAMPLES)
-
     def split_key(self, text: str) -> str:
         """Two spellings of one number are on the same side."""
         return "".join(self.answer(self.symbols(text)) or text)
 
-    def sample(
-        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
-    ) -> list[str]:
-        if source not in self.sources:
-            raise ConfigError(f"source {source!r} is not known; choose one of {listed(self.sources)}")
-        drawn: list[str] = []
-        for _ in range(_ROUNDS):
-            for text in _drawn(source, 2 * count + 20 if length is None else 20 * count, rng):
-                if len(drawn) < count and self.is_in(text, split) and length in (None, len(self.symbols(text))):
-                    drawn.append(text)
-            if len(drawn) == count:
-                break
-        return drawn
+    def draw(self, source: str, length: int | None, count: int, missing: int, rng: np.random.Generator) -> Iterator[str]:
+        """`any`: all numbers alike; `short`: all numbers of digits alike, so that small numbers come often."""
+        size = 2 * count + 20 if length is None else 20 * count
+        if source == "any":
+            numbers = rng.integers(0, _LARGEST + 1, size=size)
+        else:
+            sizes = rng.integers(1, 7, size=size)
+            numbers = (10**sizes * rng.random(size)).astype(int)
+        return map(_word, numbers.tolist())
 
-    def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
-        rng = np.random.default_rng([seed, JUDGED_STREAM])
-        for number, source in enumerate(self.sources):
-            count = samples // len(self.sources) + (number < samples % len(self.sources))
-            # Short numbers are few: each at most once, or the same mistake would count again and again.
-            yield from ((source, text) for text in dict.fromkeys(self.sample(source, None, count, rng, "held-out")))
-
-    def least_samples(self) -> int:
-        return len(self.sources)
-
-
-_EXAMPLES = (
-    Example("siebenhundertdreiundzwanzig", "723: the attention crosses, since the units are said before the tens"),
-    Example("einundzwanzigtausenddreihundertsechsundfünfzig", "21356: it crosses twice"),
-    Example("zweihundertacht", "208: nobody says the zero"),
-    Example("neunhundertneunundneunzigtausendneunhundertneunundneunzig", "999999, the longest"),
-    Example("zwölf", "one word for two digits"),
-)
 
 Digit = tuple[str, int | None]
 """A digit, and the index of the morpheme that says it."""
@@ -182,14 +150,6 @@ def _below_hundred(rest: list[str], start: int, *, is_last: bool) -> list[Digit]
     return None
 
 
-def _drawn(source: str, count: int, rng: np.random.Generator) -> list[str]:
-    """`any`: all numbers alike; `short`: all numbers of digits alike, so that small numbers come often."""
-    if source == "any":
-        return [_word(int(n)) for n in rng.integers(0, _LARGEST + 1, size=count)]
-    sizes = rng.integers(1, 7, size=count)
-    return [_word(int(n)) for n in (10**sizes * rng.random(count)).astype(int)]
-
-
 def _word(number: int) -> str:
     """A number from 0 to 999,999 as a word, as Germans write it."""
     thousands, rest = divmod(number, 1000)
@@ -201,15 +161,14 @@ def _word(number: int) -> str:
 
 
 def _word_below_thousand(number: int) -> str:
+    """Nothing for 0."""
     hundreds, rest = divmod(number, 100)
     tens, units = divmod(rest, 10)
     first = f"{_UNITS[hundreds]}hundert" if hundreds else ""
-    if rest == 0:
-        return first
     if rest == 1:
         return f"{first}eins"
     if tens == 0:
-        return first + _UNITS[units]
+        return first + (_UNITS[units] if units else "")
     if tens == 1:
         return first + _TEENS[units]
     return f"{first}{f'{_UNITS[units]}und' if units else ''}{_TENS[tens - 2]}"

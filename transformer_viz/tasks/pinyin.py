@@ -12,10 +12,8 @@ import numpy as np
 
 from transformer_viz.errors import InputError
 from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
-from transformer_viz.tasks.letters import check_length
-from transformer_viz.tasks.task import Example, Split
-from transformer_viz.terms import sign_words, text_words
-from transformer_viz.vocabulary import SPECIAL_TOKENS
+from transformer_viz.tasks.task import Example, Split, check_length, check_symbols
+from transformer_viz.terms import text_words
 
 _LONGEST = 12
 
@@ -31,6 +29,14 @@ class Pinyin(Corpus):
     sources = ("phrases",)
     training_sources = ("characters",)
     max_length = _LONGEST
+    all_examples = (
+        Example("重庆", "here 重 is chóng"),
+        Example("重量", "and here it is zhòng"),
+        Example("一心一意", "the same character twice, with two tones"),
+        Example("音乐", "乐 is yuè in music"),
+        Example("快乐", "and lè in joy"),
+        Example("银行行长", "行 is háng and háng, 长 is zhǎng"),
+    )
 
     def pairs(self) -> Mapping[str, Pair]:
         return _phrases()
@@ -44,12 +50,9 @@ class Pinyin(Corpus):
     def read(self, text: str) -> list[str]:
         if not text:
             raise InputError(f"The text is empty. Type 1 to {self.max_length} Chinese characters.")
-        for place, symbol in enumerate(text, start=1):
-            if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Character {place} is {sign_words(symbol)}, which this model does not know. It knows the "
-                    f"{len(self.source_vocabulary.symbols):,} Chinese characters of its phrases, simplified, without spaces."
-                )
+        n_known = len(self.source_vocabulary.symbols)
+        possible = f"It knows the {n_known:,} Chinese characters of its phrases, simplified, without spaces."
+        check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
         check_length(len(text), self.max_length)
         return list(text)
 
@@ -57,14 +60,10 @@ class Pinyin(Corpus):
         return list(text)
 
     def read_target(self, text: str) -> list[str]:
-        syllables = text.split()
-        for place, syllable in enumerate(syllables, start=1):
-            if syllable not in self.target_vocabulary or syllable in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Syllable {place} is {text_words(syllable)}, which this model does not know. "
-                    "Syllables carry tone marks and are set apart by spaces, as in: chóng qìng."
-                )
-        return syllables
+        possible = "Syllables carry tone marks and are set apart by spaces, as in: chóng qìng."
+        sentence = "Syllable {} is {}, which this model does not know. "
+        check_symbols(text.split(), self.target_vocabulary, sentence, possible, text_words)
+        return text.split()
 
     def join(self, tokens: Sequence[str]) -> str:
         return spelled(tokens)
@@ -73,7 +72,7 @@ class Pinyin(Corpus):
         return [t + 1 if t < len(symbols) else None for t in range(n_steps)]
 
     def examples(self) -> list[Example]:
-        known = [e for e in _EXAMPLES if all(symbol in self.source_vocabulary for symbol in e.text)]
+        known = [e for e in self.all_examples if all(symbol in self.source_vocabulary for symbol in e.text)]
         return known or [Example(self.source_vocabulary.symbols[0], "the first character it knows")]
 
     def sample(
@@ -83,16 +82,6 @@ class Pinyin(Corpus):
             return super().sample(source, length, count, rng, split)
         known = [character for character in _characters() if character in self.source_vocabulary]
         return [known[i] for i in rng.integers(len(known), size=count)] if length in (None, 1) else []
-
-
-_EXAMPLES = (
-    Example("重庆", "here 重 is chóng"),
-    Example("重量", "and here it is zhòng"),
-    Example("一心一意", "the same character twice, with two tones"),
-    Example("音乐", "乐 is yuè in music"),
-    Example("快乐", "and lè in joy"),
-    Example("银行行长", "行 is háng and háng, 长 is zhǎng"),
-)
 
 
 @cache

@@ -6,14 +6,16 @@ defines `TASK`, a subclass of `Task`; the registry in `__init__` finds it.
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from transformer_viz.errors import OptionError
-from transformer_viz.vocabulary import END, START, Vocabulary
+from transformer_viz.errors import ConfigError, InputError, OptionError, listed, quoted
+from transformer_viz.schema import finite_number
+from transformer_viz.terms import sign_words
+from transformer_viz.vocabulary import END, SPECIAL_TOKENS, START, Vocabulary
 
 Split = Literal["train", "held-out"]
 """The two halves of what a task can draw; no source text is in both."""
@@ -47,6 +49,7 @@ class Task(ABC):
         evaluated_lengths: the source lengths that occur, or at which a model of this task is judged.
         natural_lengths: whether texts come in the lengths that they have, and not in lengths that are asked for.
         held_out_share: share of the source texts that training never sees; 0 = texts are drawn afresh, not kept apart.
+        all_examples: texts worth trying, of which `examples` may leave some out.
         metric: besides exact match, what a model is judged by.
     """
 
@@ -58,6 +61,7 @@ class Task(ABC):
     sources: tuple[str, ...]
     training_sources: tuple[str, ...] = ()
     evaluated_lengths: tuple[int, ...]
+    all_examples: tuple[Example, ...] = ()
     natural_lengths: bool = False
     held_out_share: float = 0.0
     metric: Literal["exact match", "bleu"] = "exact match"
@@ -91,9 +95,9 @@ class Task(ABC):
         """
         return self.read(text)
 
-    @abstractmethod
     def join(self, tokens: Sequence[str]) -> str:
         """The text that target tokens spell, special tokens left out."""
+        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
     @abstractmethod
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
@@ -103,9 +107,9 @@ class Task(ABC):
     def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:
         """For each step, the key index (in the framed source) that it must look at, or None."""
 
-    @abstractmethod
     def examples(self) -> list[Example]:
         """Texts to start from; the first is what the app opens with."""
+        return list(self.all_examples)
 
     @abstractmethod
     def sample(
@@ -120,6 +124,12 @@ class Task(ABC):
             rng: where the randomness comes from.
             split: only texts that training sees, or only texts that it never sees; None = either.
         """
+
+    def check_source(self, source: str) -> None:
+        """Raises a ConfigError for a kind of texts that this task does not draw."""
+        known = (*self.sources, *self.training_sources)
+        if source not in known:
+            raise ConfigError(f"source {quoted(source)} is not known; choose one of {listed(known)}")
 
     def texts(self, split: Split | None = None) -> Sequence[str] | None:
         """All texts of a split, each once, where they can be counted; None where they are drawn afresh."""
@@ -187,3 +197,35 @@ class Task(ABC):
         """For each position of a framed (and perhaps padded) source, the index of its symbol or None."""
         end = framed.index(END)
         return [i - 1 if 0 < i < end else None for i in range(len(framed))]
+
+
+def check_symbols(
+    symbols: Sequence[str],
+    vocabulary: Vocabulary,
+    sentence: str,
+    possible: str = "",
+    words: Callable[[str], str] = sign_words,
+) -> None:
+    """Raises an InputError for the first symbol that is not in a vocabulary.
+
+    Args:
+        symbols: of a text.
+        vocabulary: what is possible.
+        sentence: as in `Character {} is {}`, for the place and the symbol.
+        possible: the rest of the message.
+        words: puts a symbol into words.
+    """
+    for place, symbol in enumerate(symbols, start=1):
+        if symbol not in vocabulary or symbol in SPECIAL_TOKENS:
+            raise InputError(sentence.format(place, words(symbol)) + possible)
+
+
+def check_length(length: int, most: int, unit: str = "characters") -> None:
+    """Raises an InputError for a text of more than `most` units."""
+    if length > most:
+        raise InputError(f"The text has {length} {unit}; this model reads at most {most}. Take {length - most} out.")
+
+
+def check_share(share: object) -> None:
+    """Raises a ConfigError for an impossible share of held-out texts."""
+    finite_number("held_out_share", share, 0, 0.5, ConfigError)

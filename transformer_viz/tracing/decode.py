@@ -7,22 +7,23 @@ from typing import Unpack, overload
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.beam import Beam, BeamResult, SearchOptions, beam_search
-from transformer_viz.decoding.greedy import greedy
+from transformer_viz.decoding.beam import BeamResult, beam_search
+from transformer_viz.decoding.greedy import most_probable
 from transformer_viz.decoding.sampling import sampler
-from transformer_viz.decoding.stepwise import Decoded, StepOptions, stepwise
+from transformer_viz.decoding.stepwise import Decoded, stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Tap, TapName, compose
+from transformer_viz.model.tap import Tap, compose
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.beam_traces import RankedNodes, traces_of
+from transformer_viz.tracing.beam_traces import BeamTraces, RankedNodes
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest, with_decode_keywords
 from transformer_viz.tracing.edit_tap import changing_tap
-from transformer_viz.tracing.framing import Rows, Target, padded_batch
-from transformer_viz.tracing.ranked import RankedRows
-from transformer_viz.tracing.trace_builder import Provenance, TraceBuilder, made_by
+from transformer_viz.tracing.progress import DecodingProgress
+from transformer_viz.tracing.token_ranks import TokenRanks
+from transformer_viz.tracing.tokenize_batch import Rows, Target, padded_batch
+from transformer_viz.tracing.trace_builder import TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import BLOCK, TraceSize, check, predicted
 
 
@@ -112,89 +113,101 @@ def trace_size(
 
 
 def _traces(request: DecodeRequest) -> list[Trace]:
-    checkpoint, plan, beam = request.checkpoint, request.plan(), request.strategy.beam
-    check([plan], request.max_trace_bytes)
-    names: tuple[TapName, ...] = ("mask", "weights", *(("scores",) if request.with_scores else ()))
-    recorder = Recorder(names, request.keep.kinds, request.keep.layers, half=request.keep.is_half)
+    checkpoint, model, n_texts = request.checkpoint, request.checkpoint.model, len(request.sentences)
+    check([request.plan()], request.max_trace_bytes)
+    recorder = Recorder(
+        ("mask", "weights", "scores") if request.with_scores else ("mask", "weights"),
+        request.keep.kinds,
+        request.keep.layers,
+        half=request.keep.is_half,
+    )
+    progress = DecodingProgress(checkpoint, n_texts, len(request.prefix), request.on_token)
     # The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),
     # and some would ask for a second thread, for which they wait 5 ms where a browser is at work on the same machine.
     with devices.running(checkpoint):
         started = time.perf_counter()
-        if beam is not None:
-            searches, ranked = _search(request, beam, recorder)
+        if request.beam is not None:
+            built = _search(request, recorder, progress)
         else:
-            collected = _collected(request, recorder)
-        made = _provenance(request, time.perf_counter() - started)
-        if beam is not None:
-            return traces_of(searches, ranked, recorder, checkpoint, request.sentences, made, beam)
-        return [collected.trace(i, checkpoint, sentence, made) for i, sentence in enumerate(request.sentences)]
+            most_rows = BLOCK // max(1, n_texts * model.sizes.vocabulary)
+            ranks = TokenRanks(request.n_candidates, checkpoint.tokenizer, most_rows)
+            tap = compose(changing_tap(request.edits, request.mistake, model.sizes, request.closed), recorder)
+            if not model.kind.writes:
+                decoded = read_sources(request, tap)
+            elif request.forced is not None:
+                decoded = read_targets(request, request.forced, tap)
+                for row in range(decoded.ids.shape[1]):
+                    ranks.add(decoded.logits[:, row], decoded.ids[:, row])
+            else:
+                decoded = _write(request, tap, ranks, progress)
+            built = TraceBuilder(request, recorder, decoded, ranks)
+        width = request.max_length if request.forced is None else request.forced.width
+        made = made_by(request, progress.n_steps if progress.is_stopped else width, time.perf_counter() - started)
+        return [built.trace(i, made) for i in range(n_texts)]
 
 
-def _provenance(request: DecodeRequest, seconds: float) -> Provenance:
-    choosing = {**request.strategy.given, **request.keep.options(request.checkpoint.model.sizes)}
-    by = made_by(request.checkpoint, request.strategy_name, request.target_width, seconds, choosing)
-    mistake = None if request.mistake is None else request.mistake.name
-    return Provenance(by, mistake, tuple(map(str, request.edits)), request.keep.numbers(request.checkpoint.model.sizes))
+def _write(request: DecodeRequest, tap: Tap | None, ranks: TokenRanks, progress: DecodingProgress) -> Decoded:
+    """Token after token, greedily or drawn."""
+    model, (source, source_padding) = request.checkpoint.model, _source(request)
+    if request.sampling is None:
+        choose = most_probable(model, source.device, request.ban)
+    else:
+        choose = sampler(request.sampling, source, request.ban, is_checked=model.rules is not None)
+    return stepwise(
+        model,
+        source,
+        source_padding,
+        choose,
+        max_length=request.max_length,
+        prefix=request.prefix,
+        tap=tap,
+        cached=not request.is_recomputed,
+        log=ranks.add,
+        after_step=progress.step,
+    )
 
 
-def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list[BeamResult], list[RankedNodes]]:
-    source, source_padding = _source(request)
+def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgress) -> BeamTraces:
+    model, beam = request.checkpoint.model, request.beam
+    assert beam is not None
     # Of each search so many steps are kept until they are looked at.
-    most_steps = BLOCK // (how.size * request.checkpoint.model.sizes.vocabulary)
+    most_steps = BLOCK // (beam.size * model.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
 
     def after_step(searches: Sequence[BeamResult]) -> bool:
-        for each, found in zip(ranked, searches, strict=True):
-            if len(found.logits) > most_steps:
-                each.look(found)
-        return request.watch is None or request.watch.search(searches)
+        for nodes, search in zip(ranked, searches, strict=True):
+            if len(search.logits) > most_steps:
+                nodes.rank(search)
+        return progress.search_step(searches)
 
-    options: SearchOptions = {
-        "max_length": request.max_length,
-        "prefix": request.strategy.prefix,
-        "ban": request.strategy.ban,
-        "tap": recorder,
-        "after_step": after_step,
-    }
-    return beam_search(request.checkpoint.model, source, source_padding, how, **options), ranked
-
-
-def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
-    """Written token after token, or read in one pass where there is a target; of an encoder alone, only read."""
-    checkpoint, tokenizer = request.checkpoint, request.checkpoint.tokenizer
-    most_rows = BLOCK // max(1, len(request.sentences) * checkpoint.model.sizes.vocabulary)
-    ranked = RankedRows(request.n_candidates, tokenizer.label, most_rows, with_ids=not tokenizer.has_unique_labels)
-    changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes, request.closed)
-    tap = compose(changing, recorder)
-    if not checkpoint.model.kind.writes:
-        return TraceBuilder(recorder, read_sources(request, tap), ranked)
-    return TraceBuilder(recorder, _decoded(request, tap, ranked), ranked)
-
-
-def _decoded(request: DecodeRequest, tap: Tap | None, ranked: RankedRows) -> Decoded:
-    model, chosen = request.checkpoint.model, request.strategy
-    if request.forced is not None:
-        decoded = read_targets(request, request.forced, tap)
-        ranked.whole(decoded.logits, decoded.ids)
-        return decoded
-    source, source_padding = _source(request)
-    options: StepOptions = {
-        "max_length": request.max_length,
-        "prefix": chosen.prefix,
-        "tap": tap,
-        "cached": not request.is_recomputed,
-        "log": ranked,
-        "after_step": None if request.watch is None else request.watch.step,
-    }
-    if chosen.sampling is not None:
-        choose = sampler(chosen.sampling, source, chosen.ban, is_checked=model.rules is not None)
-        return stepwise(model, source, source_padding, choose, **options)
-    return greedy(model, source, source_padding, ban=chosen.ban, **options)
+    searches = beam_search(
+        model,
+        *_source(request),
+        beam,
+        max_length=request.max_length,
+        prefix=request.prefix,
+        ban=request.ban,
+        tap=recorder,
+        after_step=after_step,
+    )
+    return BeamTraces(request, recorder, searches, ranked)
 
 
 def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decoded:
     """One pass over sources and the targets that are given with them."""
-    return teacher_forced(request.checkpoint.model, *_source(request), *_target(request, forced), tap=tap)
+    model, device = request.checkpoint.model, request.checkpoint.device
+    start = [] if model.start_id is None else [model.start_id]
+    prompts = [sentence.prompt or start for sentence in request.sentences]
+    whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
+    # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
+    width = forced.width + max(map(len, prompts)) - 1
+    target_in, is_padding = padded_batch([row[:-1] for row in whole], forced.pad_id, width, device=device)
+    target_out, _ = padded_batch([row[1:] for row in whole], forced.pad_id, width, device=device)
+    for row, sentence in zip(is_padding, request.sentences, strict=True):
+        row[: sentence.padding.before] = True
+    return teacher_forced(
+        model, *_source(request), target_in, target_out, is_padding if bool(is_padding.any()) else None, tap=tap
+    )
 
 
 def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
@@ -208,28 +221,7 @@ def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
 
 def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
     """Ids and padding of a batch, the latter None where there is none. Prompts are padded on their left."""
-    sources, device = request.sources, request.checkpoint.device
-    if sources.is_even:
-        return torch.tensor(sources.rows, device=device), None
-    return padded_batch(
-        sources.rows, sources.pad_id, sources.width, on_left=request.checkpoint.model.kind.has_prompt, device=device
-    )
-
-
-def _target(request: DecodeRequest, forced: Rows) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Ids that are read, ids that are written, and where a row is padding; None where none is."""
-    reader, device = request.checkpoint.model, request.checkpoint.device
-    start = [] if reader.start_id is None else [reader.start_id]
-    prompts = [each.prompt or start for each in request.sentences]
-    whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
-    # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
-    read, written = [row[:-1] for row in whole], [row[1:] for row in whole]
-    width = forced.width + max(map(len, prompts)) - 1
-    n_before = [sentence.n_padded_before for sentence in request.sentences]
-    if not any(n_before) and set(map(len, read)) == {width}:
-        return torch.tensor(read, device=device), torch.tensor(written, device=device), None
-    ids_in, is_padding = padded_batch(read, forced.pad_id, width, device=device)
-    ids_out, _ = padded_batch(written, forced.pad_id, width, device=device)
-    for row, n in zip(is_padding, n_before, strict=True):
-        row[:n] = True
-    return ids_in, ids_out, is_padding
+    checkpoint, sources = request.checkpoint, request.sources
+    on_left = checkpoint.model.kind.has_prompt
+    ids, padding = padded_batch(sources.rows, sources.pad_id, sources.width, on_left=on_left, device=checkpoint.device)
+    return ids, None if all(len(row) == sources.width for row in sources.rows) else padding

@@ -1,10 +1,12 @@
-"""What `decode` is asked for: every keyword read, checked and completed before anything is run."""
+"""The keywords of `decode`, read, checked and completed before anything is run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from transformer_viz import edits as plain_edits
+from transformer_viz.decoding.beam import Beam
+from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.edits import Edit, Flip, Force
 from transformer_viz.errors import InputError, OptionError, listed
 from transformer_viz.keywords import with_keywords
@@ -12,24 +14,24 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
-from transformer_viz.schema import whole_number
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.schema import LARGEST, check_keywords, whole_number
+from transformer_viz.terms import KINDS, STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import kind_sizes, looks_ahead
-from transformer_viz.tracing.framing import LONGEST, Rows, Target, framed_sources, framed_targets
+from transformer_viz.tracing.progress import OnToken
 from transformer_viz.tracing.recording_options import RecordingKeywords, RecordingOptions, keep
-from transformer_viz.tracing.strategies import Strategy, StrategyOptions, strategy_of
-from transformer_viz.tracing.trace_builder import Sentence
-from transformer_viz.tracing.trace_size import Plan, checked_limit
-from transformer_viz.tracing.watching import OnToken, Watch
-from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, WritingKeywords
+from transformer_viz.tracing.tokenize_batch import LONGEST, Rows, framed_sources, framed_targets
+from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, Plan
+from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
 TEACHER_FORCING = "teacher forcing"
 
 
-class DecodeKeywords(WritingKeywords, StrategyOptions, RecordingKeywords, total=False):
+class DecodeKeywords(WritingKeywords, RecordingKeywords, total=False):
     """The keywords of `decode` but for `target`, whose type depends on the text's."""
 
+    prefix: Sequence[str | int]
+    ban: Sequence[str | int]
     pad_to: int | None
     pad_target_to: int | None
     edits: Iterable[Edit | str]
@@ -53,6 +55,39 @@ DEFAULTS: DecodeKeywords = {
 with_decode_keywords = with_keywords(DecodeKeywords, DEFAULTS)
 
 
+class Padding(NamedTuple):
+    """How many positions are padding: the last of a source, and the first and the last that the decoder reads."""
+
+    source: int = 0
+    before: int = 0
+    behind: int = 0
+
+
+NO_PADDING = Padding()
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One text of a batch, and the tokens and the padding that its Trace will have.
+
+    Attributes:
+        source: the text.
+        source_ids: what the encoder reads of it; padding that is to be kept included. None where there is no encoder.
+        prompt: what a decoder without an encoder reads before it writes; padding that is to be kept included.
+        padding: that is to be kept; behind what is read only of a target that was given.
+    """
+
+    source: str
+    source_ids: Sequence[int]
+    prompt: Sequence[int] = ()
+    padding: Padding = NO_PADDING
+
+    @property
+    def n_given(self) -> int:
+        """Steps whose token was given: each of the prompt after its first."""
+        return max(0, len(self.prompt) - 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DecodeRequest:
     """One call of `decode`, checked and not yet run.
@@ -62,7 +97,12 @@ class DecodeRequest:
         sentences: each text with the tokens that its Trace will have.
         sources: what the encoder reads.
         forced: the targets that are read (teacher forcing), or None where the model writes.
-        strategy: how tokens are chosen.
+        strategy: how tokens are chosen, as a Trace records it.
+        prefix: ids that the output begins with.
+        ban: ids that are never written.
+        beam: of a beam search, else None.
+        sampling: of sampling, else None.
+        writing: the keywords about the choice of tokens that were given, as they were.
         edits: of masks, heads and rows of weights.
         mistake: a deliberate mask mistake, or None.
         keep: what the Traces keep of the attention.
@@ -70,7 +110,7 @@ class DecodeRequest:
         max_length: the most tokens to write, `<end>` included.
         n_candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most that all Traces may take together.
-        watch: asks whoever watches whether to go on, or None.
+        on_token: is called after each token, or None.
         keeps_padding: whether Traces keep it, of sources and of targets.
     """
 
@@ -78,7 +118,12 @@ class DecodeRequest:
     sentences: Sequence[Sentence]
     sources: Rows
     forced: Rows | None
-    strategy: Strategy
+    strategy: str
+    prefix: tuple[int, ...]
+    ban: tuple[int, ...]
+    beam: Beam | None
+    sampling: Sampling | None
+    writing: Mapping[str, Any]
     edits: tuple[Edit, ...]
     mistake: Mistake | None
     keep: RecordingOptions
@@ -86,70 +131,84 @@ class DecodeRequest:
     max_length: int
     n_candidates: int
     max_trace_bytes: int
-    watch: Watch | None
+    on_token: OnToken | None
     keeps_padding: tuple[bool, bool]
-
-    def __post_init__(self) -> None:
-        """Refuses keywords that are possible alone and not with each other."""
-        chosen = self.strategy
-        if chosen.beam is not None and (self.edits or self.mistake or self.with_scores):
-            raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
-        if chosen.beam is not None and any(sentence.n_padded_before for sentence in self.sentences):
-            raise OptionError("a beam search keeps no padding before a prompt; leave pad_to out")
-        is_uneven = len({len(sentence.prompt) for sentence in self.sentences}) > 1
-        if moved := [edit for edit in self.edits if is_uneven and isinstance(edit, Flip | Force)]:
-            raise OptionError(
-                f"edit {moved[0]} names positions, and shorter prompts are padded before their first token, which moves them; "
-                "decode one after the other, or keep the padding in the Traces with pad_to"
-            )
-        if self.forced is not None and (chosen.name != "greedy" or chosen.prefix or chosen.ban):
-            raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
 
     @classmethod
     def of(
         cls,
         checkpoint: LoadedModel,
         text: str | list[str] | tuple[str, ...],
-        target: Target | Sequence[Target] | None,
+        target: Any,
         **options: Unpack[DecodeKeywords],
     ) -> "DecodeRequest":
-        """The request that the arguments of `decode` make; there is said what they mean and what is raised."""
+        """The request that the arguments of `decode` make; its docstring says what they mean and what is raised."""
         if unknown := sorted(options.keys() - DecodeKeywords.__annotations__.keys()):
             raise TypeError(f"decode() has no keyword {unknown[0]!r}")
-        asked: DecodeKeywords = {**DEFAULTS, **options}
-        texts, targets = _lists(text, target)
-        sizes, pad_to, pad_target_to = checkpoint.model.sizes, asked.get("pad_to"), asked.get("pad_target_to")
-        with_scores = "scores" in _recorded(asked["record"])
-        n_candidates = whole_number("candidates", asked["candidates"], 1, MOST_CANDIDATES)
+        given: DecodeKeywords = {**DEFAULTS, **options}
+        model = checkpoint.model
+        is_prompt, pad_to, pad_target_to = model.kind.has_prompt, given.get("pad_to"), given.get("pad_target_to")
+        if isinstance(text, str):
+            texts, targets = [text], None if target is None else [target if isinstance(target, str) else tuple(target)]
+        elif isinstance(target, str):
+            raise InputError("There are several sources and one target text; give a list with one target for each source.")
+        elif not text:
+            raise InputError("There is no text to decode; give at least one.")
+        else:
+            texts, targets = list(text), target
+        if unknown := [name for name in given["record"] if name not in RECORDED]:
+            raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
+        n_candidates = whole_number("candidates", given["candidates"], 1, MOST_CANDIDATES)
         sources = framed_sources(checkpoint, texts, pad_to)
-        has_prompt = checkpoint.model.kind.has_prompt
-        n_given = sources.width - 1 if has_prompt else 0
-        max_length = most_written(checkpoint, asked.get("max_length"), n_given)
-        strategy = strategy_of(checkpoint, asked["strategy"], max_length, **_only(StrategyOptions, asked))
+        n_given = sources.width - 1 if is_prompt else 0
+        max_length = most_written(checkpoint, given.get("max_length"), n_given)
+        writing = _writing(checkpoint, given, max_length)
         forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to, n_given)
         if forced is None and pad_target_to is not None:
             raise OptionError("pad_target_to pads a given target; give target too")
-        edits, mistake = plain_edits.read(asked["edits"]), asked.get("mistake")
+        edits, mistake = plain_edits.read(given["edits"]), given.get("mistake")
         n_steps = n_given + (max_length if forced is None else forced.width)
-        plain_edits.check(edits, kind_sizes(sizes), sources.width, n_steps)
-        padded = None if pad_target_to is None else forced
-        n_padded = [0] * len(texts) if padded is None else [padded.width - len(row) for row in padded.rows]
-        return cls(
+        plain_edits.check(edits, kind_sizes(model.sizes), sources.width, n_steps)
+        sentences = []
+        for i, (text, own) in enumerate(zip(texts, sources.rows, strict=True)):
+            row = own if pad_to is None else sources.padded(i, on_left=is_prompt)
+            n_pads = len(row) - len(own)
+            behind = 0 if forced is None or pad_target_to is None else forced.width - len(forced.rows[i])
+            padding = Padding(0, n_pads, behind) if is_prompt else Padding(n_pads, 0, behind)
+            sentences.append(Sentence(text, (), row, padding) if is_prompt else Sentence(text, row, (), padding))
+        max_trace_bytes = given.get("max_trace_bytes")
+        request = cls(
             checkpoint=checkpoint,
-            sentences=list(map(Sentence, texts, *_read(sources, pad_to is not None, has_prompt), n_padded)),
+            sentences=sentences,
             sources=sources,
             forced=forced,
-            strategy=strategy,
+            strategy=given["strategy"] if forced is None else TEACHER_FORCING,
+            **writing,
             edits=edits,
             mistake=None if mistake is None else mistakes.named(mistake),
-            keep=keep(sizes, **_only(RecordingKeywords, asked)),
-            with_scores=with_scores,
+            keep=keep(model.sizes, given.get("kinds"), given.get("layers"), given["precision"]),
+            with_scores="scores" in given["record"],
             max_length=max_length,
             n_candidates=n_candidates,
-            max_trace_bytes=checked_limit(asked.get("max_trace_bytes")),
+            max_trace_bytes=MAX_TRACE_BYTES
+            if max_trace_bytes is None
+            else whole_number("max_trace_bytes", max_trace_bytes, 1, LARGEST),
             keeps_padding=(pad_to is not None, pad_target_to is not None),
-            watch=_watch(checkpoint, len(texts), len(strategy.prefix), asked.get("on_token")),
+            on_token=given.get("on_token"),
         )
+        if request.beam is not None and (edits or mistake or request.with_scores):
+            raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
+        if request.beam is not None and any(sentence.padding.before for sentence in sentences):
+            raise OptionError("a beam search keeps no padding before a prompt; leave pad_to out")
+        is_uneven = len({len(sentence.prompt) for sentence in sentences}) > 1
+        if moved := [edit for edit in edits if is_uneven and isinstance(edit, Flip | Force)]:
+            raise OptionError(
+                f"edit {moved[0]} names positions, and shorter prompts are padded before their first token, which moves them; "
+                "decode one after the other, or keep the padding in the Traces with pad_to"
+            )
+        if forced is not None and (given["strategy"] != "greedy" or request.prefix or request.ban):
+            raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
+        return request
 
     @property
     def is_recomputed(self) -> bool:
@@ -170,23 +229,11 @@ class DecodeRequest:
         kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
         return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 
-    @property
-    def target_width(self) -> int:
-        """The most that is written, the end included, or read of a target."""
-        if self.watch is not None and self.watch.is_stopped:
-            return self.watch.n_steps
-        return self.max_length if self.forced is None else self.forced.width
-
-    @property
-    def strategy_name(self) -> str:
-        """As a Trace records it."""
-        return self.strategy.name if self.forced is None else TEACHER_FORCING
-
     def plan(self) -> Plan:
         """What decides the size of the Traces."""
         targets = [[]] * len(self.sentences) if self.forced is None else self.forced.rows
         written = [self.max_length] * len(targets) if self.forced is None else map(len, targets)
-        n_steps = [n + each.n_padded_steps + each.n_given for n, each in zip(written, self.sentences, strict=True)]
+        n_steps = [n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)]
         return Plan(
             sizes=self.checkpoint.model.sizes,
             keep=self.keep,
@@ -195,38 +242,11 @@ class DecodeRequest:
             n_candidates=self.n_candidates,
             with_scores=self.with_scores,
             by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
-            beam=self.strategy.beam,
+            beam=self.beam,
             n_at_once=max(each.n_given for each in self.sentences) + (0 if self.forced is None else self.forced.width),
             longest_token=self.checkpoint.tokenizer.longest_label,
             n_ends=len(self.checkpoint.model.end_ids),
         )
-
-
-def _lists(text: str | list[str] | tuple[str, ...], target: Any) -> tuple[list[str], Sequence[Target] | None]:
-    """One text is a list of one; None is no target at all."""
-    if isinstance(text, str):
-        return [text], None if target is None else [target if isinstance(target, str) else tuple(target)]
-    if isinstance(target, str):
-        raise InputError("There are several sources and one target text; give a list with one target for each source.")
-    if not text:
-        raise InputError("There is no text to decode; give at least one.")
-    return list(text), target
-
-
-def _recorded(names: Sequence[str]) -> Sequence[str]:
-    if unknown := [name for name in names if name not in RECORDED]:
-        raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
-    return names
-
-
-def _read(
-    sources: Rows, is_padded: bool, has_prompt: bool
-) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]], list[int]]:
-    """Of each sentence what the encoder reads, what a decoder without one reads first, and how much of it is padding."""
-    read = [sources.padded(i, on_left=has_prompt) for i in range(len(sources.rows))] if is_padded else sources.rows
-    n_padded = [len(row) - len(own) for row, own in zip(read, sources.rows, strict=True)]
-    nothing = [()] * len(read)
-    return (nothing, read, n_padded) if has_prompt else (read, nothing, n_padded)
 
 
 def most_written(checkpoint: LoadedModel, given: int | None, n_given: int) -> int:
@@ -243,10 +263,37 @@ def most_written(checkpoint: LoadedModel, given: int | None, n_given: int) -> in
     return whole_number("max_length", given, 1, most)
 
 
-def _watch(checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> Watch | None:
-    return None if on_token is None else Watch(checkpoint, n_texts, n_prefix, on_token)
+def _writing(checkpoint: LoadedModel, options: DecodeKeywords, max_length: int) -> dict[str, Any]:
+    """The fields of a request about the choice of tokens. Keywords of another strategy, which would do nothing, are refused.
 
-
-def _only(keywords: type, options: DecodeKeywords) -> Any:
-    """Those of the options that are keywords of this kind."""
-    return {name: value for name, value in options.items() if name in keywords.__annotations__}
+    Raises:
+        OptionError: an impossible value, or one that contradicts another.
+        InputError: a token that the model does not know.
+    """
+    name, reader, tokenizer = options["strategy"], checkpoint.model, checkpoint.tokenizer
+    if name not in STRATEGIES:
+        raise OptionError(f"strategy {name!r} is not known; choose one of {listed(STRATEGIES)}")
+    names = {"prefix", "ban"}.union(*OF_STRATEGY.values())
+    given: dict[str, Any] = {key: value for key, value in options.items() if key in names and value not in (None, (), [])}
+    check_keywords(WritingKeywords, given)
+    if others := sorted(set(given) - OF_STRATEGY[name] - {"prefix", "ban"}):
+        raise OptionError(f"{others[0]} means nothing to strategy {name!r}; leave it out or choose another strategy")
+    prefix, ban = (tuple(tokenizer.named(f"{what}: token", given.get(what, ()))) for what in ("prefix", "ban"))
+    if ends := [token for token in prefix if token in reader.end_ids]:
+        end = tokenizer.target_labels(ends)[0]
+        raise OptionError(f"prefix holds {end}, after which nothing comes; leave it out, or limit max_length")
+    if both := [token for token in prefix if token in ban]:
+        name_of_both = tokenizer.target_labels(both)[0]
+        raise OptionError(f"{name_of_both!r} is forced by prefix and forbidden by ban; take it out of one of them")
+    if len(prefix) > max_length:
+        raise OptionError(f"prefix has {len(prefix)} tokens; at most max_length={max_length} are written")
+    if len(set(ban)) >= reader.sizes.vocabulary:
+        raise OptionError("ban forbids every token; leave at least one")
+    beam, sampling, size = None, None, given.get("beam_size", 5)
+    if name == "beam":
+        n_best, stop = given.get("n_best", size), given.get("stop", "bound")
+        beam = Beam(size, float(given.get("length_penalty", 0.6)), n_best, stop, given.get("refill", False))
+    elif name == "sample":
+        temperature, top_p = float(given.get("temperature", 1)), float(given.get("top_p", 1))
+        sampling = Sampling(temperature=temperature, top_k=given.get("top_k"), top_p=top_p, seed=given.get("seed", 0))
+    return {"prefix": prefix, "ban": ban, "beam": beam, "sampling": sampling, "writing": given}

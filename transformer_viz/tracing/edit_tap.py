@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain
-from transformer_viz.addresses import Place
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.model.mistakes import Mistake, MistakeTap
 from transformer_viz.model.sizes import Sizes
@@ -40,47 +39,36 @@ class EditTap:
             # A key that some row may see is no padding: in self-attention each sees itself, cross-attention is alike for all.
             seen_by_none = value.all(-2, keepdim=True).all(1, keepdim=True)
             self._padding = seen_by_none if site.kind in self.closed else torch.zeros_like(seen_by_none)
-        change = {"mask": self._mask, "weights": self._weights, "heads": self._heads}[name]
+        value = value.clone()
         for edit in here:
-            value = change(edit, site, value)
+            head = edit.place.head
+            heads = slice(None) if head is None else slice(head, head + 1)
+            if name == "heads":
+                if isinstance(edit, HeadOff):
+                    value[:, heads] = 0.0
+                continue
+            if isinstance(edit, HeadOff):
+                continue
+            if name == "mask" and head is not None:
+                # An axis for heads, where one of them is changed alone.
+                value = value.expand(-1, self.n_heads[site.kind], -1, -1).clone()
+            rows = slice(None)
+            if isinstance(edit, Flip | Force) and edit.query is not None:
+                # The query's row in this call; empty where the call does not hold it.
+                row = edit.query - site.first_query
+                rows = slice(row, row + 1) if 0 <= row < value.shape[-2] else slice(0, 0)
+            if isinstance(edit, Force):
+                forced, is_reached = self._forced(edit, value)
+                if name == "mask":
+                    value[:, heads, rows] &= (forced == 0) | ~is_reached
+                else:
+                    value[:, heads, rows] = torch.where(is_reached, forced, value[:, heads, rows])
+            elif isinstance(edit, MaskOff) and name == "mask":
+                value[:, heads] = False
+            elif isinstance(edit, Flip) and name == "mask":
+                columns = slice(None) if edit.key is None else slice(edit.key, min(edit.key + 1, value.shape[-1]))
+                value[:, heads, rows, columns] = ~value[:, heads, rows, columns]
         return value | self._padding if name == "mask" else value
-
-    def _mask(self, edit: Edit, site: Site, masked: Tensor) -> Tensor:
-        if isinstance(edit, HeadOff):
-            return masked
-        masked = self._own(masked, edit.place)
-        heads = _whole_or(edit.place.head)
-        if isinstance(edit, MaskOff):
-            masked[:, heads] = False
-        elif isinstance(edit, Flip):
-            rows, columns = _row(edit.query, site, masked), _column(edit.key, masked)
-            masked[:, heads, rows, columns] = ~masked[:, heads, rows, columns]
-        else:
-            rows = _row(edit.query, site, masked)
-            forced, is_reached = self._forced(edit, masked)
-            masked[:, heads, rows] &= (forced == 0) | ~is_reached
-        return masked
-
-    def _weights(self, edit: Edit, site: Site, weights: Tensor) -> Tensor:
-        if not isinstance(edit, Force):
-            return weights
-        weights = weights.clone()
-        heads, rows = _whole_or(edit.place.head), _row(edit.query, site, weights)
-        forced, is_reached = self._forced(edit, weights)
-        weights[:, heads, rows] = torch.where(is_reached, forced, weights[:, heads, rows])
-        return weights
-
-    def _heads(self, edit: Edit, site: Site, heads: Tensor) -> Tensor:
-        if not isinstance(edit, HeadOff):
-            return heads
-        heads = heads.clone()
-        heads[:, _whole_or(edit.place.head)] = 0.0
-        return heads
-
-    def _own(self, masked: Tensor, place: Place) -> Tensor:
-        """A copy that may be written to, with an axis for heads where one of them is changed alone."""
-        n_heads = masked.shape[1] if place.head is None else self.n_heads[place.kind]
-        return masked.expand(-1, n_heads, -1, -1).clone()
 
     def _forced(self, edit: Force, like: Tensor) -> tuple[Tensor, Tensor]:
         """The row of weights, (batch or 1, 1, 1, key), and bool (batch or 1, 1, 1, 1): whether its keys exist at this step."""
@@ -113,19 +101,3 @@ def kind_sizes(sizes: Sizes) -> dict[Kind, tuple[int, int]]:
 def looks_ahead(edits: Sequence[Edit], mistake: Mistake | None) -> bool:
     """Whether a later token can change an earlier row, so that cached decoding would be wrong."""
     return plain.may_look_ahead(edits) or (mistake is not None and mistake.looks_ahead)
-
-
-def _whole_or(number: int | None) -> slice:
-    return slice(None) if number is None else slice(number, number + 1)
-
-
-def _row(query: int | None, site: Site, like: Tensor) -> slice:
-    """The query's row in this call; empty where the call does not hold it."""
-    if query is None:
-        return slice(None)
-    row = query - site.first_query
-    return slice(row, row + 1) if 0 <= row < like.shape[-2] else slice(0, 0)
-
-
-def _column(key: int | None, like: Tensor) -> slice:
-    return slice(None) if key is None else slice(key, min(key + 1, like.shape[-1]))

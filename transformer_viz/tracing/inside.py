@@ -1,24 +1,23 @@
 """One head of a run, looked into: the run is read once more, in one pass, and every number of one query row is kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_viz.analysis.rows import padding
+from transformer_viz.analysis.query_rows import padding
 from transformer_viz.errors import OptionError, TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, TapName, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside, check_place, labels_of, run_of
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import read_sources, read_targets
 from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.edit_tap import changing_tap
-from transformer_viz.tracing.ranked import steps_of
+from transformer_viz.tracing.token_ranks import steps_of
 
 N_CANDIDATES = 5
 """Of each state that the logit lens reads."""
@@ -76,53 +75,63 @@ class _RowTap:
         """Of each state, sentence and row of its logits."""
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name == "state":
-            return self._state(site, value)
-        if site == self.site:
-            self.seen[name] = value
-        return value
-
-    def _state(self, site: Site, state: Tensor) -> Tensor:
+        if name != "state":
+            if site == self.site:
+                self.seen[name] = value
+            return value
         if site.kind == "encoder" or self.last_layer is None:
-            return state
-        self.states.append(state[0, self.row])
-        return self._all_of(state) if site.layer == self.last_layer else state
-
-    def _all_of(self, state: Tensor) -> Tensor:
-        n_rows, *earlier = state.shape[1], *self.states[:-1]
+            return value
+        self.states.append(value[0, self.row])
+        if site.layer != self.last_layer:
+            return value
+        n_rows, *earlier = value.shape[1], *self.states[:-1]
         free = [(0, row) for row in range(n_rows) if row != self.row]
         n_more = 0 if len(earlier) <= len(free) else -(-len(earlier) // n_rows)
         if n_more:
             free = [(1 + number // n_rows, number % n_rows) for number in range(len(earlier))]
-        together = torch.cat([state, state.new_zeros(n_more, *state.shape[1:])])
+        together = torch.cat([value, value.new_zeros(n_more, *value.shape[1:])])
         self.places = [*free[: len(earlier)], (0, self.row)]
-        for place, each in zip(self.places, earlier, strict=False):
-            together[place] = each
+        for place, state in zip(self.places, earlier, strict=False):
+            together[place] = state
         return together
 
 
 def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: int, row: int) -> Inside:
-    model = request.checkpoint.model
-    tap = _RowTap(Site(kind, layer), row, None if kind == "encoder" else _last_layer(model.sizes))
-    changing = changing_tap(request.edits, request.mistake, model.sizes)
-    both = compose(changing, tap)
+    checkpoint, model = request.checkpoint, request.checkpoint.model
+    layers = [numbers[-1] for each, numbers in model.sizes.layers.items() if each != "encoder"]
+    tap = _RowTap(Site(kind, layer), row, None if kind == "encoder" else max(layers))
+    both, lens = compose(changing_tap(request.edits, request.mistake, model.sizes), tap), None
     if kind == "encoder" or request.forced is None:
         read_sources(request, both)
-        lens = None
     else:
-        decoded = read_targets(request, request.forced, both)
-        lens = _lens(request.checkpoint, trace, decoded.logits, row, tap.places)
+        logits = read_targets(request, request.forced, both).logits
+        # What each state would write. Some readers hand over no states.
+        if trace.output_tokens and tap.places:
+            tokenizer, ids = checkpoint.tokenizer, trace.output_ids
+            written = tokenizer.named("Token", [trace.output_tokens[row]])[0] if ids is None else ids[row]
+            of_states, with_ids = torch.stack([logits[place] for place in tap.places]).cpu(), not tokenizer.has_unique_labels
+            lens = steps_of(of_states, [written] * len(of_states), N_CANDIDATES, tokenizer.label, with_ids=with_ids)
+    # The row of one head, out of what is (1, head, query, …), (1, head, key, …) or (1, query, d_model). What is the same for
+    # all heads may be there once.
+    arrays: dict[str, Tensor | None] = {name: tap.seen[name][0, row] for name in _STREAMS if name in tap.seen}
+    for name, what in {**_OF_KEYS, **_OF_ROWS}.items():
+        # T5 adds zeros where it has no bias.
+        if what in tap.seen and (what != "bias" or tap.seen[what].any()):
+            heads = tap.seen[what][0]
+            one = heads[head if len(heads) > 1 or name in _OF_KEYS else 0]
+            arrays[name] = one if name in _OF_KEYS else one[row]
     around = model.surroundings(kind, layer)
-    arrays = _arrays(tap.seen, head, row)
     if around.scale is None:
         arrays.pop("scores", None)
     if around.out is not None:
         out = around.out[head]
         arrays |= {"out": out, "projected": tap.seen["heads"][0, head, row] @ out, "out_bias": around.out_bias}
     norm: Any = around.norm
+    if norm is not None:
+        arrays |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
     return Inside(
         **labels_of(trace, kind, row),
-        **{name: _numpy(array) for name, array in arrays.items()},
+        **{name: None if array is None else array.detach().cpu().numpy().copy() for name, array in arrays.items()},
         kind=kind,
         layer=layer,
         head=head,
@@ -133,42 +142,9 @@ def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: in
         norm=around.placement,
         norm_kind=norm and norm.kind,
         norm_epsilon=norm and norm.epsilon,
-        norm_weight=_numpy(norm and norm.weight),
-        norm_bias=_numpy(norm and norm.bias),
         lens=lens,
         run=run_of(trace),
     )
-
-
-def _arrays(seen: Mapping[TapName, Tensor], head: int, row: int) -> dict[str, Tensor | None]:
-    """The row of one head, out of what is (1, head, query, …), (1, head, key, …) or (1, query, d_model)."""
-    streams = {name: seen[name][0, row] for name in _STREAMS if name in seen}
-    of_keys = {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
-    # T5 adds zeros where it has no bias.
-    there = {name: what for name, what in _OF_ROWS.items() if what in seen and (what != "bias" or seen[what].any())}
-    of_rows = {name: _of(seen[what][0], head)[row] for name, what in there.items()}
-    return {**streams, **of_keys, **of_rows}
-
-
-def _of(heads: Tensor, head: int) -> Tensor:
-    """What is the same for all heads may be there once."""
-    return heads[head if len(heads) > 1 else 0]
-
-
-def _lens(
-    reader: LoadedModel, trace: Trace, logits: Tensor, row: int, places: Sequence[tuple[int, int]]
-) -> tuple[Step, ...] | None:
-    """What each state would write; None where the reader hands over no states, or nobody knows what was written."""
-    if not trace.output_tokens or not places:
-        return None
-    tokenizer, ids = reader.tokenizer, trace.output_ids
-    written = tokenizer.named("Token", [trace.output_tokens[row]])[0] if ids is None else ids[row]
-    read = torch.stack([logits[place] for place in places]).cpu()
-    return steps_of(read, [written] * len(read), N_CANDIDATES, tokenizer.label, with_ids=not tokenizer.has_unique_labels)
-
-
-def _last_layer(sizes: Sizes) -> int:
-    return max(numbers[-1] for kind, numbers in sizes.layers.items() if kind != "encoder")
 
 
 def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
@@ -189,19 +165,15 @@ def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
         )
     except TransformerVizError as error:
         raise _not_its_run(reader, shortened(str(error), 200)) from error
-    if not _reads_the_same(request, trace, n_given):
-        raise _not_its_run(reader, "it reads other tokens")
-    return request
-
-
-def _reads_the_same(request: DecodeRequest, trace: Trace, n_given: int) -> bool:
-    """Whether source and prompt are, token by token, those of the run."""
-    tokenizer, sentence = request.checkpoint.tokenizer, request.sentences[0]
+    tokenizer, sentence = reader.tokenizer, request.sentences[0]
     sides = [(trace.source_tokens, trace.source_ids, sentence.source_ids, tokenizer.source_labels)]
     if sentence.prompt:
         ids = trace.target_ids and trace.target_ids[: n_given + 1]
         sides.append((trace.target_tokens[: n_given + 1], ids, sentence.prompt, tokenizer.target_labels))
-    return all(labels(own) == list(tokens) if ids is None else list(own) == list(ids) for tokens, ids, own, labels in sides)
+    # Token by token those of the run.
+    if any(labels(own) != list(tokens) if ids is None else list(own) != list(ids) for tokens, ids, own, labels in sides):
+        raise _not_its_run(reader, "it reads other tokens")
+    return request
 
 
 def _not_its_run(reader: LoadedModel, why: str) -> OptionError:
@@ -209,7 +181,3 @@ def _not_its_run(reader: LoadedModel, why: str) -> OptionError:
         f"This run cannot be looked into with {reader.name}: {why}. Give the model that made it, with the same switches, "
         "and the run as it was decoded."
     )
-
-
-def _numpy(array: Tensor | None) -> Any:
-    return None if array is None else array.detach().cpu().numpy().copy()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict
 
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.model.sizes import Sizes
@@ -49,17 +49,35 @@ class RecordingOptions:
         return chosen | ({"precision": self.precision} if self.is_half else {})
 
 
-def keep(sizes: Sizes, **options: Unpack[RecordingKeywords]) -> RecordingOptions:
-    """Checks the keywords.
+def keep(
+    sizes: Sizes, kinds: Sequence[str] | None = None, layers: Sequence[int] | None = None, precision: str = "float32"
+) -> RecordingOptions:
+    """Checks the keywords. One name or number alone is a list of one.
 
     Raises:
         OptionError: an unknown kind or precision, no kind, or a layer that one of the kinds does not have.
     """
-    precision = next((name for name in PRECISIONS if name == options.get("precision", "float32")), None)
-    if precision is None:
-        raise OptionError(f"precision={str(options.get('precision'))[:40]!r} is not known; choose one of {listed(PRECISIONS)}")
-    kinds = _kinds(options.get("kinds"), sizes)
-    return RecordingOptions(kinds=kinds, layers=_layers(options.get("layers"), sizes, kinds), precision=precision)
+    if precision not in PRECISIONS:
+        raise OptionError(f"precision={str(precision)[:40]!r} is not known; choose one of {listed(PRECISIONS)}")
+    names: list[Any] = list(sizes.kinds) if kinds is None else _several(kinds)
+    if unknown := [name for name in names if name not in KINDS]:
+        raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {listed(KINDS)}")
+    if not names:
+        raise OptionError(f"kinds is empty; choose at least one of {listed(KINDS)}")
+    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.kinds]:
+        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {listed(sizes.kinds)}")
+    chosen = tuple(kind for kind in KINDS if kind in names)
+    numbers: list[Any] = [] if layers is None else _several(layers)
+    if layers is not None and not numbers:
+        raise OptionError("layers is empty; choose at least one layer, or leave it out to keep all")
+    for kind in chosen:
+        there = sizes.layers[kind]
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int) or number not in there:
+                more = "" if len(chosen) == 1 else "; kinds= chooses the kinds that have it"
+                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else listed(there)
+                raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers {which}{more}")
+    return RecordingOptions(kinds=chosen, layers=tuple(sorted(set(numbers))) or None, precision=precision)
 
 
 def as_in(trace: Trace, sizes: Sizes) -> RecordingKeywords:
@@ -68,36 +86,5 @@ def as_in(trace: Trace, sizes: Sizes) -> RecordingKeywords:
     return {"kinds": trace.kinds, "layers": next(partial, None), "precision": trace.precision}
 
 
-def _kinds(given: Sequence[str] | None, sizes: Sizes) -> tuple[Kind, ...]:
-    if given is None:
-        return sizes.kinds
-    names = _several(given)
-    if unknown := [name for name in names if name not in KINDS]:
-        raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {listed(KINDS)}")
-    if not names:
-        raise OptionError(f"kinds is empty; choose at least one of {listed(KINDS)}")
-    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.kinds]:
-        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {listed(sizes.kinds)}")
-    return tuple(kind for kind in KINDS if kind in names)
-
-
-def _layers(given: Sequence[int] | None, sizes: Sizes, kinds: tuple[Kind, ...]) -> tuple[int, ...] | None:
-    if given is None:
-        return None
-    numbers: list[int] = []
-    if not (wanted := _several(given)):
-        raise OptionError("layers is empty; choose at least one layer, or leave it out to keep all")
-    for kind in kinds:
-        there = sizes.layers[kind]
-        for number in wanted:
-            if isinstance(number, bool) or not isinstance(number, int) or number not in there:
-                more = "" if len(kinds) == 1 else "; kinds= chooses the kinds that have it"
-                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else listed(there)
-                raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers {which}{more}")
-            numbers.append(number)
-    return tuple(sorted(set(numbers)))
-
-
-def _several(given: object) -> list[object]:
-    """One name or number alone is a list of one."""
+def _several(given: object) -> list[Any]:
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]

@@ -1,234 +1,155 @@
 """What a recorder and a decoding hold for a batch, made into one Trace a sentence."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.errors import CheckpointError
-from transformer_viz.loaded_model import LoadedModel, Tokenizer
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import masks, mistakes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.trace.search import Precision
-from transformer_viz.trace.trace import Fill, Finished, Step, Trace
-from transformer_viz.tracing.ranked import RankedRows, rankings_of
+from transformer_viz.trace.trace import Fill, Finished, Trace
+from transformer_viz.tracing.decode_request import DecodeRequest, Padding
+from transformer_viz.tracing.token_ranks import TokenRanks, rankings_of
 from transformer_viz.vocabulary import PAD
-
-_VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """What is known of a sentence beside the numbers of its run.
-
-    Attributes:
-        source: the text.
-        source_ids: what the encoder reads of it; padding that is to be kept included. None where there is no encoder.
-        prompt: what a decoder without an encoder reads before it writes; padding that is to be kept included.
-        n_padding: how many of these ids are padding: the last of a source, the first of a prompt.
-        n_padded_steps: padded steps to keep after the sentence's own, for a target that was given.
-    """
-
-    source: str
-    source_ids: Sequence[int]
-    prompt: Sequence[int] = ()
-    n_padding: int = 0
-    n_padded_steps: int = 0
-
-    @property
-    def n_given(self) -> int:
-        """Steps whose token was given: each of the prompt after its first."""
-        return max(0, len(self.prompt) - 1)
-
-    @property
-    def n_padded_before(self) -> int:
-        """Padded positions before the first that the decoder reads."""
-        return self.n_padding if self.prompt else 0
-
-    @property
-    def padding(self) -> "Padding":
-        """What is padding in a picture of it."""
-        return Padding(self.n_padding - self.n_padded_before, self.n_padded_before, self.n_padded_steps)
-
-
-class Padding(NamedTuple):
-    """How many positions are padding: the last of a source, and the first and the last that the decoder reads."""
-
-    source: int = 0
-    before: int = 0
-    behind: int = 0
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """How all sentences of a batch were run."""
-
-    by: dict[str, Any]
-    mistake: str | None = None
-    edits: tuple[str, ...] = ()
-    layers: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
-    """Numbers of the recorded layers of each recorded kind."""
 
 
 class TraceBuilder:
     """The arrays of a whole batch, moved to the CPU in one go each."""
 
-    def __init__(self, recorder: Recorder, decoded: Decoded, ranked: RankedRows) -> None:
-        self.precision: Precision = "float16" if recorder.half else "float32"
-        weights = {kind: recorder.gathered(kind, "weights") for kind in KINDS}
-        self.weights = {kind: _numpy(found) for kind, found in weights.items() if found is not None}
-        # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
-        self.masked = {
-            kind: None if recorder.is_open(kind) else _numpy(recorder.gathered(kind, "mask", fill=True))
-            for kind in self.weights
-        }
+    def __init__(self, request: DecodeRequest, recorder: Recorder, decoded: Decoded, ranks: TokenRanks) -> None:
+        self.request, self.ranks = request, ranks
+        self.weights: dict[Kind, np.ndarray] = {}
+        self.masked: dict[Kind, np.ndarray | None] = {}
         """None where no mask masked anything."""
+        self.scores: dict[Kind, np.ndarray] = {}
+        for kind in KINDS:
+            weights = recorder.gathered(kind, "weights")
+            if weights is not None:
+                self.weights[kind] = weights.cpu().numpy()
+                # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
+                masked = None if recorder.is_open(kind) else recorder.gathered(kind, "mask", fill=True)
+                self.masked[kind] = None if masked is None else masked.cpu().numpy()
+            scores = recorder.gathered(kind, "scores", fill=float("nan")) if request.with_scores else None
+            if scores is not None:
+                self.scores[kind] = scores.cpu().numpy()
         self.is_growing = recorder.is_growing("decoder")
-        asked = KINDS if "scores" in recorder.names else ()
-        scores = {kind: recorder.gathered(kind, "scores", fill=float("nan")) for kind in asked}
-        self.scores = {kind: _numpy(found) for kind, found in scores.items() if found is not None}
-        self.ids: list[list[int]] = decoded.ids.tolist()
-        self.lengths: list[int] = decoded.lengths.tolist()
-        self.ended: list[bool] = decoded.ended.tolist()
+        self.ids, self.lengths, self.ended = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.ended.tolist()
         self.n_given = None if decoded.given is None else decoded.given.shape[1]
         """Rows before the first written one, padding on the left included; None where `ids` holds what was given."""
-        self.ranked = ranked
         self.logits = decoded.logits
         """Of an encoder alone: of what may stand in the place of each token, (batch, source, vocabulary), or nothing."""
-        self.probabilities: list[list[float]] | None = None if decoded.probabilities is None else decoded.probabilities.tolist()
+        self.probabilities = None if decoded.probabilities is None else decoded.probabilities.tolist()
 
-    def trace(self, i: int, checkpoint: LoadedModel, sentence: Sentence, made: Provenance) -> Trace:
+    def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
-        tokenizer, ids, n_given = checkpoint.tokenizer, self._ids(i, sentence), sentence.n_given
-        read, n_steps = self._read(i, checkpoint, sentence), len(ids)
-        n_left = 0 if self.n_given is None else self.n_given - n_given
-        steps = self.ranked.of(i, n_left, ids, self.probabilities[i][: n_steps - n_given] if self.probabilities else None)
-        if made.mistake is None and not made.edits and any(map(math.isnan, [step.probability for step in steps])):
+        request, sentence = self.request, self.request.sentences[i]
+        checkpoint, padding, n_given = request.checkpoint, sentence.padding, sentence.n_given
+        model, tokenizer, n_source = checkpoint.model, checkpoint.tokenizer, len(sentence.source_ids)
+        layers, is_changed = request.keep.numbers(model.sizes), bool(request.edits) or request.mistake is not None
+
+        # What was read in each row, and what followed it.
+        length = self.lengths[i]
+        ids, read = self.ids[i][: length + padding.behind], list[int]()
+        if model.kind.writes:
+            read = [*self.ids[i][: length - 1], *[model.pad_id] * padding.behind]
+            if model.start_id is not None:
+                read = [model.start_id, *read]
+            else:
+                read = [*(sentence.prompt[:1] if self.n_given is None else sentence.prompt), *read]
+        n_left = 0
+        if self.n_given is not None:
+            ids, n_left = [*sentence.prompt[1:], *ids], self.n_given - n_given
+        n_steps = len(ids)
+        steps = self.ranks.steps(i)[n_left : n_left + n_steps]
+        if not is_changed and any(math.isnan(step.probability) for step in steps):
             raise not_finite(checkpoint)
-        part = _Part(i, n_left, len(sentence.source_ids), n_steps, sentence.padding)
-        padding, reasons = part.padding, self._reasons(part, checkpoint, made)
-        weights = self._weights(part, reasons)
+        if self.probabilities is not None:
+            drawn = [*[None] * n_given, *self.probabilities[i]]
+            steps = [replace(step, sampling_probability=p) for step, p in zip(steps, drawn, strict=False)]
+        output_tokens = _labels([step.token for step in steps], padding.before - 1, padding.behind)
+        if padding.before or padding.behind:
+            steps = [replace(step, token=token) for step, token in zip(steps, output_tokens, strict=True)]
+
+        attentions: dict[Kind, Attention] = {}
+        for kind, weights in self.weights.items():
+            n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
+
+            def own(whole: np.ndarray, n_queries: int = n_queries, n_keys: int = n_keys) -> np.ndarray:
+                """(layer, head, query, key). What all sentences share has a batch axis of 1; rows of padding come first."""
+                return whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
+
+            masked = self.masked[kind]
+            if masked is None and not (kind == "decoder" and self.is_growing):
+                reasons = np.zeros((n_queries, n_keys), np.uint8)
+            else:
+                # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run
+                # itself, so a mask that the model did not apply is never shown.
+                mistake = None if request.mistake is None else request.mistake.name
+                reasons = reason_of_masked(kind, n_source, n_steps, padding, mistake)
+                if masked is None:
+                    # Only what was not written yet when its row was computed was not seen.
+                    reasons = np.triu(reasons, 1)
+                else:
+                    is_known = is_changed or checkpoint.task is not None
+                    reasons = _coded(own(masked), explained(kind, reasons, model.sizes, is_changed=is_known), weights.shape[2])
+            # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
+            copied = np.ascontiguousarray if len(weights) == 1 else np.array
+            cropped = copied(own(weights), request.keep.precision)
+            if padding.before and kind == "decoder":
+                # A row of padding before a prompt may look at nothing; softmax makes a uniform row of that.
+                rows = cropped[..., : padding.before, :]
+                rows[np.broadcast_to(reasons[..., : padding.before, :] > 0, rows.shape)] = 0
+            attentions[kind] = Attention(
+                weights=cropped,
+                reasons=reasons,
+                scores=copied(own(self.scores[kind]), np.float32) if kind in self.scores else None,
+                layers=layers[kind],
+            )
+
+        fills = ()
+        if not model.kind.writes and self.logits.numel():
+            places = [place for place, number in enumerate(sentence.source_ids) if number == tokenizer.mask_id]
+            best = rankings_of(self.logits[i, places].cpu(), request.n_candidates)
+            found = zip(places, best.named(tokenizer.label), best.ids, strict=True)
+            fills = tuple(Fill(place=place, candidates=named, candidate_ids=tuple(own_ids)) for place, named, own_ids in found)
+        finished: Finished = "length"
+        if not length:
+            finished = "given"
+        elif self.ended[i] and self.ids[i][length - 1] in model.end_ids:
+            finished = "end"
         source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
-        written = _labels([step.token for step in steps], padding.before - 1, padding.behind)
         known, with_ids = tokenizer.known(sentence.source, n_steps), not tokenizer.has_unique_labels
         return Trace(
             source=sentence.source,
             text=tokenizer.text(ids[n_given:]),
             source_tokens=source_tokens,
             target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
-            output_tokens=written,
-            steps=tuple(map(_named, steps, written)) if padding.before or padding.behind else steps,
-            attentions={
-                kind: Attention(
-                    weights=weights[kind],
-                    reasons=reasons[kind],
-                    scores=part.of(kind, self.scores[kind]) if kind in self.scores else None,
-                    layers=made.layers[kind],
-                )
-                for kind in weights
-            },
-            finished=self._finished(i, checkpoint),
+            output_tokens=output_tokens,
+            steps=tuple(steps),
+            attentions=attentions,
+            finished=finished,
             alignment=known.alignment,
             source_letters=tuple(tokenizer.letters(source_tokens)),
             expected=known.expected,
             expected_tokens=known.expected_tokens,
-            made_by=made.by,
-            mistake=made.mistake,
-            edits=made.edits,
+            made_by=made,
+            mistake=None if request.mistake is None else request.mistake.name,
+            edits=tuple(map(str, request.edits)),
             n_given=n_given,
-            fills=self._fills(i, sentence, tokenizer) if not checkpoint.model.kind.writes else (),
+            fills=fills,
             source_ids=tuple(sentence.source_ids) if with_ids else None,
             target_ids=tuple(read) if with_ids else None,
             output_ids=tuple(ids) if with_ids else None,
         )
-
-    def _finished(self, i: int, checkpoint: LoadedModel) -> Finished:
-        if not self.lengths[i]:
-            return "given"
-        return "end" if self.ended[i] and self.ids[i][self.lengths[i] - 1] in checkpoint.model.end_ids else "length"
-
-    def _fills(self, i: int, sentence: Sentence, tokenizer: Tokenizer) -> tuple[Fill, ...]:
-        """What may stand in the place of each mask token."""
-        places = [place for place, number in enumerate(sentence.source_ids) if number == tokenizer.mask_id]
-        if not places or self.logits.numel() == 0:
-            return ()
-        found = rankings_of(self.logits[i, places].cpu(), self.ranked.n_candidates)
-        return tuple(
-            Fill(place=place, candidates=candidates, candidate_ids=tuple(ids))
-            for place, candidates, ids in zip(places, found.named(tokenizer.label), found.ids, strict=True)
-        )
-
-    def _ids(self, i: int, sentence: Sentence) -> list[int]:
-        """What followed each row; what was given of it first."""
-        given = [] if self.n_given is None else sentence.prompt[1:]
-        return [*given, *self.ids[i][: self.lengths[i] + sentence.n_padded_steps]]
-
-    def _read(self, i: int, checkpoint: LoadedModel, sentence: Sentence) -> list[int]:
-        """What was read in each row."""
-        start, n_padded = checkpoint.model.start_id, sentence.n_padded_steps
-        if not checkpoint.model.kind.writes:
-            return []
-        opening = sentence.prompt[: None if self.n_given is not None else 1] if start is None else [start]
-        return [*opening, *self.ids[i][: self.lengths[i] - 1], *[checkpoint.model.pad_id] * n_padded]
-
-    def _weights(self, part: "_Part", reasons: dict[Kind, np.ndarray]) -> dict[Kind, np.ndarray]:
-        """Of each kind; zeros where a row of padding before a prompt may look at nothing, which elsewhere is a uniform row."""
-        n_padded = part.padding.before
-        found = {kind: part.of(kind, whole, self.precision) for kind, whole in self.weights.items()}
-        if n_padded and "decoder" in found:
-            rows = found["decoder"][..., :n_padded, :]
-            rows[np.broadcast_to(reasons["decoder"][..., :n_padded, :] > 0, rows.shape)] = 0
-        return found
-
-    def _reasons(self, part: "_Part", checkpoint: LoadedModel, made: Provenance) -> dict[Kind, np.ndarray]:
-        """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
-
-        What was masked comes from the run itself, so a mask that the model did not apply is never shown.
-        """
-        found: dict[Kind, np.ndarray] = {}
-        is_changed = checkpoint.task is not None or bool(made.edits) or made.mistake is not None
-        for kind, weights in self.weights.items():
-            rule = (kind, part.n_source, part.n_steps, part.padding, made.mistake)
-            whole = self.masked[kind]
-            if whole is None:
-                found[kind] = _reason_of_unwritten(*rule, is_growing=kind == "decoder" and self.is_growing)
-                continue
-            reason = explained(kind, reason_of_masked(*rule), checkpoint.model.sizes, is_changed=is_changed)
-            found[kind] = _coded(part.view(kind, whole), reason, weights.shape[2])
-        return found
-
-
-class _Part(NamedTuple):
-    """Which part of the arrays of a batch is one sentence's."""
-
-    i: int
-    n_left: int
-    """Rows of padding before its first: shorter prompts of a batch begin later."""
-    n_source: int
-    n_steps: int
-    padding: Padding
-    """That is kept."""
-
-    def view(self, kind: Kind, whole: np.ndarray) -> np.ndarray:
-        """(layer, head, query, key) of (batch, layer, head, query, key); what all sentences share has a batch axis of 1."""
-        n_queries = self.n_source if kind == "encoder" else self.n_steps
-        n_keys = self.n_steps if kind == "decoder" else self.n_source
-        first = self.n_left
-        return whole[self.i if len(whole) > 1 else 0, ..., first : first + n_queries, first : first + n_keys]
-
-    def of(self, kind: Kind, whole: np.ndarray, precision: Precision = "float32") -> np.ndarray:
-        """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
-        own = self.view(kind, whole)
-        return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
 
 
 def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool) -> np.ndarray:
@@ -257,27 +178,23 @@ def not_finite(checkpoint: LoadedModel) -> CheckpointError:
     )
 
 
-def made_by(
-    checkpoint: LoadedModel, strategy: str, max_length: int, seconds: float, choosing: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """What a Trace says of its making, of an encoder alone nothing about what is written; `choosing` are the keywords of its
-    strategy that were given."""
-    given = {name: list(value) if name in ("prefix", "ban") else value for name, value in (choosing or {}).items()}
-    writes = {"strategy": strategy, **given, "max_length": max_length} if checkpoint.model.kind.writes else {}
-    return {
-        "checkpoint": checkpoint.name,
-        "variant": checkpoint.variant,
-        **({} if checkpoint.task is None else {"task": checkpoint.task.name}),
-        **({"generation": dict(checkpoint.generation)} if checkpoint.generation else {}),
-        "device": checkpoint.device_title,
-        **writes,
-        "seconds": round(seconds, 6),
-        "versions": dict(_VERSIONS),
-    }
+def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str, Any]:
+    """What a Trace says of its making; of an encoder alone nothing about what is written."""
+    checkpoint = request.checkpoint
+    made: dict[str, Any] = {"checkpoint": checkpoint.name, "variant": checkpoint.variant}
+    if checkpoint.task is not None:
+        made["task"] = checkpoint.task.name
+    if checkpoint.generation:
+        made["generation"] = dict(checkpoint.generation)
+    made["device"] = checkpoint.device_title
+    if checkpoint.model.kind.writes:
+        given = {name: list(value) if name in ("prefix", "ban") else value for name, value in request.writing.items()}
+        kept = request.keep.options(checkpoint.model.sizes)
+        made |= {"strategy": request.strategy, **given, **kept, "max_length": max_length}
+    versions = {"torch": str(torch.__version__), "numpy": np.__version__}
+    return {**made, "seconds": round(seconds, 6), "versions": versions}
 
 
-@lru_cache(maxsize=16)
-@lru_cache(maxsize=16)
 def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None) -> np.ndarray:
     """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited."""
     source = torch.arange(n_source)[None] >= n_source - padding.source
@@ -286,18 +203,7 @@ def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, 
     queries = source if kind == "encoder" else target
     right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
     rule = right[0] if mistake is None else mistakes.codes(mistakes.named(mistake), kind, right[0], queries[0])
-    reason = torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
-    reason.setflags(write=False)
-    return reason
-
-
-@lru_cache(maxsize=16)
-def _reason_of_unwritten(
-    kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None, *, is_growing: bool
-) -> np.ndarray:
-    """The same where no mask masked anything: only what was not written yet when its row was computed was not seen."""
-    reason = reason_of_masked(kind, n_source, n_steps, padding, mistake)
-    return np.triu(reason, 1) if is_growing else np.zeros_like(reason)
+    return torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
 
 
 def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
@@ -313,16 +219,5 @@ def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
 
 def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:
     """Padding is called so whichever id stands there, which may be that of the end."""
-    if n_before <= 0 and not n_behind:
-        return tuple(labels)
-    real = range(n_before, len(labels) - n_behind)
+    real = range(max(0, n_before), len(labels) - n_behind)
     return tuple(label if place in real else PAD for place, label in enumerate(labels))
-
-
-def _named(step: Step, token: str) -> Step:
-    return step if step.token == token else replace(step, token=token)
-
-
-def _numpy(tensor: Tensor | None) -> np.ndarray:
-    assert tensor is not None
-    return tensor.cpu().numpy()

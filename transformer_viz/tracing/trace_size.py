@@ -5,15 +5,13 @@ Candidates and the nodes of a search are Python objects: what each takes at most
 What a run needs besides, and gives back, is known roughly: enough to refuse what would end the process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from transformer_viz.errors import TraceTooLarge
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.schema import LARGEST, whole_number
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.recording_options import RecordingOptions
@@ -62,7 +60,7 @@ class TraceSize:
 
     def fits(self, max_trace_bytes: int) -> bool:
         """Whether as much may be kept, and as much be taken on the way."""
-        return self.total <= max_trace_bytes and self.peak <= most_peak(max_trace_bytes)
+        return self.total <= max_trace_bytes and self.peak <= max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,21 +96,43 @@ class Plan:
 
 def predicted(*plans: Plan) -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
-    traces = [(plan, *lengths) for plan in plans for lengths in zip(plan.n_sources, plan.n_steps, strict=True)]
-    return TraceSize(sum(starmap(array_bytes, traces)), sum(starmap(_records, traces)), max(map(_working, plans)))
+    arrays = records = working = 0
+    for plan in plans:
+        sizes, beam, item = plan.sizes, plan.beam, _HALF if plan.keep.is_half else _SINGLE
+        n_candidates = min(plan.n_candidates, sizes.vocabulary)
 
+        def arrays_of(n_source: int, n_steps: int, plan: Plan = plan, item: int = item) -> int:
+            """Of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
+            shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
+            total = 0
+            for kind, numbers in plan.keep.numbers(plan.sizes).items():
+                n_maps = len(numbers) * plan.sizes.heads[kind]
+                total += shapes[kind] * (n_maps * (item + _SINGLE * plan.with_scores) + (n_maps if kind in plan.by_head else 1))
+                if plan.beam is not None and kind != "encoder":
+                    n_keys = n_steps if kind == "decoder" else n_source
+                    total += rows_of_search(plan.beam, n_steps) * n_maps * item * n_keys
+            return total
 
-def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
-    """Refuses all these runs together where they are too large, with a TraceTooLarge that says what would be allowed."""
-    size = predicted(*plans)
-    if not size.fits(max_trace_bytes):
-        offers = _offers(plans, max_trace_bytes)
-        raise TraceTooLarge(_refusal(plans, size, max_trace_bytes, offers), size.total, max_trace_bytes, offers)
-
-
-def most_peak(max_trace_bytes: int) -> int:
-    """What a run may take on the way."""
-    return max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
+        for n_source, n_steps in zip(plan.n_sources, plan.n_steps, strict=True):
+            arrays += arrays_of(n_source, n_steps)
+            records += _STEP * (n_steps + 1) + 16 * n_source
+            if beam is None:
+                records += n_steps * n_candidates * _CANDIDATE
+            else:
+                # Each continuation that is recorded has the text to it, in up to four bytes a character.
+                node = _NODE + 2 * plan.longest_token * (n_steps + 1)
+                records += rows_of_search(beam, n_steps) * n_candidates * _CANDIDATE
+                records += beam.n_looked_at(plan.n_ends) * n_steps * node
+        # Recorded pieces and the same put together, logits, keys and values with room to grow, eight copies of one attention.
+        n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
+        live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
+        logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT
+        logits += plan.n_at_once * sizes.vocabulary * _SINGLE
+        cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
+        attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
+        once = 2 * arrays_of(n_source, n_steps) + logits + cached + attention
+        working = max(working, len(plan.n_sources) * once)
+    return TraceSize(arrays, records, working)
 
 
 def rows_of_search(beam: "Beam", n_steps: int) -> int:
@@ -120,77 +140,40 @@ def rows_of_search(beam: "Beam", n_steps: int) -> int:
     return 1 + beam.size * (n_steps - 1)
 
 
-def array_bytes(plan: Plan, n_source: int, n_steps: int) -> int:
-    """Of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
-    shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
-    item = _HALF if plan.keep.is_half else _SINGLE
-    total = 0
-    for kind, numbers in plan.keep.numbers(plan.sizes).items():
-        n_maps = len(numbers) * plan.sizes.heads[kind]
-        total += shapes[kind] * (n_maps * (item + _SINGLE * plan.with_scores) + (n_maps if kind in plan.by_head else 1))
-        if plan.beam is not None and kind != "encoder":
-            n_keys = n_steps if kind == "decoder" else n_source
-            total += rows_of_search(plan.beam, n_steps) * n_maps * item * n_keys
-    return total
+def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
+    """Refuses all these runs together where they are too large.
 
+    Raises:
+        TraceTooLarge: with the choices that would be allowed: half precision, one kind, both, then fewer layers: the last ones
+            that all kinds have.
+    """
+    size = predicted(*plans)
+    if size.fits(max_trace_bytes):
+        return
+    sizes, now, n_texts = plans[0].sizes, plans[0].keep, len(plans[0].n_sources)
 
-def _records(plan: Plan, n_source: int, n_steps: int) -> int:
-    n_candidates = min(plan.n_candidates, plan.sizes.vocabulary)
-    rows = n_steps if plan.beam is None else rows_of_search(plan.beam, n_steps)
-    tokens = _STEP * (n_steps + 1) + 16 * n_source
-    # Each continuation that is recorded knows the text to it, in up to four bytes a character.
-    nodes = 0 if plan.beam is None else plan.beam.n_looked_at(plan.n_ends) * n_steps
-    return tokens + rows * n_candidates * _CANDIDATE + nodes * (_NODE + 2 * plan.longest_token * (n_steps + 1))
+    def sizes_that_fit(choices: Iterable[RecordingOptions]) -> dict[RecordingOptions, int]:
+        options = {keep: predicted(*(replace(plan, keep=keep) for plan in plans)) for keep in choices}
+        return {keep: size.total for keep, size in options.items() if size.fits(max_trace_bytes)}
 
-
-def _working(plan: Plan) -> int:
-    """Recorded pieces and the same put together, logits, keys and values with room to grow, eight copies of one attention."""
-    sizes, batch = plan.sizes, len(plan.n_sources)
-    n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
-    live, rows = (1, n_steps) if plan.beam is None else (plan.beam.size, rows_of_search(plan.beam, n_steps))
-    pieces = 2 * array_bytes(plan, n_source, n_steps)
-    logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT + plan.n_at_once * sizes.vocabulary * _SINGLE
-    cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
-    attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
-    return batch * (pieces + logits + cached + attention)
-
-
-def _offers(plans: Sequence[Plan], most: int) -> tuple[tuple[dict[str, object], int], ...]:
-    """Other choices that fit: half precision, one kind, both, then fewer layers: the last ones that all kinds have."""
-
-    def size_of(keep: RecordingOptions) -> TraceSize:
-        return predicted(*(replace(plan, keep=keep) for plan in plans))
-
-    def fewer_layers(keep: RecordingOptions) -> list[RecordingOptions]:
-        shared = min(keep.numbers(plans[0].sizes).values(), key=len)
-        choices = (replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
-        return [keep for keep in choices if size_of(keep).fits(most)][:1]
-
-    now = plans[0].keep
-    half = replace(now, precision="float16")
-    kind: Kind = "cross" if "cross" in now.kinds else now.kinds[-1]
+    half, kind = replace(now, precision="float16"), "cross" if "cross" in now.kinds else now.kinds[-1]
     whole = [half, replace(now, kinds=(kind,)), replace(half, kinds=(kind,))]
-    fewer = [found for keep in (now, *whole) for found in fewer_layers(keep)]
-    fitting = dict.fromkeys([*(keep for keep in whole if keep != now and size_of(keep).fits(most)), *fewer])
-    return tuple((keep.options(plans[0].sizes), size_of(keep).total) for keep in fitting)
-
-
-def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence[tuple[dict[str, object], int]]) -> str:
-    n_texts, is_search = len(plans[0].n_sources), plans[0].beam is not None
-    said = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {bytes_words(size.total)}"
-    if size.total <= most:
-        said += f", and making it up to {bytes_words(size.peak)}, of which {bytes_words(most_peak(most))} are allowed"
-    said += f"; max_trace_bytes={most} allows {bytes_words(most)}."
+    fitting = sizes_that_fit(keep for keep in whole if keep != now)
+    for keep in (now, *whole):
+        shared = min(keep.numbers(sizes).values(), key=len)
+        fewer = sizes_that_fit(replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
+        fitting |= dict(list(fewer.items())[:1])
+    offers = tuple((keep.options(sizes), n_bytes) for keep, n_bytes in fitting.items())
+    words = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {bytes_words(size.total)}"
+    if size.total <= max_trace_bytes:
+        most_peak = max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
+        words += f", and making it up to {bytes_words(size.peak)}, of which {bytes_words(most_peak)} are allowed"
+    words += f"; max_trace_bytes={max_trace_bytes} allows {bytes_words(max_trace_bytes)}."
     ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({bytes_words(n)})" for options, n in offers[:3]]
-    less = ["shorten the text", f"lower max_length{' or beam_size' if is_search else ''}"]
+    less = ["shorten the text", f"lower max_length{'' if plans[0].beam is None else ' or beam_size'}"]
     less += ["decode fewer texts at once"] if n_texts > 1 else []
-    fits = f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
-    return f"{said}{fits} {', '.join(less)}, or raise max_trace_bytes."
-
-
-def checked_limit(value: int | None) -> int:
-    """`max_trace_bytes`, or an OptionError."""
-    return MAX_TRACE_BYTES if value is None else whole_number("max_trace_bytes", value, 1, LARGEST)
+    words += f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
+    raise TraceTooLarge(f"{words} {', '.join(less)}, or raise max_trace_bytes.", size.total, max_trace_bytes, offers)
 
 
 def held_bytes(trace: Trace) -> int:

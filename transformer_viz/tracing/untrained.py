@@ -10,8 +10,8 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.schema import whole_number
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.framing import LONGEST
 from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.tracing.tokenize_batch import LONGEST
 from transformer_viz.vocabulary import END, PAD
 
 LARGEST_SEED = 2**63 - 1
@@ -35,7 +35,14 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         InputError: the task cannot read the run's source again.
     """
     whole_number("seed", seed, 0, LARGEST_SEED)
-    fresh = replace(checkpoint, model=_fresh(checkpoint, seed), recipe={}, metrics={})
+    like = next(checkpoint.model.parameters())
+    # As training begins, but for the seed; the random state of the process stays as it is.
+    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+        # Not torch.manual_seed: that would seed every GPU too, and nobody would put it back.
+        torch.random.default_generator.manual_seed(seed)
+        model = Transformer(checkpoint.model.config)
+    model = model.to(like.device, like.dtype).eval().requires_grad_(False)
+    fresh = replace(checkpoint, model=model, recipe={}, metrics={})
     output, n_steps = list(trace.output_tokens), len(trace.steps)
     while END in output[:-1] and output[-1] == PAD:
         output.pop()
@@ -51,13 +58,3 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         mistake=trace.mistake,
         **as_in(trace, fresh.model.sizes),
     )
-
-
-def _fresh(checkpoint: Checkpoint, seed: int) -> Transformer:
-    """As training begins, but for the seed; the random state of the process stays as it is."""
-    like = next(checkpoint.model.parameters())
-    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
-        # Not torch.manual_seed: that would seed every GPU too, and nobody would put it back.
-        torch.random.default_generator.manual_seed(seed)
-        model = Transformer(checkpoint.model.config)
-    return model.to(like.device, like.dtype).eval().requires_grad_(False)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_viz.errors import ConfigError
 from transformer_viz.tasks import Task
-from transformer_viz.tracing.framing import padded
+from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import END, PAD_ID, START
 
@@ -47,16 +47,13 @@ def make_batch(task: Task, texts: Sequence[str]) -> Batch:
             "Take a larger alphabet, longer strings, or held_out_share 0."
         )
     symbols = [task.symbols(text) for text in texts]
-    source = padded([task.source_vocabulary.encode(task.frame(s)) for s in symbols])
     answers = [task.answer(s) or [] for s in symbols]
-    target_in = padded([task.target_vocabulary.encode([START, *a]) for a in answers])
-    target_out = padded([task.target_vocabulary.encode([*a, END]) for a in answers])
-    return Batch(source, target_in, target_out, _padding(source, symbols), _padding(target_in, answers))
-
-
-def _padding(ids: Tensor, rows: Sequence[Sequence[str]]) -> Tensor | None:
-    """Where a batch is padded; None where every row has the same length, which needs no mask."""
-    return None if len({len(row) for row in rows}) == 1 else ids == PAD_ID
+    source, source_padding = padded_batch([task.source_vocabulary.encode(task.frame(s)) for s in symbols], PAD_ID)
+    target_in, target_padding = padded_batch([task.target_vocabulary.encode([START, *a]) for a in answers], PAD_ID)
+    target_out, _ = padded_batch([task.target_vocabulary.encode([*a, END]) for a in answers], PAD_ID)
+    # Where every row has the same length no mask is needed.
+    paddings = (each if bool(each.any()) else None for each in (source_padding, target_padding))
+    return Batch(source, target_in, target_out, *paddings)
 
 
 def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:

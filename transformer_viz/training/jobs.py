@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from torch import Tensor
@@ -76,17 +76,12 @@ class JobDescription:
     """That of the browser that started it (`Visitor.mark`); None = only the owner of the server may manage it."""
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, kw_only=True)
+class Job(JobDescription):
     """A training that a page started."""
 
     folder: Path
     """Of the job's own files."""
-    recipe: Recipe
-    started: float
-    """Seconds since 1970."""
-    mark: str | None = None
-    """That of the browser that started it (`Visitor.mark`); None = only the owner of the server may manage it."""
 
     @property
     def name(self) -> str:
@@ -107,14 +102,15 @@ class Job:
         is_true = is_held if word in AT_WORK else word != "finished" or (self.checkpoint / "config.json").exists()
         return next((state for state in get_args(State) if state == word and is_true), "failed")
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[dict[str, int | float | None]]:
         """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, int | float | None]] = []
         for line in _read(self.folder / "events").splitlines():
-            with suppress(ValueError, RecursionError):  # the last line may be half-written
-                row = json.loads(line)
-                if isinstance(row, dict) and isinstance(row.get("step"), int):
-                    while rows and rows[-1]["step"] >= row["step"]:
+            with suppress(TransformerVizError):  # the last line may be half-written
+                row = read_value(dict[str, int | float | None], reading.parsed(line))
+                step = row.get("step")
+                if step is not None:
+                    while rows and (rows[-1]["step"] or 0) >= step:
                         rows.pop()
                     rows.append(row)
         return rows[-_MOST_EVENTS:]
@@ -183,14 +179,13 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
             raise OptionError(
                 f"{count} trainings are kept here, with the trash, and no more can be. Remove one for good first."
             )
-        _check_free(known)
         _check_room(estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values()))
-        job = Job(folder / name, recipe, time.time(), visitor.mark)
+        about = JobDescription(recipe=recipe, started=time.time(), mark=visitor.mark)
+        job = Job(folder=folder / name, **vars(about))
         shutil.rmtree(job.folder, ignore_errors=True)  # of a damaged job, which is not among them
         job.folder.mkdir()
         for side, matrix in embeddings.items():
             np.save(job.folder / f"{side}.npy", matrix.numpy())
-        about = JobDescription(recipe=recipe, started=job.started, mark=job.mark)
         write_text(json.dumps(to_plain(about)), job.folder / "job.json")
         _launch(job)
     return job
@@ -206,7 +201,6 @@ def go_on(job: Job, visitor: Visitor) -> None:
     job.check_visitor(visitor)
     needed = estimate.folder_bytes(estimate.estimate(job.recipe), job.recipe, SNAPSHOTS)
     with one_at_a_time():
-        _check_free(jobs())
         _check_room(needed - bytes_in(job.checkpoint))
         _launch(job)
 
@@ -237,7 +231,7 @@ def jobs(folder: Path | None = None) -> list[Job]:
         with suppress(OSError, TransformerVizError):
             about = read_value(JobDescription, reading.json_of(path, LARGEST_CONFIG))
             if is_name(path.parent.name):
-                known.append(Job(path.parent, about.recipe, about.started, about.mark))
+                known.append(Job(folder=path.parent, **vars(about)))
     return sorted(known, key=lambda job: -job.started)
 
 
@@ -257,7 +251,10 @@ def bytes_in(folder: Path) -> int:
 
 
 def _check_room(more: int) -> None:
-    """Raises an OptionError where so many more bytes would be too many."""
+    """Raises an OptionError where a training runs already, or where so many more bytes would be too many."""
+    running = [job.name for job in jobs() if job.state in AT_WORK]
+    if len(running) >= MOST_RUNNING:
+        raise OptionError(f"{running[0]} is being trained; one training can run at a time. Wait, pause it or stop it.")
     most, used = serving.limits().trained_bytes, bytes_in(trained_folder())
     if used + more > most:
         raise OptionError(
@@ -265,12 +262,6 @@ def _check_room(more: int) -> None:
             f"{bytes_words(more)} more. Remove one for good, or take a smaller model. Whoever runs the server sets the limit "
             "with --max-trained-bytes."
         )
-
-
-def _check_free(known: list[Job]) -> None:
-    running = [job.name for job in known if job.state in AT_WORK]
-    if len(running) >= MOST_RUNNING:
-        raise OptionError(f"{running[0]} is being trained; one training can run at a time. Wait, pause it or stop it.")
 
 
 def _launch(job: Job) -> None:

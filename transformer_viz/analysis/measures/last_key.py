@@ -3,7 +3,7 @@
 import numpy as np
 
 from transformer_viz.analysis.measure import Judged, Measure
-from transformer_viz.analysis.positions import NONE
+from transformer_viz.analysis.token_roles import NONE
 
 
 def of(judged: Judged) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from transformer_viz.analysis.intervals import Mean, mean_over_texts
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError, SurveyError, quoted
 from transformer_viz.numbers_in_words import count_words, percent_words

@@ -21,7 +21,7 @@ from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.schema import whole_number
 from transformer_viz.trace.given_arrays import explained
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing import ranked
+from transformer_viz.tracing import token_ranks
 from transformer_viz.tracing.adapters import huggingface
 from transformer_viz.tracing.adapters.attention_calls import AttentionCall, check_calls, layers_by_kind
 from transformer_viz.tracing.adapters.labels import Vocabulary, flat, given_labels, ids_of, labels_of, padding
@@ -156,7 +156,7 @@ def trace_module(
             )
         if bad := [number for number in outputs if not 0 <= number < rows.shape[-1]]:
             raise OptionError(f"output id {bad[0]} is not in the model's vocabulary of {rows.shape[-1]}")
-        steps = ranked.steps_of(rows, outputs, n_candidates, label)
+        steps = token_ranks.steps_of(rows, outputs, n_candidates, label)
     output_tokens = tuple(map(label, outputs))
     return replace(trace, output_tokens=output_tokens, text=" ".join(output_tokens), steps=steps)
 

@@ -21,7 +21,7 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.server.page_slots import release_slot
 
 if TYPE_CHECKING:
-    from transformer_viz.tracing.watching import Written
+    from transformer_viz.tracing.progress import Written
 
 FIRST_WAIT, POLL, POLL_WAITING = 0.3, 0.25, 1.0
 """Seconds that a page waits for the first progress before it shows that there is none yet; between two looks at a running job;

@@ -27,9 +27,9 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.inside import inside as look_inside
+from transformer_viz.tracing.progress import OnProgress
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.untrained import untrained as untrained_run
-from transformer_viz.tracing.watching import OnProgress
 from transformer_viz.views.cache import computing, limits, model_list
 from transformer_viz.views.components.recorded_calls import Call, record
 

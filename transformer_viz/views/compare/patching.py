@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.addresses import Place, parse
 from transformer_viz.attribution.figures.patching import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import Effect, Extent, PatchedRun, Patching, parting
@@ -18,6 +17,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.compare import patch_runs, shown
 from transformer_viz.views.compare.sides import Asked
 from transformer_viz.views.components import chart, clicks, figure_file, style

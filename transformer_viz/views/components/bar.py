@@ -12,7 +12,7 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.tracing.framing import longest_source
+from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
 from transformer_viz.views.components import how_it_writes, mask_tokens, ways
 from transformer_viz.views.components.markdown import literal, of_run

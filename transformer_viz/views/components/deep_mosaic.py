@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz.analysis.attribution_maps import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE
-from transformer_viz.analysis.words import kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.tiles import tile_map

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.analysis import inside_numbers as numbers
 from transformer_viz.analysis import logit_lens
 from transformer_viz.analysis.inside_steps import explain
@@ -23,6 +22,7 @@ from transformer_viz.figures.theme import THEMES, ThemeName
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, visible
 from transformer_viz.trace.inside import Inside
+from transformer_viz.views import glossary
 from transformer_viz.views.state import focus
 
 KEY = "inside"

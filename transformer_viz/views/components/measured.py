@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer_viz import glossary
 from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.errors import listed
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.state import link
 from transformer_viz.views.state.focus import Focus
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.words import kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import listed
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.figure_data import plain

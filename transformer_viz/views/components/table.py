@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import glossary
+from transformer_viz.views import glossary
 
 
 def show(columns: Mapping[str, Sequence[Any]], label: str, *, percents: Sequence[str] = (), places: int = 2) -> None:

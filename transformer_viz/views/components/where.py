@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.architecture import Architecture, summary
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.components import drawing
 from transformer_viz.views.state import focus, link
 

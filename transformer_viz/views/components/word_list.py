@@ -4,7 +4,7 @@ from html import escape
 
 import streamlit as st
 
-from transformer_viz import glossary
+from transformer_viz.views import glossary
 
 
 def popover(page: str) -> None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.word_links import directions
 from transformer_viz.attribution.result.alignment_heads import ROW_WORDS, ROWS, AlignmentHeads
@@ -13,6 +12,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, link

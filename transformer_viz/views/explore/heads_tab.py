@@ -13,7 +13,7 @@ from transformer_viz.analysis.head_order import offered
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
-from transformer_viz.analysis.words import by_words, is_by_words
+from transformer_viz.analysis.word_pooling import by_words, is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS
 from transformer_viz.numbers_in_words import percent_words

@@ -10,7 +10,7 @@ from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.effect import EffectInProgress, Strings, fresh_strings, given_texts
 from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
+from transformer_viz.tracing.batch import decode_batch, own_target, read_batch
 from transformer_viz.views.cache import computing
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.cache.model_list import identity

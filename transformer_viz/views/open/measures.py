@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.errors import TraceError
 from transformer_viz.terms import KIND_TITLES, MODES, Kind
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribution
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.measured import (
     BY_CAUSE,

@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import times_words
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.cache import limits, model_list, runs
 from transformer_viz.views.compare.sides import WIDEST
 from transformer_viz.views.components import bar, navigation, stepper, style

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
-from transformer_viz.analysis.words import has_pieces, is_by_words
+from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:

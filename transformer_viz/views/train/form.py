@@ -6,12 +6,13 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from transformer_viz import glossary, tasks
+from transformer_viz import tasks
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import recipe_for
+from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
 from transformer_viz.views.state.training_fields import (

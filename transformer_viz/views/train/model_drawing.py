@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from transformer_viz import glossary
 from transformer_viz.model import variants
 from transformer_viz.model.architecture import Architecture, architecture_of, differing
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.views import glossary
 from transformer_viz.views.components import drawing
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from transformer_viz import figures, glossary
+from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.figures.knock_out import TITLES
 from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.numbers_in_words import count_words, percent_words, signed_words
 from transformer_viz.terms import INSTEAD, KIND_TITLES, head_label
+from transformer_viz.views import glossary
 from transformer_viz.views.components import chart, code, figure_file, style, table
 from transformer_viz.views.components.bar import MOST_TYPED
 from transformer_viz.views.components.markdown import literal

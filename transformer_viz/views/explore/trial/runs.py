@@ -18,7 +18,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.watching import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, of_part
 from transformer_viz.views.cache.computing import compute, computed
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.components.recorded_calls import Call, record

@@ -1,4 +1,8 @@
-"""What the two toys of the published sources share: word tokens, vocabulary from the sentences, fixed-length padding."""
+"""The two toys of the published sources: pairs of sentences of words, two of each.
+
+Worked example: `ich mochte ein bier` is framed as `<start> ich mochte ein bier <end>`; the answer is `i want a beer .`
+The source's symbols P, S and E are `<pad>`, `<start>` and `<end>` here; its spelling is kept.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -6,10 +10,9 @@ from typing import Any, ClassVar, Literal
 
 from transformer_viz.errors import InputError, listed
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
-from transformer_viz.tasks.letters import check_length
-from transformer_viz.tasks.task import Example
+from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.terms import text_words
-from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+from transformer_viz.vocabulary import Vocabulary
 
 
 class Sentences(Corpus):
@@ -47,7 +50,8 @@ class Sentences(Corpus):
     def read(self, text: str) -> list[str]:
         words = self._words(text, self.source_vocabulary)
         if not words:
-            raise InputError(f"The text is empty. Type 1 to {self.max_length} of these words: {self._known()}.")
+            possible = listed(self.source_vocabulary.symbols)
+            raise InputError(f"The text is empty. Type 1 to {self.max_length} of these words: {possible}.")
         check_length(len(words), self.max_length, "words")
         return words
 
@@ -55,17 +59,9 @@ class Sentences(Corpus):
         return self._words(text, self.target_vocabulary)
 
     def _words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        words = text.split()
-        for place, word in enumerate(words, start=1):
-            if word not in vocabulary or word in SPECIAL_TOKENS:
-                raise InputError(
-                    f"Word {place} is {text_words(word)}, which this model does not know. "
-                    f"It knows {listed(vocabulary.symbols)}. Words are set apart by spaces."
-                )
-        return words
-
-    def _known(self) -> str:
-        return listed(self.source_vocabulary.symbols)
+        possible = f"It knows {listed(vocabulary.symbols)}. Words are set apart by spaces."
+        check_symbols(text.split(), vocabulary, "Word {} is {}, which this model does not know. ", possible, text_words)
+        return text.split()
 
     def spell(self, symbols: Sequence[str]) -> str:
         return spelled(symbols)
@@ -79,3 +75,29 @@ class Sentences(Corpus):
 
     def examples(self) -> list[Example]:
         return [Example(text, note) for text, note in zip(self.pairs(), self.notes, strict=True)]
+
+
+class GermanToy(Sentences):
+    """The toy of the `bias-free` source."""
+
+    name = "german-toy"
+    about = "This model knows two German sentences and writes them in English."
+    translations = (
+        ("ich mochte ein bier", "i want a beer ."),
+        ("ich mochte ein cola", "i want a coke ."),
+    )
+
+
+class PinyinToy(Sentences):
+    """The toy of the `torch-reference` source, in pinyin without tones. One sentence is longer, so that a batch of both shows
+    what padding and its masks are."""
+
+    name = "pinyin-toy"
+    about = "This model knows two English sentences and writes them in Chinese, in pinyin."
+    translations = (
+        ("I have a hd ,", "wo you yi ge hd ,"),
+        ("but it is a big dog .", "dan shi ta shi yi zhi gou ."),
+    )
+
+
+TASKS = (GermanToy, PinyinToy)

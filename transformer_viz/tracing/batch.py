@@ -8,8 +8,8 @@ from transformer_viz.errors import InputError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.framing import Target, ids_of_target
-from transformer_viz.tracing.watching import OnToken
+from transformer_viz.tracing.progress import OnToken
+from transformer_viz.tracing.tokenize_batch import Target, ids_of_target
 
 
 def decode_batch(
@@ -31,14 +31,22 @@ def decode_batch(
         edits: as in `decode`.
         mistake: as in `decode`.
         max_length: as in `decode`; None is its default.
-        max_trace_bytes: likewise.
+        max_trace_bytes: as in `decode`.
         on_token: as in `decode`.
 
     Raises:
         InputError: a text that cannot be read, or none at all.
     """
-    limits: Any = {"max_length": max_length, "max_trace_bytes": max_trace_bytes, "on_token": on_token}
-    return decode(checkpoint, list(sources), pad_to=_width(checkpoint, sources), edits=edits, mistake=mistake, **limits)
+    return decode(
+        checkpoint,
+        list(sources),
+        pad_to=_width(checkpoint, sources),
+        edits=edits,
+        mistake=mistake,
+        max_length=max_length,
+        max_trace_bytes=max_trace_bytes,
+        on_token=on_token,
+    )
 
 
 def read_batch(
@@ -78,25 +86,16 @@ def read_batch(
     if any(target is None for target in given):
         written = decode_batch(checkpoint, sources, max_trace_bytes=max_trace_bytes)
         given = [own_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
-    framed = [target for target in given if target is not None]
-    n_steps = max((1 + _length(checkpoint, target) for target in framed), default=1)
+    target = [target for target in given if target is not None]
+    n_steps = 1 + max((len(ids_of_target(checkpoint, each)) for each in target), default=0)
     return decode(
-        checkpoint,
-        list(sources),
-        target=framed,
-        pad_to=_width(checkpoint, sources),
-        pad_target_to=n_steps,
-        **changed,
+        checkpoint, list(sources), target=target, pad_to=_width(checkpoint, sources), pad_target_to=n_steps, **changed
     )
 
 
 def own_target(trace: Trace) -> tuple[str | int, ...]:
     """What was written, without the end; where the limit stopped it, without the last token, which leaves room for one."""
     return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
-
-
-def _length(checkpoint: LoadedModel, target: Target) -> int:
-    return len(ids_of_target(checkpoint, target))
 
 
 def _width(checkpoint: LoadedModel, sources: Sequence[str]) -> int:

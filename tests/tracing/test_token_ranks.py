@@ -8,7 +8,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transformer_viz.tracing.ranked import steps_of
+from transformer_viz.tracing.token_ranks import steps_of
 
 # Few different numbers, so that ties are common: at the top, at the last candidate, below all of them.
 NUMBERS = st.sampled_from([-math.inf, -1e30, -2.0, -1.0, 0.0, 0.5, 0.5 + 2**-24, 1e-30, 2e-30, 3.0, 60.0])
@@ -51,8 +51,3 @@ def test_a_row_without_numbers_keeps_the_order_of_decoding():
     assert [[token for token, _ in step.candidates] for step in steps] == [["1", "3", "2", "4"], ["4", "3", "2", "1"]]
     assert math.isnan(steps[0].probability)
     assert steps[0].sampling_probability is None
-
-
-def test_chances_are_handed_on():
-    steps = steps_of(torch.zeros(2, 3), [0, 2], 2, str, probabilities=[0.25, 1.0])
-    assert [step.sampling_probability for step in steps] == [0.25, 1.0]

@@ -1,4 +1,4 @@
-"""A decoding as it goes: what it has written so far, for whoever watches, and may end it there."""
+"""The progress of a decoding and of longer work, for callbacks that may end it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,17 +47,17 @@ def of_part(on_progress: OnProgress | None, n_done: int, n_parts: int) -> OnProg
     return say
 
 
-class Watch:
-    """Counts the steps of a decoding, and asks after each whether it goes on.
+class DecodingProgress:
+    """Counts the steps of a decoding, and calls back after each.
 
     Args:
         checkpoint: what writes.
         n_texts: in the batch.
-        n_prefix: how many tokens are written before anything is asked, since they are forced.
-        on_token: who is asked.
+        n_prefix: how many tokens are forced; until they are written nobody is called.
+        on_token: is called.
     """
 
-    def __init__(self, checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken) -> None:
+    def __init__(self, checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> None:
         self._ends, self._tokenizer, self._on_token = checkpoint.model.end_ids, checkpoint.tokenizer, on_token
         self._rows: list[list[int]] = [[] for _ in range(n_texts)]
         self._n_prefix = n_prefix
@@ -66,31 +66,31 @@ class Watch:
 
     def step(self, token: Tensor) -> bool:
         """After a step of greedy decoding or sampling, with its ids (batch,); whether it goes on."""
+        if self._on_token is None:
+            return True
         for row, number in zip(self._rows, token.tolist(), strict=True):
             if not row or row[-1] not in self._ends:
                 row.append(number)
-        return self._goes_on(self._rows)
+        return self._call(self._rows)
 
-    def search(self, searches: Sequence[BeamResult]) -> bool:
-        """After a step of a beam search; likewise."""
-        return self._goes_on(list(map(_best, searches)))
+    def search_step(self, searches: Sequence[BeamResult]) -> bool:
+        """After a step of a beam search, with its best living hypothesis, or where none lives the best of all."""
+        if self._on_token is None:
+            return True
+        rows = []
+        for nodes in (search.nodes for search in searches):
+            node = next((node for node in nodes if node.step == nodes[-1].step and node.state == "kept"), None)
+            node = node or max((node for node in nodes if node.state in ("end", "length")), key=lambda node: node.score)
+            ids = [node.token]
+            while node.parent is not None:
+                node = nodes[node.parent]
+                ids.append(node.token)
+            rows.append(ids[::-1])
+        return self._call(rows)
 
-    def _goes_on(self, rows: Sequence[Sequence[int]]) -> bool:
+    def _call(self, rows: Sequence[Sequence[int]]) -> bool:
         self.n_steps += 1
-        if self.n_steps < self._n_prefix:
+        if self._on_token is None or self.n_steps < self._n_prefix:
             return True
         self.is_stopped = self._on_token(Written(self.n_steps, tuple(map(tuple, rows)), self._tokenizer)) is False
         return not self.is_stopped
-
-
-def _best(found: BeamResult) -> list[int]:
-    """The ids of the best hypothesis that lives; where none does, of the best of all."""
-    nodes = found.nodes
-    last = [node for node in nodes if node.step == nodes[-1].step]
-    node = next((node for node in last if node.state == "kept"), None)
-    node = node or max((node for node in nodes if node.state in ("end", "length")), key=lambda each: each.score)
-    ids = [node.token]
-    while node.parent is not None:
-        node = nodes[node.parent]
-        ids.append(node.token)
-    return ids[::-1]

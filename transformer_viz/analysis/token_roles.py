@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.analysis.true_key import true_keys
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.terms import Kind

@@ -1,4 +1,4 @@
-"""Texts and targets as ids, how long they are once padded, and as padded rows."""
+"""Texts and targets as ids, and as padded batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from transformer_viz.errors import InputError, ModelError, OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import whole_number
 from transformer_viz.terms import ModelKind
-from transformer_viz.vocabulary import END, PAD_ID, START
+from transformer_viz.vocabulary import END, START
 
 LONGEST = 512
 
@@ -25,11 +25,6 @@ class Rows:
     rows: list[list[int]]
     width: int
     pad_id: int
-
-    @property
-    def is_even(self) -> bool:
-        """Whether nothing is padded."""
-        return all(len(row) == self.width for row in self.rows)
 
     def padded(self, i: int, *, on_left: bool = False) -> list[int]:
         """Row `i` with its padding."""
@@ -89,19 +84,21 @@ def ids_of_target(checkpoint: LoadedModel, target: Target) -> list[int]:
 
 
 def padded_batch(
-    rows: Sequence[Sequence[int]], pad_id: int, width: int, *, on_left: bool = False, device: torch.device
+    rows: Sequence[Sequence[int]],
+    pad_id: int,
+    width: int | None = None,
+    *,
+    on_left: bool = False,
+    device: torch.device | str = "cpu",
 ) -> tuple[Tensor, Tensor]:
-    """Rows of ids as one (batch, width) tensor, and where it is padding: pads are counted, not recognized by their id."""
+    """Rows of ids as one (batch, width) tensor, and where it is padding: pads are counted, not recognized by their id.
+
+    `width` is that of the longest row unless it is given.
+    """
+    width = max(map(len, rows)) if width is None else width
     ids, is_padding = [], []
     for row in rows:
-        pads = [pad_id] * (width - len(row))
+        pads, own = [pad_id] * (width - len(row)), [False] * len(row)
         ids.append([*pads, *row] if on_left else [*row, *pads])
-        own = [False] * len(row)
         is_padding.append([*[True] * len(pads), *own] if on_left else [*own, *[True] * len(pads)])
     return torch.tensor(ids, device=device), torch.tensor(is_padding, device=device)
-
-
-def padded(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
-    """Rows of ids as one (batch, longest) tensor, filled up on the right."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])

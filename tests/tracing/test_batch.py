@@ -39,11 +39,6 @@ def test_without_a_target_it_is_what_the_sound_model_writes(tiny: tv.Checkpoint)
         assert all(attention.scores is not None for trace in read for attention in trace.attentions.values())
 
 
-def test_tokens_are_a_target_too(tiny: tv.Checkpoint) -> None:
-    as_text, as_tokens = tv.read_batch(tiny, ["ab"], ["b a"]), tv.read_batch(tiny, ["ab"], [("b", " ", "a")])
-    assert as_text[0].target_tokens == as_tokens[0].target_tokens
-
-
 def test_what_cannot_be_is_said(tiny: tv.Checkpoint) -> None:
     with pytest.raises(InputError, match="3 sources and 1 targets"):
         tv.read_batch(tiny, SOURCES, ["ba"])

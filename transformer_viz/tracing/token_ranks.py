@@ -1,0 +1,134 @@
+"""What logits say of the tokens that were written: how probable each was, its rank, and what was as probable or more.
+
+Natural probabilities, in double precision: in float32 one of 1 − 10⁻⁹ would be 1. The order is that in which decoding
+chooses: by logit, since log-probabilities can round to a tie; of equal logits the lowest id first.
+
+Everything ends in lists, since numbers one by one out of tensors take as long as a step of decoding.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from operator import gt
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from transformer_viz.loaded_model import Tokenizer
+from transformer_viz.trace.trace import Candidate, Step
+
+Name = Callable[[int], str]
+"""From an id to its token."""
+
+
+class TokenRanks:
+    """The steps of a batch, from logits that come row by row: they are looked at in blocks, and not all kept.
+
+    Args:
+        n_candidates: how many of the most probable tokens each step keeps.
+        tokenizer: of the model. Where its labels are not unique, steps hold ids beside them.
+        most_rows: how many rows of the batch may be kept until they are looked at.
+    """
+
+    def __init__(self, n_candidates: int, tokenizer: Tokenizer, most_rows: int) -> None:
+        self.n_candidates, self._label, self._most_rows = n_candidates, tokenizer.label, max(1, most_rows)
+        self._with_ids = not tokenizer.has_unique_labels
+        self._rows: list[tuple[Tensor, Tensor]] = []
+        self._steps: list[list[Step]] = []
+
+    def add(self, logits: Tensor, ids: Tensor) -> None:
+        """One row more of every sentence: logits (batch, vocabulary), and the ids (batch,) that followed."""
+        self._rows.append((logits, ids))
+        if len(self._rows) > self._most_rows:
+            self._rank()
+
+    def steps(self, i: int) -> list[Step]:
+        """All steps of sentence `i`."""
+        if self._rows:
+            self._rank()
+        return self._steps[i] if self._steps else []
+
+    def _rank(self) -> None:
+        logits = torch.stack([logits for logits, _ in self._rows], 1).cpu()
+        ids = torch.stack([ids for _, ids in self._rows], 1).tolist()
+        self._rows.clear()
+        self._steps = self._steps or [[] for _ in ids]
+        for steps, rows, written in zip(self._steps, logits, ids, strict=True):
+            steps += steps_of(rows, written, self.n_candidates, self._label, with_ids=self._with_ids)
+
+
+def steps_of(
+    logits: Tensor, written: Sequence[int], n_candidates: int, name: Name, *, with_ids: bool = False
+) -> tuple[Step, ...]:
+    """One step for each id that was written.
+
+    Args:
+        logits: float (step, vocabulary), on the CPU.
+        written: an id a step.
+        n_candidates: how many of the most probable tokens each step keeps.
+        name: of an id.
+        with_ids: whether a step holds ids beside labels.
+    """
+    if not written:
+        return ()
+    best = rankings_of(logits, n_candidates)
+    # Rank, log-probability and probability of what was written. Nearly always it is among the best of its row.
+    found: list[Any] = [
+        (place := ids.index(number), logs[place], probabilities[place]) if number in ids else None
+        for number, ids, logs, probabilities in zip(written, *best, strict=True)
+    ]
+    if missing := [t for t, known in enumerate(found) if known is None]:
+        rows, own = logits[missing], torch.tensor([written[t] for t in missing])[:, None]
+        ranks = (_order(rows) == own).int().argmax(-1).tolist()
+        logs = rows.double().log_softmax(-1).gather(-1, own)[:, 0]
+        for t, *known in zip(missing, ranks, logs.tolist(), logs.exp().tolist(), strict=True):
+            found[t] = known
+    return tuple(
+        Step(
+            token=name(number),
+            probability=known[2],
+            log_probability=known[1],
+            rank=known[0],
+            candidates=candidates,
+            token_id=number if with_ids else None,
+            candidate_ids=tuple(ids) if with_ids else (),
+        )
+        for number, known, candidates, ids in zip(written, found, best.named(name), best.ids, strict=True)
+    )
+
+
+class Rankings(NamedTuple):
+    """The most probable tokens of each row, best first."""
+
+    ids: list[list[int]]
+    log_probabilities: list[list[float]]
+    probabilities: list[list[float]]
+
+    def named(self, name: Name) -> tuple[tuple[Candidate, ...], ...]:
+        """With their probabilities."""
+        return tuple([tuple(zip(map(name, ids), p, strict=True)) for ids, p in zip(self.ids, self.probabilities, strict=True)])
+
+
+def rankings_of(logits: Tensor, n: int) -> Rankings:
+    """The most probable tokens after each row of logits (row, vocabulary)."""
+    exact = logits.double().log_softmax(-1)
+    # One more shows whether the last one ties with it. To sort whole rows would take three times as long.
+    found, ids = exact.topk(min(n + 1, exact.shape[-1]))
+    logs = found.tolist()
+    descend = [all(map(gt, row, row[1:])) for row in logs]
+    # Not so with a tie, or with a number that is none.
+    if not all(descend):
+        ids = _order(logits)[:, : n + 1]
+        found = exact.gather(-1, ids)
+        logs = found.tolist()
+    # What has a logit of −∞ is impossible, and never listed.
+    kept = [row.index(-math.inf, 0, n) if -math.inf in row[:n] else n for row in logs]
+    return Rankings(
+        [row[:k] for row, k in zip(ids.tolist(), kept, strict=True)],
+        [row[:k] for row, k in zip(logs, kept, strict=True)],
+        [row[:k] for row, k in zip(found.exp().tolist(), kept, strict=True)],
+    )
+
+
+def _order(logits: Tensor) -> Tensor:
+    return logits.sort(dim=-1, descending=True, stable=True).indices
