@@ -88,7 +88,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: to_plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple | list):
-        return [to_plain(entry) for entry in value]
+        return [entry if isinstance(entry, int | str) else to_plain(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

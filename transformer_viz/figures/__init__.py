@@ -1,8 +1,7 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch.
 
 A new figure is a file `NAME.py` with a function `NAME`, found by looking into this folder. Those below are imported by name, so
-that editors and type checkers know them. Figures of a room, which itself needs
-this folder, are loaded when they are first used.
+that editors and type checkers know them. Figures of a room, which needs this folder, are loaded when they are first used.
 """
 
 from collections.abc import Callable

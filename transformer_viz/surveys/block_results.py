@@ -6,7 +6,7 @@ of the lines; of a line that was not read they are NaN, −1 or 0.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import Annotated
@@ -75,7 +75,7 @@ class BlockResult(BlockDescription):
         """The file; the same bytes for the same content."""
         from safetensors.numpy import save
 
-        about = {name: value for name, value in to_plain(self).items() if name != "arrays"}
+        about = {field.name: to_plain(getattr(self, field.name)) for field in fields(BlockDescription)}
         arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
         return save(arrays, {_KEY: json.dumps(about, ensure_ascii=False)})
 

@@ -165,10 +165,11 @@ class HeadStatistic(_OfHead):
     counts: tuple[Count, ...]
 
     def __post_init__(self) -> None:
-        require(0 < self.n == sum(self.counts), f"{self.n} texts, and {sum(self.counts)} in {len(self.counts)} bins")
+        if not 0 < self.n == sum(self.counts):
+            raise SurveyError(f"{self.n} texts, and {sum(self.counts)} in {len(self.counts)} bins")
         slack = _ROUNDING * (1 + abs(self.min) + abs(self.max))
-        fits = self.min - slack <= self.mean <= self.max + slack
-        require(fits, f"a mean of {self.mean:g} is not between {self.min:g} and {self.max:g}")
+        if not self.min - slack <= self.mean <= self.max + slack:
+            raise SurveyError(f"a mean of {self.mean:g} is not between {self.min:g} and {self.max:g}")
 
     @property
     def interval(self) -> Interval:
@@ -366,17 +367,19 @@ class Survey:
         n_bins = {of.name: len(of.edges) - 1 for of in self.statistics} | {ROLE + role: 2 for role in ROLES}
         require(len(n_bins) == len(self.statistics) + len(ROLES), "two statistics have one name")
         for row in self.heads:
-            where = f"{row.place}: {quoted(row.statistic)}"
-            require(row.place in places, f"{where}: there is no such head")
-            require(row.statistic in n_bins, f"{where} is no statistic and no role; these are {listed(n_bins)}")
-            fits = row.n <= n and len(row.counts) == n_bins[row.statistic]
-            require(fits, f"{where}: {row.n} texts of {n} in {len(row.counts)} bins; {n_bins[row.statistic]} are needed")
-            places[row.place] += row.counts[1] if row.statistic.startswith(ROLE) else 0
+            place, name = row.place, row.statistic
+            if place not in places or name not in n_bins:
+                words = f"is no statistic and no role; these are {listed(n_bins)}" if place in places else "of no such head"
+                raise SurveyError(f"{place}: {quoted(name)} {words}")
+            if row.n > n or len(row.counts) != n_bins[name]:
+                words = f"{row.n} texts of {n} in {len(row.counts)} bins; {n_bins[name]} are needed"
+                raise SurveyError(f"{place}: {quoted(name)}: {words}")
+            places[place] += row.counts[1] if name.startswith(ROLE) else 0
         require(len(self._rows) == len(self.heads), "a statistic of a head stands twice")
-        for place, n_roles in places.items():
-            require(n_roles == n, f"{place}: roles of {n_roles} texts; each of the {n} has one")
-        for texts in self.examples:
-            require((texts.place, texts.by) in self._rows, f"{texts.place}: no text has {quoted(texts.by)}, its statistic")
+        wrong = [f"{place}: roles of {n_roles} texts" for place, n_roles in places.items() if n_roles != n]
+        require(not wrong, f"{''.join(wrong[:1])}; each of the {n} has one")
+        wrong = [f"{of.place}: no text has {quoted(of.by)}" for of in self.examples if (of.place, of.by) not in self._rows]
+        require(not wrong, f"{''.join(wrong[:1])}, its statistic")
         require(len({texts.place for texts in self.examples}) == len(self.examples), "the examples of a head stand twice")
         for kind, rows in self.agreement.items():
             n_heads = self.kinds[kind].n if kind in self.kinds else 0

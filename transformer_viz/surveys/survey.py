@@ -104,18 +104,18 @@ def survey(
     options = SurveyOptions(k=k, by=by, max_length=max_length, seed=seed, verdict_texts=verdict_texts, mode=mode)
     check_by(by)
     parquet_file.check_can_write()
-    crew = Workers(model, device, workers, ray, gpus_per_worker)
+    pool = Workers(model, device, workers, ray, gpus_per_worker)
     if (texts is None) == (held_out is None):
         raise OptionError("give either texts, or held_out for so many of those by which the model's task is judged")
     if texts is None and targets is not None:
         raise OptionError("targets go with texts; of held-out ones the task knows the answers")
     corpus = None if texts is None else read_corpus(texts, targets)
-    loaded = crew.load()
+    loaded = pool.load()
     corpus = corpus or held_out_corpus(loaded, held_out or 0, seed)
-    job = crew.job(loaded, options)
+    job = pool.job(loaded, options)
     identity = {"format": FORMAT, "model": job.fingerprint, **options.of_blocks()}
 
-    def unit(stage: Stage, block: Block) -> Unit:
+    def unit_of(stage: Stage, block: Block) -> Unit:
         about = json.dumps([identity, NAMES, tuple(ROLES), block.number], sort_keys=True)
         return Unit(stage, block, hashlib.sha256(about.encode() + block.content).hexdigest())
 
@@ -125,36 +125,36 @@ def survey(
     sample = sorted(readable, key=lambda line: hashlib.sha256(f"{seed} {line.number}".encode()).digest())[:most]
     in_order = blocks_of(sorted(sample, key=lambda line: line.number), _VERDICT_BLOCK)
     units: dict[Stage, list[Unit]] = {
-        "texts": [unit("texts", block) for block in corpus.blocks],
-        "verdicts": [unit("verdicts", block) for block in in_order],
+        "texts": [unit_of("texts", block) for block in corpus.blocks],
+        "verdicts": [unit_of("verdicts", block) for block in in_order],
     }
     with ExitStack() as stack:
         path = Path(stack.enter_context(TemporaryDirectory()) if output is None else output)
         folder = stack.enter_context(opened_folder(path))
         folder.begin({**identity, "texts": hashlib.sha256(corpus.blocks[0].content).hexdigest()})
         n_done, left = dict.fromkeys(units, 0), []
-        for one in (one for some in units.values() for one in some):
-            if _is_done(one, path):
-                n_done[one.stage] += len(one.block.lines)
+        for unit in (*units["texts"], *units["verdicts"]):
+            if _is_done(unit, path):
+                n_done[unit.stage] += len(unit.block.lines)
             else:
-                left.append(one)
+                left.append(unit)
 
         def tell(stage: Stage) -> None:
             if on_progress is not None:
-                n_total = sum(len(one.block.lines) for one in units[stage])
-                on_progress(Progress(stage, n_done[stage], n_total, crew.n, memory_of_worker(loaded)))
+                n_total = sum(len(unit.block.lines) for unit in units[stage])
+                on_progress(Progress(stage, n_done[stage], n_total, pool.n, memory_of_worker(loaded)))
 
         for stage in units:
             tell(stage)
-        with closing(crew.run(loaded, job, left)) as results:
-            for one, result in results:
-                folder.write(_file_of(one), result)
-                n_done[one.stage] += len(one.block.lines)
-                tell(one.stage)
+        with closing(pool.run(loaded, job, left)) as results:
+            for unit, result in results:
+                folder.write(_file_of(unit), result)
+                n_done[unit.stage] += len(unit.block.lines)
+                tell(unit.stage)
         sizes = loaded.model.sizes
         result = merge(
             [line.text for line in corpus.lines],
-            *([path / _file_of(one) for one in some] for some in units.values()),
+            *([path / _file_of(unit) for unit in units[stage]] for stage in ("texts", "verdicts")),
             model=SurveyedModel(
                 name=loaded.name, variant=loaded.variant, parameters=loaded.n_parameters, fingerprint=job.fingerprint
             ),

@@ -219,7 +219,8 @@ def _processes(n: int) -> Generator[tuple[int, Submit]]:
                 signal.signal(signal.SIGINT, heard)
 
     try:
-        yield n, submit
+        # One more for each, so that none waits for this process.
+        yield 2 * n, submit
     except BrokenProcessPool as error:
         raise SurveyError(f"A worker was ended before its block was done. {_KEPT}") from error
     finally:
