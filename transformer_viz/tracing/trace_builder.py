@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.errors import CheckpointError
 from transformer_viz.loaded_model import LoadedModel, Tokenizer
-from transformer_viz.model import masks, mistakes
+from transformer_viz.model import devices, masks, mistakes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.attention import Attention
@@ -269,7 +269,7 @@ def made_by(
         "variant": checkpoint.variant,
         **({} if checkpoint.task is None else {"task": checkpoint.task.name}),
         **({"generation": dict(checkpoint.generation)} if checkpoint.generation else {}),
-        "device": checkpoint.device_title,
+        "device": devices.title(checkpoint.device),
         **writes,
         "seconds": round(seconds, 6),
         "versions": dict(_VERSIONS),
