@@ -120,10 +120,10 @@ class HuggingFaceModel:
         """The same model that reads and writes so; None leaves a switch as it is."""
         if switches.shortlist is not None:
             raise OptionError(f"{self.name} has no shortlist; only Firefox's translators have one.")
-        model = self.with_languages(switches.source_language, switches.target_language)
-        if switches.chat is not None:
-            model = model.with_chat(switches.chat)
-        return model if switches.generation is None else model.with_generation(switches.generation)
+        model = self
+        for method, keywords in switches.calls():
+            model = getattr(model, method)(**keywords)
+        return model
 
     @property
     def default_max_length(self) -> int:
@@ -148,11 +148,6 @@ class HuggingFaceModel:
         if not self.tokenizer.tokenizer.chat_template:
             raise ModelError(f"{self.name} has no chat template. Leave it out, and write the text as the model should read it.")
         return replace(self, tokenizer=replace(self.tokenizer, is_chat=is_on))
-
-    @cached_property
-    def device_title(self) -> str:
-        """The device's name for people."""
-        return devices.title(self.device)
 
     @cached_property
     def n_parameters(self) -> int:
