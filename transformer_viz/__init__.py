@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from transformer_viz.surveys.survey import survey as survey
     from transformer_viz.trace.inside import Inside as Inside
     from transformer_viz.trace.store import load_trace as load_trace
+    from transformer_viz.trace.store import save_trace as save_trace
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
     from transformer_viz.tracing.batch import decode_batch as decode_batch
@@ -79,6 +80,7 @@ _HOMES = {
     "load_survey": "surveys.result",
     "survey": "surveys.survey",
     "load_trace": "trace.store",
+    "save_trace": "trace.store",
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
     "inside": "tracing.inside",

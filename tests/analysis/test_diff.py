@@ -19,7 +19,7 @@ from transformer_viz.analysis.diff_report import WHATS, TraceDiff
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.groups import Group
-from transformer_viz.trace.trace import Fill
+from transformer_viz.trace.steps import Fill
 
 KINDS = ("encoder", "decoder", "cross")
 

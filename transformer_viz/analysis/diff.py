@@ -17,7 +17,8 @@ from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.schema import finite_number
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
-from transformer_viz.trace.trace import Candidate, Trace
+from transformer_viz.trace.steps import Candidate
+from transformer_viz.trace.trace import Trace
 
 _IDS = ("target_ids", "output_ids")
 _MODEL = ("checkpoint", "variant", "task")

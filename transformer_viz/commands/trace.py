@@ -38,5 +38,5 @@ def run(
                 f"--inside {row_address(place)} is not possible; this run's {kind} attention has the layers {layers}, "
                 f"heads 1 to {attention.n_heads} and rows 1 to {len(attention.queries)}"
             )
-        trace = recording_inside.inside(loaded, trace, kind, layer, head, row).kept_in(trace)
+        trace = trace.with_inside(recording_inside.inside(loaded, trace, kind, layer, head, row))
     file.save(trace)

@@ -33,7 +33,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
     """
     if theme not in THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
-    if not (insides := Inside.of(trace)):
+    if not (insides := trace.insides):
         raise OptionError("This run holds the inside of no head. Record it: trace TEXT --inside cross.1.1:1 -o FILE.npz.")
 
     def known(inside: Inside, names: Sequence[str]) -> list[str]:

@@ -11,8 +11,9 @@ from transformer_viz.errors import OptionError, TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName, compose
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind
-from transformer_viz.trace.inside import Inside, check_place, labels_of, run_of
+from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import read_sources, read_targets
 from transformer_viz.tracing.decode_request import DecodeRequest
@@ -49,11 +50,14 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
         OptionError: the run has no such head or row, or it was not made by this model.
         DeviceError: out of memory.
     """
-    check_place(trace, kind, layer, head, query)
+    attention = trace.attentions[kind]
+    attention.layer_index(layer)
+    whole_number("head", head, 0, attention.n_heads - 1)
+    whole_number("query", query, 0, len(attention.queries) - 1)
     request = _request(reader, trace)
     with devices.running(reader):
         found = _read(request, trace, kind, layer, head, query)
-    if not found.is_of(trace):
+    if not found.is_of(attention):
         raise _not_its_run(reader, "it computes other weights for the same tokens")
     return found
 
@@ -130,7 +134,7 @@ def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: in
     if norm is not None:
         arrays |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
     return Inside(
-        **labels_of(trace, kind, row),
+        **trace.inside_labels(kind, row),
         **{name: None if array is None else array.detach().cpu().numpy().copy() for name, array in arrays.items()},
         kind=kind,
         layer=layer,
@@ -143,7 +147,6 @@ def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: in
         norm_kind=norm and norm.kind,
         norm_epsilon=norm and norm.epsilon,
         lens=lens,
-        run=run_of(trace),
     )
 
 
