@@ -10,7 +10,7 @@ import numpy as np
 
 import transformer_viz as tv
 from transformer_viz.addresses import row_address
-from transformer_viz.analysis import inside_steps
+from transformer_viz.inside_head import numbers
 from transformer_viz.numbers_in_words import number_words
 
 TRACE = ("trace", "abc", "--checkpoint", "tiny", "--device", "cpu", "-o", "run.npz")
@@ -65,8 +65,8 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
     page = Page("run.html")
     assert {"script", "src", "href", "onclick", "link", "img", "iframe"}.isdisjoint(page.names)
     for key in range(len(inside.key_tokens)):
-        at = page.cells.index(number_words(inside_steps.value_of(inside, f"dot.{key + 1}"), 3))
-        assert page.cells[at - 1] == inside_steps.label(inside, key)
+        at = page.cells.index(number_words(numbers.value_of(inside, f"dot.{key + 1}"), 3))
+        assert page.cells[at - 1] == numbers.label(inside, key)
         assert page.cells[at + 1] == number_words(inside.told("scores")[key], 3)
         assert page.cells[at + 2] == ("in the future" if inside.masked[key] else "")
     titles = ["What enters the row", "Query", "Keys", "Scores and mask", "Weights", "Values", "Output of the head", "W_O"]

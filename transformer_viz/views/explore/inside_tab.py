@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.addresses import row_address
-from transformer_viz.analysis import inside_steps
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.figures import shades
+from transformer_viz.inside_head import explanations
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
@@ -53,7 +53,7 @@ def _inside(shown: Shown) -> None:
     picture.show(found, way, _looks(trace, found, shown), key, _asked)
     if display_options.current().is_large:
         return
-    said = Call(inside_steps.explain, found, state.explained) if state.explained else Call("{}.weights", found)
+    said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
     code.show(Call("print({})", said), key="code_of_tab")
 
 
@@ -119,7 +119,7 @@ def _way(inside: Inside, key: int | None) -> list[str]:
     way = way if way and way[-1] == state.explained else [state.explained] if state.explained else []
     try:
         for address in way:
-            inside_steps.explain(inside, address)
+            explanations.explain(inside, address)
     except OptionError:
         way, state.explained = [], ""
     return way or [f"weight.{(int(inside.weights.argmax()) if key is None else key) + 1}"]
