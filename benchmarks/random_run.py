@@ -4,7 +4,8 @@ import numpy as np
 
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 
 LAYERS, HEADS = 6, 8
 

@@ -3,7 +3,8 @@
 errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving,
 keywords, options, switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
 readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
-torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution <- training, surveys
+torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training,
+surveys
 (what runs models). Both end in commands, and in views <- app.py.
 """
 
@@ -49,7 +50,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "export": ({"export"}, ("figures",)),
     "tracing": ({"tracing"}, ("analysis", "readers")),
     "batches": ({"batches"}, ("tracing",)),
-    "checks": ({"mask_checks", "evaluation", "attribution"}, ("batches",)),
+    "checks": ({"mask_checks", "evaluation", "attribution", "inside_head"}, ("batches",)),
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
     "views": ({"views"}, ("export", "training")),
@@ -66,10 +67,11 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
-ROOMS = {"attribution", "evaluation", "mask_checks", "surveys"}
+ROOMS = {"attribution", "evaluation", "inside_head", "mask_checks", "surveys"}
 STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
 OF_SURVEYS = ("statistics", "readings", "sentences", "comparison", "block_results", "merge")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
+STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
 """Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 

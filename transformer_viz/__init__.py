@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from transformer_viz.errors import TransformerVizError as TransformerVizError
     from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate
+    from transformer_viz.inside_head.run import inside as inside
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
@@ -37,13 +38,13 @@ if TYPE_CHECKING:
     from transformer_viz.surveys.survey import survey as survey
     from transformer_viz.trace.inside import Inside as Inside
     from transformer_viz.trace.store import load_trace as load_trace
+    from transformer_viz.trace.store import save_trace as save_trace
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
     from transformer_viz.tracing.batch import decode_batch as decode_batch
     from transformer_viz.tracing.batch import read_batch as read_batch
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
-    from transformer_viz.tracing.inside import inside as inside
     from transformer_viz.tracing.replay import replay as replay
     from transformer_viz.tracing.untrained import untrained as untrained
     from transformer_viz.version import __version__ as __version__
@@ -79,9 +80,10 @@ _HOMES = {
     "load_survey": "surveys.result",
     "survey": "surveys.survey",
     "load_trace": "trace.store",
+    "save_trace": "trace.store",
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
-    "inside": "tracing.inside",
+    "inside": "inside_head.run",
     "Inside": "trace.inside",
     "Trace": "trace.trace",
     "__version__": "version",

@@ -1,8 +1,9 @@
 """Dataclasses from JSON and back, every value checked by the type and the range of its field. What is read may be anybody's.
 
 Fields are text, whole or finite numbers, true and false, None, tuples, mappings, `Literal`, unions and dataclasses of these;
-`Any` is taken as it is. `Annotated[int, Range(1, 128)]` limits a number, the characters of a text or the entries of a tuple
-or mapping; other notes are for others to read. How the parts of a dataclass fit together is checked by its `__post_init__`.
+`Any` is taken as it is. Of another class, such as an array, only what is one already: no JSON makes one.
+`Annotated[int, Range(1, 128)]` limits a number, the characters of a text or the entries of a tuple or mapping; other notes are
+for others to read. How the parts of a dataclass fit together is checked by its `__post_init__`.
 """
 
 import math
@@ -84,7 +85,7 @@ def _raising(error: type[TransformerVizError]) -> Generator[None]:
 def to_plain(value: Any) -> Any:
     """A dataclass as JSON has it; NaN and infinity are null."""
     if is_dataclass(value):
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
     if isinstance(value, Mapping):
         return {name: to_plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple | list):
@@ -184,7 +185,7 @@ def _reader(kind: Any) -> Callable[[Any, str], Any]:
         return partial(_mapping, *map(_reader, parts), limits or Range())
     if origin is Literal:
         return partial(_one_of, parts)
-    return {bool: _truth, Any: lambda value, where: value}[kind]
+    return {bool: _truth, Any: lambda value, where: value}.get(kind) or partial(_instance, kind)
 
 
 @cache
@@ -227,6 +228,12 @@ def _text(limits: Range, value: Any, where: str) -> str:
 def _truth(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise _refusal(value, where, "true or false")
+    return value
+
+
+def _instance(kind: type, value: Any, where: str) -> Any:
+    if not isinstance(value, kind):
+        raise _refusal(value, where, f"an {kind.__name__}")
     return value
 
 

@@ -9,7 +9,8 @@ import pytest
 from tests.attentions import chosen, unmasked
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, START
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.attentions import unmasked
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.true_key import head_mass
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 
 SOURCE = ("<start>", *"hello", "<end>")
 OUTPUT = (*"olleh", "<end>")

@@ -19,7 +19,7 @@ from transformer_viz.analysis.diff_report import WHATS, TraceDiff
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.groups import Group
-from transformer_viz.trace.trace import Fill
+from transformer_viz.trace.steps import Fill
 
 KINDS = ("encoder", "decoder", "cross")
 
@@ -237,12 +237,28 @@ def test_what_only_other_models_runs_have_is_compared_too():
     alone = Trace.from_arrays(encoder=np.full((3, 3), 1 / 3), source_tokens=["a", "[MASK]", "b"])
     first, second = replace(alone, fills=(fill,)), replace(alone, fills=(replace(fill, candidates=(("�", 0.5), ("�", 0.125))),))
     assert only(diff(first, second)).where.token == "� #4"
-    assert only(diff(first, alone)).where.field == "places_of_fills"
-    groups = [run.with_group("inside", Group(arrays={"query": np.array([1.0, x], np.float32)}, notes={})) for x in (2, 5)]
+    assert (only(diff(first, alone)).where.field, only(diff(first, alone)).after) == ("fills", None)
+    groups = [run.with_group("mine", Group(arrays={"query": np.array([1.0, x], np.float32)}, notes={})) for x in (2, 5)]
     found = only(diff(*groups))
-    assert (found.what, found.where.field, found.size) == ("groups", "inside/query", 3.0)
+    assert (found.what, found.where.field, found.size) == ("groups", "mine.arrays.query", 3.0)
     assert not diff(groups[0], run).equal
     assert search.search is not None
-    nodes = [replace(node, token_id={3: 4, 4: 3}.get(node.token_id or 0, node.token_id)) for node in search.search.nodes]
-    elsewhere = replace(search, search=replace(search.search, nodes=tuple(nodes)))
-    assert "token_id" in only(diff(search, elsewhere)).before
+    swapped = [{3: 4, 4: 3}.get(node.token_id or 0, node.token_id) for node in search.search.nodes]
+    nodes = [replace(node, token_id=number) for node, number in zip(search.search.nodes, swapped, strict=True)]
+    elsewhere = only(diff(search, replace(search, search=replace(search.search, nodes=tuple(nodes)))))
+    assert (elsewhere.what, elsewhere.where.field) == ("search", "nodes.token_id")
+
+
+def test_what_a_run_holds_of_measures_and_heads_is_compared() -> None:
+    run = planted.with_results(planted.search(has_source=True))
+    inside, name = run.insides[0], "value_weighted_cross"
+    output = inside.output.copy()
+    output[1] += 0.5
+    other = replace(run, insides=(replace(inside, output=output), *run.insides[1:]))
+    found = only(diff(run, other))
+    assert (found.what, found.where.field, found.where.cell) == ("insides", "cross.2.1:2.output", (1,))
+    assert found.size == pytest.approx(0.5) and "cell 2" in str(found)
+    values = run.attributions[name].values * np.float32(2)
+    measured = replace(run, attributions={**run.attributions, name: replace(run.attributions[name], values=values)})
+    assert (only(diff(run, measured)).what, only(diff(run, measured)).where.field) == ("attributions", f"{name}.values")
+    assert {one.what for one in diff(run, replace(run, insides=(), attributions={})).differences} == {"insides", "attributions"}

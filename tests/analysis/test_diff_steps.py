@@ -117,18 +117,16 @@ def test_equal_searches(search, tiny):
     assert diff(search, decode(tiny, "hello", strategy="beam", beam_size=3, max_length=4)).equal
 
 
-def test_a_wider_search_names_its_first_other_continuation(search, tiny):
+def test_a_wider_search_names_where_it_first_parts(search, tiny):
     wider = decode(tiny, "hello", strategy="beam", beam_size=4, max_length=4)
     assert search.search is not None
     assert wider.search is not None
-    found = [d for d in diff(search, wider).differences if d.what == "search"]
-    names = [d.where.field for d in found]
-    assert names[:2] == ["beam_size", "n_best"]
-    node = found[names.index("node")]
-    first = next(i for i, (a, b) in enumerate(zip(search.search.nodes, wider.search.nodes, strict=False)) if a != b)
-    assert node.where.position == first
-    assert all(getattr(search.search.nodes[first], name) == value for name, value in node.before.items())
-    assert all(getattr(wider.search.nodes[first], name) == value for name, value in node.after.items())
+    found = fields(diff(search, wider))
+    assert found["search", "settings.beam_size"].size is None and found["search", "settings.beam_size"].after == 4
+    states = [[node.state for node in run.search.nodes] for run in (search, wider) if run.search]
+    first = next(i for i, (a, b) in enumerate(zip(*states, strict=False)) if a != b)
+    state = found["search", "nodes.state"]
+    assert (state.where.position, state.before, state.after) == (first, states[0][first], states[1][first])
 
 
 def test_a_changed_score_and_a_changed_row(search):
@@ -138,10 +136,9 @@ def test_a_changed_score_and_a_changed_row(search):
     rows[1, 2, 3, 4] += 0.25
     changed = replace(search, search=replace(search.search, nodes=tuple(nodes), cross_rows=rows))
     found = fields(diff(search, changed))
-    assert set(found) == {("search", "node_score"), ("search", "cross_rows")}
-    assert (found["search", "node_score"].where.position, found["search", "node_score"].size) == (2, pytest.approx(-0.5))
-    where = found["search", "cross_rows"].where
-    assert (where.position, where.layer, where.head, where.key) == (1, 2, 3, 4)
+    assert set(found) == {("search", "nodes.score"), ("search", "cross_rows")}
+    assert (found["search", "nodes.score"].where.position, found["search", "nodes.score"].size) == (2, pytest.approx(-0.5))
+    assert found["search", "cross_rows"].where.cell == (1, 2, 3, 4)
 
 
 def test_a_search_and_none(search, tiny):

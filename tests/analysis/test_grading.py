@@ -15,7 +15,8 @@ from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD, START
 
 MIRROR = (5, 4, 3, 2, 1, None)

@@ -13,7 +13,8 @@ from transformer_viz.analysis.snapshots import certainty, course, snapshot_sente
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.snapshots import TrainingSnapshot
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 
 SOURCE = ("<start>", *"abcde", "<end>")
 TARGET = ("c", "a", "<end>")

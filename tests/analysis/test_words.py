@@ -17,7 +17,8 @@ from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates
 from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import KINDS
-from transformer_viz.trace.trace import Fill, Trace
+from transformer_viz.trace.steps import Fill
+from transformer_viz.trace.trace import Trace
 
 PIECES = (
     *" the house un relat ed <s> </s> [MASK] . , ' 's ## ##ing <0xE4> <0xBD><0xA0> <0xE5><0xA5> <0xBD>".split(" "),
@@ -206,7 +207,7 @@ def test_words_of_a_file_are_words_after_it(tmp_path: Any) -> None:
     import transformer_viz as tv
 
     path = tmp_path / "run.npz"
-    by_words(prompted(["a", "b", " c", " d"])).save(path)
+    tv.save_trace(by_words(prompted(["a", "b", " c", " d"])), path)
     again = tv.load_trace(path)
     assert is_by_words(again) and again.output_tokens == ("c", "d")
 

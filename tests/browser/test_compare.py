@@ -131,8 +131,8 @@ def test_the_run_of_a_place_by_mouse_and_by_keys(page: Page, server: str) -> Non
 
 def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path) -> None:
     a, b = tv.decode(small, "reversethis"), tv.decode(small, "thisqaipa", strategy="beam")
-    a.save(tmp_path / "one.npz")
-    b.save(tmp_path / "two.npz")
+    tv.save_trace(a, tmp_path / "one.npz")
+    tv.save_trace(b, tmp_path / "two.npz")
     page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=halle&b_checkpoint=reverse&kind=cross&layer=1&head=2")
     page.wait_for_function(DRAWN)
     page.get_by_role("button", name="Open files").click()

@@ -95,7 +95,7 @@ def test_a_file_is_looked_at_by_what_it_holds_with_the_keyboard(page: Page, serv
     model = tv.load_checkpoint("reverse", device="cpu")
     trace = tv.decode(model, "hello")
     cause = tv.attribute(model, trace, "occlusion")
-    trace.with_attribution(cause).save(tmp_path / "measured.npz")
+    tv.save_trace(trace.with_attribution(cause), tmp_path / "measured.npz")
     page.goto(f"{server}/open?layer=2&head=3&step=6")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(tmp_path / "measured.npz")
     switch = page.get_by_role("group", name="What the maps show")

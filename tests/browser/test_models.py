@@ -28,7 +28,6 @@ from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from transformer_viz.switches import Switches
 from transformer_viz.terms import visible
-from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
@@ -188,7 +187,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     trace = tv.decode(model, "The house is", strategy="beam", beam_size=2, max_length=5)
     assert trace.search is not None
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 3 and node.state == "pruned")
-    node, branch = trace.search.nodes[number], at_node(trace, number)
+    node, branch = trace.search.nodes[number], trace.at_node(number)
     at_rest(page)
     click_point(page, TREE, node.step + 1, node.rank)
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))

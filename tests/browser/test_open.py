@@ -58,7 +58,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     page: Page, another: Page, server: str, trace: Trace, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine & more.npz"
-    trace.save(path)
+    tv.save_trace(trace, path)
     page.goto(f"{server}/open")
     drop(page, path)
     at_step(page, 10)
@@ -118,7 +118,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
         made_by={"checkpoint": HOSTILE[0], HOSTILE[1]: HOSTILE[2]},
     )
     path = tmp_path / "<img src=x onerror=window.hacked=1>.npz"
-    trace.save(path)
+    tv.save_trace(trace, path)
     page.goto(f"{server}/open")
     drop(page, path)
     at_step(page, 4)

@@ -16,7 +16,6 @@ from tests.browser.charts import (
     wait_for_weights,
     wait_until_drawn,
 )
-from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = pytest.mark.browser
 
@@ -48,7 +47,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     # Nothing moves under the pointer any more.
     at_rest(page)
     click_point(page, TREE, node.step + 1, node.rank)
-    branch = at_node(trace, number)
+    branch = trace.at_node(number)
     expect(page.locator(".stMain")).to_contain_text(re.compile(f"The hypothesis {branch.text} \\(.*\\): pruned."))
     expect(page.locator("[data-part=output] button")).to_have_count(len(branch.output_tokens))
     assert output(page) == list(branch.output_tokens)
@@ -61,7 +60,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
 
 def test_a_row_and_the_arrow_keys_choose_a_hypothesis(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
-    best = [at_node(trace, number).output_tokens for number in trace.search.best]
+    best = [trace.at_node(number).output_tokens for number in trace.search.best]
     page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small")
     wait_until_drawn(page)
     tokens = page.locator("[data-part=output] button")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.inside import add_commands
-from transformer_viz import Trace, __version__, commands
+from transformer_viz import Trace, __version__, commands, save_trace
 from transformer_viz.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,7 +233,9 @@ def test_decoding_in_a_process_gives_pure_json(home):
 def diff(tmp_path) -> list[str]:
     """Arguments of a command that prints several lines without torch, which would take two seconds to begin."""
     for word in ("abc", "abd"):
-        Trace.from_arrays(cross=np.ones((1, 1, 1, 1)), source_tokens=[word], target_tokens=["x"]).save(tmp_path / f"{word}.npz")
+        save_trace(
+            Trace.from_arrays(cross=np.ones((1, 1, 1, 1)), source_tokens=[word], target_tokens=["x"]), tmp_path / f"{word}.npz"
+        )
     return ["diff", *(str(tmp_path / f"{word}.npz") for word in ("abc", "abd"))]
 
 

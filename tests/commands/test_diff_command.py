@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tests.attentions import with_parts
-from transformer_viz import decode, load_checkpoint, load_trace
+from transformer_viz import decode, load_checkpoint, load_trace, save_trace
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def files(home, tmp_path):
     paths = {}
     for text in ("abc", "abd"):
         paths[text] = tmp_path / f"{text}.npz"
-        decode(checkpoint, text).save(paths[text])
+        save_trace(decode(checkpoint, text), paths[text])
     return {text: str(path) for text, path in paths.items()}
 
 
@@ -50,7 +50,7 @@ def test_tolerance_and_ignore(files, cli, tmp_path):
     other = dataclasses.replace(
         trace, attentions=with_parts(trace, "cross", weights=weights), made_by={**trace.made_by, "checkpoint": "mine"}
     )
-    other.save(tmp_path / "other.npz")
+    save_trace(other, tmp_path / "other.npz")
     pair = ("diff", files["abc"], str(tmp_path / "other.npz"))
     assert cli(*pair).code == 1
     assert cli(*pair, "--tolerance", "1e-3").code == 1
@@ -77,7 +77,7 @@ def test_a_mistake_is_one_line_and_2(files, mistake, arguments, named):
 
 def test_what_would_act_on_a_terminal_is_spelled_out(files, cli, tmp_path):
     trace = load_trace(files["abc"])
-    dataclasses.replace(trace, source="\x1b[2Jabc\u202e").save(tmp_path / "x.npz")
+    save_trace(dataclasses.replace(trace, source="\x1b[2Jabc\u202e"), tmp_path / "x.npz")
     done = cli("diff", files["abc"], str(tmp_path / "x.npz"))
     assert "\x1b" not in done.out
     assert "\u202e" not in done.out

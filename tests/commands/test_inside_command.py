@@ -10,7 +10,7 @@ import numpy as np
 
 import transformer_viz as tv
 from transformer_viz.addresses import row_address
-from transformer_viz.analysis import inside_steps
+from transformer_viz.inside_head import numbers
 from transformer_viz.numbers_in_words import number_words
 
 TRACE = ("trace", "abc", "--checkpoint", "tiny", "--device", "cpu", "-o", "run.npz")
@@ -46,7 +46,7 @@ def test_the_file_holds_what_tv_inside_gives(home, cli) -> None:
     assert cli(*TRACE, "--inside", "cross.1.2:3", "--inside", "decoder.2.1:2", "--inside", "cross.1.2:3").code == 0
     trace = tv.load_trace("run.npz")
     checkpoint = tv.load_checkpoint("tiny", device="cpu")
-    held = tv.Inside.of(trace)
+    held = trace.insides
     assert [row_address(inside.place) for inside in held] == ["cross.1.2:3", "decoder.2.1:2"]
     for inside in held:
         again = tv.inside(checkpoint, trace, *inside.place)
@@ -61,12 +61,12 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
     assert cli(*TRACE, "--inside", "decoder.1.1:3").code == 0
     done = cli("render", "run.npz", "--inside", "-o", "run.html", "--theme", "dark", "--large")
     assert (done.code, done.err) == (0, "") and re.fullmatch(r"run\.html: [\d.]+ kB\n", done.out)
-    (inside,) = tv.Inside.of(tv.load_trace("run.npz"))
+    (inside,) = tv.load_trace("run.npz").insides
     page = Page("run.html")
     assert {"script", "src", "href", "onclick", "link", "img", "iframe"}.isdisjoint(page.names)
     for key in range(len(inside.key_tokens)):
-        at = page.cells.index(number_words(inside_steps.value_of(inside, f"dot.{key + 1}"), 3))
-        assert page.cells[at - 1] == inside_steps.label(inside, key)
+        at = page.cells.index(number_words(numbers.value_of(inside, f"dot.{key + 1}"), 3))
+        assert page.cells[at - 1] == numbers.label(inside, key)
         assert page.cells[at + 1] == number_words(inside.told("scores")[key], 3)
         assert page.cells[at + 2] == ("in the future" if inside.masked[key] else "")
     titles = ["What enters the row", "Query", "Keys", "Scores and mask", "Weights", "Values", "Output of the head", "W_O"]
@@ -78,10 +78,9 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
 
 def test_tokens_are_text_on_the_page(home, cli, tmp_path) -> None:
     trace = tv.decode(tv.load_checkpoint("tiny", device="cpu"), "abc")
-    kept = tv.inside(tv.load_checkpoint("tiny", device="cpu"), trace, "cross", 0, 0, 1).kept_in(trace)
-    evil = "<script>alert(1)</script>"
-    tokens = (evil, *kept.source_tokens[1:])
-    replace(kept, source_tokens=tokens, source=evil).save("run.npz")
+    inside, evil = tv.inside(tv.load_checkpoint("tiny", device="cpu"), trace, "cross", 0, 0, 1), "<script>alert(1)</script>"
+    trace = replace(trace, source_tokens=(evil, *trace.source_tokens[1:]), source=evil)
+    tv.save_trace(trace.with_inside(replace(inside, **trace.inside_labels("cross", 1))), "run.npz")
     assert cli("render", "run.npz", "--inside", "-o", "run.html").code == 0
     assert "<script" not in Path("run.html").read_text(encoding="utf-8")
     assert "<script>alert(1)</script>" in Page("run.html").text

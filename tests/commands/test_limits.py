@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.export.test_long_tokens import N, run
-from transformer_viz import Trace
+from transformer_viz import Trace, save_trace
 from transformer_viz.export import saving
 from transformer_viz.trace import limits
 
@@ -17,7 +17,7 @@ from transformer_viz.trace import limits
 def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`endless.npz`: a sound file of a few kilobytes, of a run that is too large."""
     monkeypatch.chdir(tmp_path)
-    run(20_000).save("endless.npz")
+    save_trace(run(20_000), "endless.npz")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_pages_limits_hold_and_can_be_lifted(
 def test_a_file_with_every_weight_has_a_limit_of_its_own(
     endless: None, format: str, cli: Callable[..., Any], mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(3).save("run.npz")
+    save_trace(run(3), "run.npz")
     monkeypatch.setattr(limits, "MOST_WEIGHTS", 3 * 2 * 3 * N * N - 1)
     line = mistake("render", "run.npz", "-o", f"a.{format}")
     assert "run.npz is too large to make into one file: 450 weights; at most 449 are possible" in line
@@ -54,6 +54,6 @@ def test_a_table_repeats_each_token(endless: None, mistake: Callable[..., str]) 
     assert limits._in_table(trace) == in_table
     weights = np.full((30, 30, 1, 400), 1 / 400)
     wide = Trace.from_arrays(cross=weights, source_tokens=["s"] * 400, target_tokens=["t" * 600])
-    wide.save("wide.npz")
+    save_trace(wide, "wide.npz")
     assert "216,360,000 letters of tokens in a table; at most 200,000,000" in mistake("render", "wide.npz", "-o", "a.csv")
     assert len(saving.made(trace, "csv")) > in_table

@@ -9,8 +9,8 @@ import pytest
 import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families, saved_models
+from transformer_viz.commands.decode import summary
 from transformer_viz.readers.firefox import folder as firefox
-from transformer_viz.trace.as_json import summary
 
 pytestmark = needs("transformers")
 CHAT = "{% for m in messages %}<s> {{ m.content }}{% endfor %}{% if add_generation_prompt %} </s> w39{% endif %}"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.figures.conftest import build
+from transformer_viz import save_trace
 from transformer_viz.figures import files
 from transformer_viz.trace.trace import Trace
 
@@ -23,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "plotly_js", lambda: PLOTLY)
     trace = build()
-    trace.save("run.npz")
+    save_trace(trace, "run.npz")
     return trace
 
 

@@ -17,7 +17,6 @@ from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
 from transformer_viz.vocabulary import END_ID, START_ID
 
@@ -239,7 +238,7 @@ def assert_is_teacher_forced(checkpoint, trace) -> None:
 def test_every_branch_owns_its_attention(crossing):
     trace = tv.decode(crossing, "hello", strategy="beam", beam_size=4)
     for number in range(len(search_of(trace).nodes)):
-        assert_is_teacher_forced(crossing, at_node(trace, number))
+        assert_is_teacher_forced(crossing, trace.at_node(number))
 
 
 def test_hypotheses_are_traces_best_first(crossing, tmp_path):
@@ -250,7 +249,7 @@ def test_hypotheses_are_traces_best_first(crossing, tmp_path):
     assert trace.hypothesis(0).output_tokens == trace.output_tokens
     assert trace.hypothesis(1).output_tokens != trace.output_tokens
     assert trace.hypothesis(2).search is None
-    trace.save(tmp_path / "t.npz")
+    tv.save_trace(trace, tmp_path / "t.npz")
     again = tv.load_trace(tmp_path / "t.npz")
     assert search_of(again).nodes == search_of(trace).nodes
     for i in range(3):

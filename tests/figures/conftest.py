@@ -13,7 +13,8 @@ from tests.attentions import chosen
 from transformer_viz.figures.figure_data import PlainFigure
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 
 SOURCE = ("<start>", "<b>", "$x$", " ", "&amp;", "l", "l", "</s>", "e\u0301", "\u202e", "<end>")
 OUTPUT = ("l", "<i>", "l", " ", "$", "&", "<end>")

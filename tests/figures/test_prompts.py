@@ -13,8 +13,8 @@ from transformer_viz.export.names import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.theme import shown
 from transformer_viz.terms import row_labels, visible
-from transformer_viz.trace.covered import HIDDEN, covered
-from transformer_viz.trace.trace import Fill
+from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
+from transformer_viz.trace.steps import Fill
 
 PROMPTED = planted.run((1, 5, 6))
 """`<s>`, `a`, `�` and `�` are given; `a`, `b`, `c` are written."""
@@ -80,7 +80,7 @@ def test_one_steps_through_the_tokens_of_an_encoder_alone() -> None:
 
 
 def test_what_was_given_is_never_covered() -> None:
-    hidden = covered(PROMPTED, 0)
+    hidden = hide_answer(PROMPTED, 0)
     assert hidden.output_tokens == (*PROMPTED.output_tokens[:3], HIDDEN, HIDDEN, HIDDEN)
     assert hidden.target_tokens[:4] == PROMPTED.target_tokens[:4]
     known, weights = hidden.decoder.weights, PROMPTED.decoder.weights

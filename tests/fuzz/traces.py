@@ -16,7 +16,7 @@ from tests.conftest import build_checkpoint, build_model
 from tests.fuzz.watch import Watch
 from tests.trace import fuzz_program, planted
 from tests.trace.fuzz_program import Members
-from transformer_viz import Trace, decode
+from transformer_viz import Trace, decode, save_trace
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.drawings import WHATS
 from transformer_viz.figures import files
@@ -51,7 +51,7 @@ def make_good(folder: Path) -> list[Path]:
         "fills": planted.filled(),
     }
     for name, trace in traces.items():
-        trace.save(folder / f"{name}.npz")
+        save_trace(trace, folder / f"{name}.npz")
     return [folder / f"{name}.npz" for name in traces]
 
 
@@ -71,7 +71,7 @@ def odd(parts: Members, rng: random.Random) -> Members:
     outputs = [words() for _ in meta["output_tokens"]]
     for step, token in zip(meta["steps"], outputs, strict=False):
         step["token"] = token
-    for part in (*meta["steps"], *meta.get("fills", [])):
+    for part in (*meta["steps"], *meta["fills"]):
         part["candidates"] = [[words(), p] for _, p in part["candidates"]]
     meta["output_tokens"] = outputs
     for name in ("source_tokens", "target_tokens", "expected_tokens", "edits"):
@@ -84,11 +84,10 @@ def odd(parts: Members, rng: random.Random) -> Members:
     if meta["search"]:
         for node in meta["search"]["nodes"]:
             node["token"], node["text"] = words(), words()
-        meta["search"]["opening"] = [words(), *outputs[: meta.get("n_given", 0)]]
+        meta["search"]["opening"] = [words(), *outputs[: meta["n_given"]]]
         meta["search"]["settings"] = {words(): words()}
-        meta["format"] = 3
-    if "groups" in meta:
-        meta["groups"] = {name: {words(): [words()]} for name in meta["groups"]}
+    for group in [group for group in meta["groups"].values() if isinstance(group, dict)]:
+        group["notes"] = {words(): [words()]}
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 
@@ -125,7 +124,7 @@ def many(parts: Members, rng: random.Random) -> Members:
         ("search", "candidate_ids"),
         ("source_ids",),
         ("fills", 0, "candidates"),
-        ("groups", "unheard_of"),
+        ("groups", "unheard_of", "notes"),
         ("groups",),
     ]
     for place in places:
@@ -136,7 +135,7 @@ def many(parts: Members, rng: random.Random) -> Members:
             found = at[place[-1]]
         except (KeyError, IndexError, TypeError):
             continue
-        if rng.random() < 0.5:
+        if found is None or rng.random() < 0.5:
             continue
         # What is repeated may be endless words already.
         times = rng.choice((2, 100, 20_000)) if len(parts["meta.json"]) < 2**16 else 2
@@ -182,7 +181,7 @@ def numbers(parts: Members, rng: random.Random) -> Members:
     elif way == 4:
         array = np.asfortranarray(array)
     else:
-        return {**parts, rng.choice(names): parts[name], **({rng.choice(KINDS) + "_scores.npy": parts[name]})}
+        return {**parts, rng.choice(names): parts[name], f"attentions/{rng.choice(KINDS)}/scores.npy": parts[name]}
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(array) if way != 4 else array)
     return {**parts, name: buffer.getvalue()}

@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 from tests.readers import families  # noqa: E402
 from tests.readers.families import EOS, N_WRITTEN, TEXTS, family, untapped  # noqa: E402
 from tests.readers.test_families import theirs, written  # noqa: E402
-from transformer_viz import decode, load_trace, trace_size  # noqa: E402
+from transformer_viz import decode, load_trace, save_trace, trace_size  # noqa: E402
 from transformer_viz.errors import InputError, ModelError, OptionError  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer  # noqa: E402
@@ -81,7 +81,7 @@ def test_what_is_in_force_is_said(tmp_path):
         "forced_bos_token_id": 11,
         "forced_eos_token_id": EOS,
     }
-    trace.save(tmp_path / "run.npz")
+    save_trace(trace, tmp_path / "run.npz")
     assert load_trace(tmp_path / "run.npz").made_by == trace.made_by
     off = decode(reader.with_generation(False), TEXTS[0], max_length=4)
     assert off.made_by["generation"] == ends and written(off)[0] != 11

@@ -65,6 +65,20 @@ def printed(*arguments: str, code: int = 0) -> Callable[[Path], Any]:
     return lambda folder: json.loads(command(*arguments, "--json", code=code))
 
 
+def decoded(*arguments: str) -> Callable[[Path], Any]:
+    """What `decode --json` prints, without what is null or empty, and where tokens came from."""
+
+    def run(folder: Path) -> Any:
+        data = json.loads(command("decode", *arguments, "--json"))
+        names = ("expected_tokens", "source_letters", "fills", "n_given", "source_ids", "target_ids", "output_ids")
+        data = {name: part for name, part in data.items() if name not in names}
+        of_step = ("sampling_probability", "token_id", "candidate_ids")
+        steps = [{name: part for name, part in step.items() if name not in of_step} for step in data["steps"]]
+        return data | {"steps": steps}
+
+    return run
+
+
 @cache
 def checkpoint(name: str = "reverse") -> Any:
     return tv.load_checkpoint(name, "cpu")
@@ -110,9 +124,23 @@ def of(run: Any) -> dict[str, Any]:
         "masked_because": {kind: run.attentions[kind].reasons for kind in run.kinds},
         "scores": {kind: each.scores for kind, each in run.attentions.items() if each.scores is not None},
         "layers": {kind: each.layers for kind, each in run.attentions.items() if each.layers != tuple(range(each.n_layers))},
-        "groups": {f"{name}.{array}": numbers for name, group in run.groups.items() for array, numbers in group.arrays.items()},
-        "search": run.search and {"nodes": run.search.nodes, "best": run.search.best, "arrays": run.search.arrays},
+        "groups": {f"inside.{name}": numbers for name, numbers in insides_of(run).items()},
+        "search": run.search and {"nodes": run.search.nodes, "best": run.search.best, "arrays": rows_of(run.search)},
     }
+
+
+def insides_of(run: Any) -> dict[str, np.ndarray]:
+    """Of each head that was looked into one row of all its numbers, and the reasons of its mask."""
+    numbers = {
+        f"numbers_{i}": np.concatenate([array.ravel() for array in one.arrays.values()]) for i, one in enumerate(run.insides)
+    }
+    return numbers | {f"reasons_{i}": one.reasons for i, one in enumerate(run.insides)}
+
+
+def rows_of(search: Any) -> dict[str, Any]:
+    arrays = {"decoder_rows": search.decoder_rows, "cross_rows": search.cross_rows}
+    arrays["decoder_search_reasons"] = search.decoder_reasons
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
 def drawn(*figures: Any) -> dict[str, Flat]:
@@ -149,7 +177,12 @@ def saved_and_rendered(folder: Path) -> Any:
     with np.load(file, allow_pickle=False) as members, table.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
         return {
-            "members": {name: members[name] for name in members.files if "." not in name},
+            "members": {
+                f"{kind}_{name}": members[f"attentions/{kind}/{part}"]
+                for kind in ("encoder", "decoder", "cross")
+                for name, part in (("attentions", "weights"), ("mask_reasons", "reasons"))
+            }
+            | {f"inside/{name}": numbers for name, numbers in insides_of(tv.load_trace(file)).items()},
             "again": of(tv.load_trace(file)),
             "page": in_page((folder / "run.html").read_text(encoding="utf-8")),
             "inside page": in_page((folder / "inside.html").read_text(encoding="utf-8")),
@@ -355,10 +388,7 @@ def run_of(name: str = "reverse", text: str | None = None, **settings: Any) -> C
 
 
 RUNS: dict[str, Callable[[Path], Any]] = {
-    **{
-        f"decode {text} with {name}": printed("decode", text, "--checkpoint", name, "--candidates", "4")
-        for name, text in TEXTS.items()
-    },
+    **{f"decode {text} with {name}": decoded(text, "--checkpoint", name, "--candidates", "4") for name, text in TEXTS.items()},
     **{f"trace of {name}": run_of(name) for name in TEXTS},
     **{f"decoded: {how}": run_of("reverse", "reversethis", **settings) for how, settings in STRATEGIES.items()},
     **{f"edited: {edit}": run_of(edits=(edit,)) for edit in EDITS},

@@ -68,11 +68,11 @@ def renamed(parts: Members, rng: random.Random) -> Members:
         [
             *parts,
             "../x.npy",
-            "group/../x.npy",
-            "unheard_of/x.npy",
+            "groups/../x.npy",
+            "groups/unheard_of/arrays/x.npy",
             "x" * 3000,
-            "encoder_scores.npy",
-            "decoder_rows.npy",
+            "attentions/encoder/scores.npy",
+            "search/decoder_rows.npy",
             "meta.json\x00",
         ]
     )
@@ -121,7 +121,7 @@ def described(parts: Members, rng: random.Random) -> Members:
 def newer(parts: Members, rng: random.Random) -> Members:
     """A later format, or one that the file's content is not of."""
     meta = json.loads(parts["meta.json"])
-    meta["format"] = rng.choice([number for number in (1, 2, 3, 4, 1.5, "1", None, 10**20) if number != meta["format"]])
+    meta["format"] = rng.choice([number for number in (2, 3, 1.5, "1", None, 10**20) if number != meta["format"]])
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 

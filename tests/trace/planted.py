@@ -10,9 +10,12 @@ import numpy as np
 from tests.attentions import unmasked
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.groups import Group
+from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.search import Search, SearchNode
-from transformer_viz.trace.trace import Fill, Step, Trace
+from transformer_viz.trace.steps import Fill, Step
+from transformer_viz.trace.trace import Trace
 
 LABELS = ("<s>", "a", "</s>", "�", "�", "b", "c")
 END = 2
@@ -190,3 +193,25 @@ def grouped(trace: Trace) -> Trace:
     arrays = {f"of_{i}": np.arange(2**i * 5).reshape(5, *(2,) * i).astype(kind) for i, kind in enumerate(types)}
     trace = trace.with_group("unheard_of", Group(arrays, {"why": ["x", None, 0.5], "of": {"a": 1}}))
     return trace.with_group("notes_alone", Group(notes={"seconds": 1}))
+
+
+def with_results(trace: Trace) -> Trace:
+    """With two attributions, one by head, and the inside of two heads, whose numbers are random but for the weights."""
+    shape = (trace.n_steps, len(trace.source_tokens))
+    values = np.arange(shape[0] * shape[1], dtype=np.float64).reshape(shape)
+    values[0, 0] = np.nan
+    trace = trace.with_attribution(Attribution("occlusion", "cross", values, mode="word", unit="nats", notes={"n": [1, "x"]}))
+    trace = trace.with_attribution(Attribution("value_weighted", "cross", trace.cross.weights * 2, layers=(0, 1)))
+    places: tuple[tuple[Kind, int, int, int], ...] = (("cross", 1, 0, 1), ("decoder", 0, 1, 0))
+    for kind, layer, head, row in places:
+        attention, random = trace.attentions[kind], np.random.default_rng(row)
+        n_keys = len(attention.keys)
+        trace = trace.with_inside(
+            Inside(
+                **trace.inside_labels(kind, row), kind=kind, layer=layer, head=head, row=row, scale=0.5, norm="pre",
+                norm_kind="rms", norm_epsilon=1e-5, query=random.normal(size=3), keys=random.normal(size=(n_keys, 3)),
+                values=random.normal(size=(n_keys, 2)), weights=attention.head(layer, head)[row].copy(),
+                reasons=attention.head_reasons(layer, head)[row].copy(), output=random.normal(size=2), lens=trace.steps[:2],
+            )
+        )  # fmt: skip
+    return trace

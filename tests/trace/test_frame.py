@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from tests.attentions import with_parts
-from transformer_viz.trace.frame import to_frame
 
 COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked"]
 
@@ -53,5 +52,5 @@ def test_the_rows_of_one_head_or_one_layer_are_those_of_the_whole_frame(hello):
     whole = hello.to_frame()
     for kind in hello.kinds:
         of_layer = whole[(whole.kind == kind) & (whole.layer == 1)].reset_index(drop=True)
-        assert to_frame(hello, kind, 1).equals(of_layer)
-        assert to_frame(hello, kind, 1, 3).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))
+        assert hello.to_frame(kind, 1).equals(of_layer)
+        assert hello.to_frame(kind, 1, 3).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))

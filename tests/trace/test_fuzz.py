@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.trace import planted
-from transformer_viz import Trace, decode
+from transformer_viz import Trace, decode, save_trace
 from transformer_viz.trace.store import to_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,16 +36,19 @@ def run(*arguments: str) -> dict[str, Any]:
 def test_mutated_files(make_model, make_tiny, tmp_path, files):
     """Small ones, so that a thousand take a second. What loads is saved, drawn and compared; no exception but a TraceError."""
     small = make_tiny(make_model(0, n_heads=2, n_encoder_layers=1, n_decoder_layers=1))
-    decode(small, "he", max_length=3).save(tmp_path / "greedy.npz")
-    decode(small, "he", strategy="beam", beam_size=2, max_length=3).save(tmp_path / "beam.npz")
+    save_trace(decode(small, "he", max_length=3), tmp_path / "greedy.npz")
+    save_trace(decode(small, "he", strategy="beam", beam_size=2, max_length=3), tmp_path / "beam.npz")
     deep = make_tiny(make_model(1, n_heads=2, n_encoder_layers=3, n_decoder_layers=3))
-    decode(deep, "he", max_length=3, layers=(0, 2), precision="float16").save(tmp_path / "part.npz")
+    save_trace(decode(deep, "he", max_length=3, layers=(0, 2), precision="float16"), tmp_path / "part.npz")
     part = decode(deep, "he", strategy="beam", beam_size=2, max_length=3, kinds=("cross",), layers=(1,), precision="float16")
-    part.save(tmp_path / "part-of-beam.npz")
+    save_trace(part, tmp_path / "part-of-beam.npz")
     arrays = Trace.from_arrays(cross=np.full((1, 2, 3, 2), 0.5), source_tokens=["a", "b"], target_tokens=["c", "d", "e"])
-    arrays.save(tmp_path / "arrays.npz")
-    planted.grouped(planted.search((0, 4), has_source=True, is_windowed=True, steps=2)).save(tmp_path / "prompt.npz")
-    planted.filled().save(tmp_path / "fills.npz")
+    save_trace(arrays, tmp_path / "arrays.npz")
+    save_trace(
+        planted.with_results(planted.grouped(planted.search((0, 4), has_source=True, is_windowed=True, steps=2))),
+        tmp_path / "prompt.npz",
+    )
+    save_trace(planted.filled(), tmp_path / "fills.npz")
     program = str(Path(__file__).with_name("fuzz_program.py"))
     done = run(program, *(str(path) for path in sorted(tmp_path.iterdir())), str(files))
     refused, loaded = done["refused"], done["loaded"]
@@ -101,21 +104,21 @@ def test_a_member_that_says_less_than_it_holds(saved, members, measured):
     stream = (packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)) * 1024 + packer.flush()
     unpacked = zlib.decompressobj(-15)
     assert len(unpacked.decompress(stream, 2**21)) == 2**21
-    parts = {**members(saved), "cross_attentions.npy": bytes(1000)}
+    parts = {**members(saved), "attentions/cross/weights.npy": bytes(1000)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
-            archive.writestr(name, stream if name == "cross_attentions.npy" else content)
+            archive.writestr(name, stream if name == "attentions/cross/weights.npy" else content)
     data = bytearray(buffer.getvalue())
     crc, size = zlib.crc32(bytes(1000)).to_bytes(4, "little"), len(stream).to_bytes(4, "little")
     for signature, method, sizes in ((b"PK\x03\x04", 8, 14), (b"PK\x01\x02", 10, 16)):
         at = data.index(signature)
-        while data[at:].find(b"cross_attentions.npy", 0, 80) < 0:
+        while data[at:].find(b"attentions/cross/weights.npy", 0, 80) < 0:
             at = data.index(signature, at + 4)
         data[at + method : at + method + 2] = (8).to_bytes(2, "little")
         data[at + sizes : at + sizes + 12] = crc + size + (1000).to_bytes(4, "little")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        info = archive.getinfo("cross_attentions.npy")
+        info = archive.getinfo("attentions/cross/weights.npy")
         assert (info.file_size, info.compress_size, info.compress_type) == (1000, len(stream), zipfile.ZIP_DEFLATED)
     done = measured(bytes(data))
     assert "not an array" in done["said"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from transformer_viz import Trace, load_trace
+from transformer_viz.commands.decode import summary
 from transformer_viz.errors import TraceError
-from transformer_viz.trace.as_json import summary
 from transformer_viz.trace.store import to_bytes
 
 OUTPUT = ["b", "<i>", "b"]

@@ -105,14 +105,14 @@ HEADERS = [
 @pytest.mark.parametrize("header", HEADERS, ids=lambda h: repr(h[:60]))
 def test_headers_that_lie(saved, header, members, zipped, refused_or_sound):
     """Absurd shapes must not take memory or overflow to a small size; nothing in a header is evaluated."""
-    body = members(saved)["encoder_attentions.npy"][128:]
-    assert refused_or_sound(zipped({**members(saved), "encoder_attentions.npy": npy(header, body)}))
+    body = members(saved)["attentions/encoder/weights.npy"][128:]
+    assert refused_or_sound(zipped({**members(saved), "attentions/encoder/weights.npy": npy(header, body)}))
 
 
 @pytest.mark.parametrize("version", [b"\x02\x00", b"\x03\x00", b"\x09\x00", b""])
 def test_other_array_layouts(saved, version, members, zipped, refused_or_sound):
     parts = members(saved)
-    parts["encoder_attentions.npy"] = b"\x93NUMPY" + version + parts["encoder_attentions.npy"][8:]
+    parts["attentions/encoder/weights.npy"] = b"\x93NUMPY" + version + parts["attentions/encoder/weights.npy"][8:]
     assert refused_or_sound(zipped(parts))
 
 
@@ -126,14 +126,14 @@ def test_pickles_are_never_opened(saved, tmp_path, members, zipped, refused_or_s
 
     buffer = io.BytesIO()
     np.save(buffer, np.array([Bomb()], dtype=object), allow_pickle=True)
-    assert refused_or_sound(zipped({**members(saved), "encoder_attentions.npy": buffer.getvalue()}))
+    assert refused_or_sound(zipped({**members(saved), "attentions/encoder/weights.npy": buffer.getvalue()}))
     assert refused_or_sound(zipped({**members(saved), "meta.json": pickle.dumps(Bomb())}))
     assert refused_or_sound(pickle.dumps(Bomb()))
     assert not witness.exists()
 
 
 @pytest.mark.parametrize(
-    "name", ["extra.npy", "../../evil.npy", "/etc/passwd", "a/meta.json", "META.JSON", "encoder_attentions", "é"]
+    "name", ["extra.npy", "../../evil.npy", "/etc/passwd", "a/meta.json", "META.JSON", "attentions/encoder/weights", "é"]
 )
 def test_members_that_do_not_belong_there(saved, name, load, members, zipped):
     parts = members(saved)
@@ -166,7 +166,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(saved, monkeypatch, load, membe
     from transformer_viz.trace import store
 
     monkeypatch.setattr(store, "LARGEST", 100_000)
-    bomb = zipped({**members(saved), "cross_attentions.npy": bytes(10**6)})
+    bomb = zipped({**members(saved), "attentions/cross/weights.npy": bytes(10**6)})
     assert len(bomb) < 100_000
     with pytest.raises(TraceError, match="unpacks to more than"):
         load(bomb)
@@ -189,13 +189,13 @@ def zeros(parts: dict[str, bytes], name: str, header: bytes, n_bytes: int) -> by
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
-        ("cross_attentions", ""),
-        ("cross_attentions", "2, 2, 4096, 4096"),
-        ("cross_scores", "2, 2, 4096, 4096"),
-        ("decoder_mask_reasons", "16384, 16384"),
-        ("decoder_rows", "1, 2, 2, 16777216"),
-        ("cross_rows", "16777216, 2, 2, 1"),
-        ("mine/array", "16777216, 4"),
+        ("attentions/cross/weights", ""),
+        ("attentions/cross/weights", "2, 2, 4096, 4096"),
+        ("attentions/cross/scores", "2, 2, 4096, 4096"),
+        ("attentions/decoder/reasons", "16384, 16384"),
+        ("search/decoder_rows", "1, 2, 2, 16777216"),
+        ("search/cross_rows", "16777216, 2, 2, 1"),
+        ("groups/mine/arrays/array", "16777216, 4"),
     ],
     ids=str,
 )
@@ -211,13 +211,13 @@ def test_zeros_without_a_place_are_refused_before_they_are_unpacked(saved_search
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
-    assert name.split("_")[0].split("/")[0] in str(caught.value)
+    assert name.split("/")[1].split("_")[0] in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [0, 4, 99, None, "1", -1, [1], True], ids=repr)
+@pytest.mark.parametrize("number", [0, 2, 99, None, "1", -1, [1], True], ids=repr)
 def test_other_formats_are_named(saved, number, load, members, zipped):
     parts = members(saved)
     meta = json.loads(parts["meta.json"]) | {"format": number}
-    with pytest.raises(TraceError, match=r"formats 1, 2, 3; update") as caught:
+    with pytest.raises(TraceError, match="reads format 1") as caught:
         load(zipped({**parts, "meta.json": json.dumps(meta).encode()}))
     assert repr(number) in str(caught.value)

@@ -12,7 +12,7 @@ from tests.trace import planted
 from tests.trace.conftest import is_same
 from transformer_viz.errors import TraceError
 from transformer_viz.terms import Reason
-from transformer_viz.trace.covered import HIDDEN, covered
+from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 
 PROMPTS = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
 
@@ -72,7 +72,6 @@ def test_what_belongs_to_the_best_alone_is_left_out():
         ({"opening": ("<s>", "a"), "opening_ids": (0, 1)}, "alignment has 3 entries for 5 steps after 1 given"),
         ({"decoder_reasons": np.zeros((6, 6))}, "decoder_reasons is float64"),
         ({"decoder_reasons": np.zeros((5, 5), np.uint8)}, r"uint8 \(6, 6\)"),
-        ({"decoder_reasons": np.full((6, 6), 17, np.uint8)}, "code 17"),
     ],
 )
 def test_parts_of_a_search_that_do_not_fit_are_named(change, words):
@@ -80,6 +79,13 @@ def test_parts_of_a_search_that_do_not_fit_are_named(change, words):
     assert found is not None
     with pytest.raises(TraceError, match=words):
         dataclasses.replace(found, **change)
+
+
+def test_an_unknown_reason_in_the_mask_of_a_search_is_named():
+    trace = planted.search()
+    assert trace.search is not None
+    with pytest.raises(TraceError, match="decoder_reasons holds code 17"):
+        dataclasses.replace(trace, search=dataclasses.replace(trace.search, decoder_reasons=np.full((6, 6), 17, np.uint8)))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,7 @@ def test_a_search_begins_as_its_run_does(change):
 def test_what_is_covered_has_no_ids():
     """They would tell what the labels hide."""
     trace = planted.grouped(planted.run((3, 4, 2)))
-    hidden = covered(trace, 4)
+    hidden = hide_answer(trace, 4)
     assert hidden.output_tokens == (*trace.output_tokens[:4], HIDDEN, HIDDEN)
     assert (hidden.target_ids, hidden.output_ids, hidden.groups) == (None, None, {})
     assert {step.token_id for step in hidden.steps[4:]} == {None}

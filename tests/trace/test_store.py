@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.attentions import with_parts
-from transformer_viz import decode, load_trace
+from transformer_viz import decode, load_trace, save_trace
 from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import to_bytes
 
@@ -22,7 +22,7 @@ KINDS = ("encoder", "decoder", "cross")
 
 def test_the_same_bits_come_back(hello, tmp_path, same):
     path = tmp_path / "hello.npz"
-    hello.save(path)
+    save_trace(hello, path)
     loaded = load_trace(path)
     assert same(loaded, hello)
     assert load_trace(str(path)).steps == hello.steps
@@ -64,8 +64,8 @@ def test_numpy_reads_the_arrays_without_pickle(hello, saved, load, members):
     """It is a plain `.npz`: others can read it without this package."""
     with np.load(io.BytesIO(saved), allow_pickle=False) as archive:
         for kind in KINDS:
-            assert archive[f"{kind}_attentions"].tobytes() == hello.attentions[kind].weights.tobytes()
-            assert archive[f"{kind}_mask_reasons"].tolist() == hello.attentions[kind].reasons.tolist()
+            assert archive[f"attentions/{kind}/weights"].tobytes() == hello.attentions[kind].weights.tobytes()
+            assert archive[f"attentions/{kind}/reasons"].tolist() == hello.attentions[kind].reasons.tolist()
     meta = json.loads(members(saved)["meta.json"])
     assert meta["format"] == 1
     assert meta["source_tokens"] == list(hello.source_tokens)
@@ -73,7 +73,7 @@ def test_numpy_reads_the_arrays_without_pickle(hello, saved, load, members):
 
 def test_loads_where_torch_cannot_be_imported(hello, tmp_path):
     path = tmp_path / "hello.npz"
-    hello.save(path)
+    save_trace(hello, path)
     program = f"""
 import sys
 class NoTorch:
@@ -121,7 +121,7 @@ def test_the_same_run_twice_is_the_same_file_but_for_the_seconds(tiny):
 
 def test_a_path_bytes_and_open_files_are_read_alike(hello, saved, same, tmp_path):
     """An upload is an open file, perhaps read once already."""
-    hello.save(tmp_path / "hello.npz")
+    save_trace(hello, tmp_path / "hello.npz")
     read = io.BytesIO(saved)
     read.read()
     for given in (tmp_path / "hello.npz", str(tmp_path / "hello.npz"), saved, bytearray(saved), memoryview(saved), read):

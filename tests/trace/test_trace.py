@@ -7,7 +7,8 @@ import pytest
 
 from tests.attentions import unmasked, with_parts
 from transformer_viz.errors import OptionError, TraceError
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 
 KINDS = ("encoder", "decoder", "cross")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_viz import decode, load_trace, terms
+from transformer_viz import decode, load_trace, save_trace, terms
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.terms import KINDS
@@ -255,7 +255,7 @@ def test_only_a_run_with_a_mistake_holds_nan_and_keeps_it_in_its_file(tiny, tmp_
     assert np.isnan(weights_of(trace, "encoder")[0, :, 7:]).all()
     assert not np.isnan(weights_of(trace, "encoder")[0, :, :7]).any()
     assert math.isnan(trace.steps[0].probability)
-    trace.save(tmp_path / "t.npz")
+    save_trace(trace, tmp_path / "t.npz")
     again = load_trace(tmp_path / "t.npz")
     assert again.mistake == "padded-queries-nan"
     assert math.isnan(again.steps[0].log_probability)
@@ -312,7 +312,7 @@ def test_scores_are_kept_only_when_asked(tiny, hello, tmp_path):
     trace = decode(tiny, "hello", record=["scores"])
     assert trace.decoder.scores is not None
     assert np.isnan(trace.decoder.scores).sum() == 3 * 5 * len(trace.steps) * (len(trace.steps) - 1) / 2
-    trace.save(tmp_path / "t.npz")
+    save_trace(trace, tmp_path / "t.npz")
     np.testing.assert_array_equal(load_trace(tmp_path / "t.npz").cross.scores, trace.cross.scores)
 
 

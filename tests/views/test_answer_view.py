@@ -17,7 +17,7 @@ from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Step
+from transformer_viz.trace.steps import Step
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.tables import OF_A_FILE

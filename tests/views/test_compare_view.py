@@ -201,8 +201,8 @@ def test_opened_files_are_sides(start: Start, model: tv.Checkpoint, tmp_path: Pa
     # The lines of Python name the files, and give the same difference.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self: None)
-    a.save("first.npz")
-    b.save("other.npz")
+    tv.save_trace(a, "first.npz")
+    tv.save_trace(b, "other.npz")
     names: dict[str, Any] = {}
     exec(at.code[0].value, names)
     np.testing.assert_array_equal(names["difference"], laid.difference)

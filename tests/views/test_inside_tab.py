@@ -152,7 +152,7 @@ def test_a_file_shows_what_it_holds(start: Start, folder: Path) -> None:
     assert not is_there(at)
     assert "--inside cross.2.3:4" in at.code[-1].value
     inside = tv.inside(model, trace, "cross", 1, 2, 3)
-    held = opened(inside.kept_in(trace))
+    held = opened(trace.with_inside(inside))
     assert (
         figures(shown(start("open", held, open_tab="Inside", layer="2", head="3", step="4"))).keys() == expected(inside).keys()
     )

@@ -76,14 +76,14 @@ def test_what_it_does_not_hold_is_refused_by_name(start: Start, measured: tv.Tra
     assert "This file holds cause by word of cross-attention, and none of decoder self-attention" in said(at)
     at = opened(start, measured, kind="cross", measure="cause", cause_mode="position")
     assert "This file holds no cause by position; it holds" in said(at) and "cause by word of cross-attention" in said(at)
-    bare = replace(measured, groups={})
+    bare = replace(measured, attributions={})
     at = opened(start, bare, measure="value")
     assert "This file holds no value-weighted norm; it holds no measure at all" in said(at)
     assert [each["value"] for each in player(at)["measures"]] == ["weights", "value"], "there is a way back"
 
 
 def test_a_file_without_measures_has_no_switch_and_a_hidden_answer_none_either(start: Start, measured: tv.Trace) -> None:
-    bare = replace(measured, groups={})
+    bare = replace(measured, attributions={})
     assert "measure" not in player(opened(start, bare))
     at = opened(start, measured, hide_answer="true", measure="cause")
     assert "as the file has it" not in said(at) and "cause" not in json.dumps(pictures(at))

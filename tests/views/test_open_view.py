@@ -139,7 +139,7 @@ def bomb() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("meta.json", "{}")
-        with archive.open("cross_attentions.npy", "w") as member:
+        with archive.open("attentions/cross/weights.npy", "w") as member:
             for _ in range(limits.MOST_UNPACKED // 2**20 + 1):
                 member.write(bytes(2**20))
     return buffer.getvalue()
@@ -156,7 +156,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "wrong suffix": ("notes.txt", b"dear diary", "notes.txt is damaged or not a trace file"),
     "empty": ("empty.npz", b"", "empty.npz is damaged"),
     "truncated": ("cut.npz", GOOD[: len(GOOD) // 2], "cut.npz is damaged"),
-    "future": ("new.npz", changed(GOOD, format=4), "its format is 4, and this version reads formats 1, 2, 3; update"),
+    "future": ("new.npz", changed(GOOD, format=4), "its format is 4, and this version reads format 1; open it with"),
     "foreign": ("mine.npz", arrays(weights=np.ones(3)), "it holds 'weights.npy', which does not belong there"),
     "single array": ("mine.npy", b"\x93NUMPY\x01\x00" + bytes(80), "mine.npy is damaged or not a trace file"),
     "bomb": ("bomb.npz", bomb(), "it unpacks to more than 128 MB"),

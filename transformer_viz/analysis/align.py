@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.trace.trace import Candidate
+from transformer_viz.trace.steps import Candidate
 
 
 def places_apart(a: Sequence[Any], b: Sequence[Any]) -> list[int]:

@@ -1,16 +1,16 @@
 """What `diff` finds: single differences with their places, and the verdict; for people, for programs and for JSON."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from transformer_viz.errors import shortened
+from transformer_viz.errors import listed, shortened
 from transformer_viz.numbers_in_words import count_words
+from transformer_viz.schema import to_plain
 from transformer_viz.terms import KIND_TITLES, Kind, visible
 
 What = Literal[
-    "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search", "groups"
+    "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search", "groups",
+    "attributions", "insides",
 ]  # fmt: skip
 WHATS: tuple[What, ...] = get_args(What)
 _LONGEST = 60
@@ -31,6 +31,7 @@ class Where:
         key_token: likewise.
         position: in a list of tokens, steps or nodes.
         token: the candidate.
+        cell: of an array that is no attention.
     """
 
     field: str
@@ -43,6 +44,7 @@ class Where:
     key_token: str | None = None
     position: int | None = None
     token: str | None = None
+    cell: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         """In words; numbers count from 1."""
@@ -54,7 +56,8 @@ class Where:
                 words.append(
                     f"{name} {number + 1}" + (f" {visible(token)!r}" if (token := tokens.get(name)) is not None else "")
                 )
-        return ", ".join([*words, *([repr(visible(self.token))] if self.token is not None else [])])
+        words += [] if self.token is None else [repr(visible(self.token))]
+        return ", ".join([*words, *([] if self.cell is None else [f"cell {listed(number + 1 for number in self.cell)}"])])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,29 +120,10 @@ class TraceDiff:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data; what is not finite becomes None, what does not apply is left out of `where`."""
-        return {
-            "equal": self.equal,
-            "tolerance": self.tolerance,
-            "differences": [_json(found) for found in self.differences],
-            "notes": list(self.notes),
-        }
-
-
-def _json(found: Difference) -> dict[str, Any]:
-    where = {name: value for name, value in asdict(found.where).items() if value is not None}
-    values = {name: _plain(getattr(found, name)) for name in ("before", "after", "size")}
-    return {"what": found.what, "where": where, **values, "count": found.count}
-
-
-def _plain(value: Any) -> Any:
-    """Numbers that are not finite become None, tuples lists."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(entry) for entry in value]
-    return value
+        plain = to_plain(self)
+        for difference in plain["differences"]:
+            difference["where"] = {name: value for name, value in difference["where"].items() if value is not None}
+        return {"equal": self.equal, **plain}
 
 
 def _shown(value: Any) -> str:

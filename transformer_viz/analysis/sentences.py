@@ -14,7 +14,7 @@ from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.errors import shortened
 from transformer_viz.numbers_in_words import percent_words, probability_words
 from transformer_viz.terms import Head, Kind, head_label, head_title, place_words, visible_text
-from transformer_viz.trace.covered import spelt
+from transformer_viz.trace.hidden_answer import spelt
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 

@@ -15,7 +15,8 @@ from transformer_viz.analysis.word_starts import groups, is_special, spelt, word
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Fill, Step, Trace
+from transformer_viz.trace.steps import Fill, Step
+from transformer_viz.trace.trace import Trace
 
 Places = list[list[int]]
 UNIT = "word"
@@ -107,7 +108,8 @@ def by_words(trace: Trace) -> Trace:
     """The run with one token for each word; see `Words`. Weights are single precision.
 
     A step has the probability of the word's pieces after each other, and candidates where the word is one piece. Scores before
-    the mask, the tree of a search, and groups belong to tokens and are left out; a fill of a mask token stays.
+    the mask, the tree of a search, groups, insides and attributions belong to tokens and are left out; a fill of a mask token
+    stays.
 
     Raises:
         OptionError: it is by words already.
@@ -159,6 +161,8 @@ class _Pooled:
             output_ids=None,
             fills=tuple(Fill(place=_place(self.words.source, fill.place), candidates=fill.candidates) for fill in trace.fills),
             groups={},
+            insides=(),
+            attributions={},
         )
 
     def _attention(self, kind: Kind, attention: Attention) -> Attention:

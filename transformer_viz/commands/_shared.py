@@ -134,7 +134,9 @@ class TraceFile:
 
     def save(self, trace: "Trace") -> None:
         """Writes the file, and says what the run wrote."""
-        trace.save(self.output)
+        from transformer_viz.trace.store import save_trace
+
+        save_trace(trace, self.output)
         print(f"{visible(str(self.output))}: {visible_run(trace.text)}")
 
 

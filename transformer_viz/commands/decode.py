@@ -9,8 +9,10 @@ from transformer_viz.text_table import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
-    from transformer_viz.trace.trace import Candidate, Step, Trace
+    from transformer_viz.trace.steps import Candidate, Step
+    from transformer_viz.trace.trace import Trace
 
 _MOST_FILLS, _MOST_OTHERS = 5, 3
 """Candidates that are printed, of a mask token and beside a token that was written."""
@@ -20,13 +22,27 @@ def run(text: Text, model: ModelOptions, decoding: DecodingOptions, recording: R
     """Decode a text, and print what was written step by step."""
     text = decoding.read(text, model)
 
-    from transformer_viz.trace.as_json import summary
-
     trace = decoding.decode(decoding.load(model), text, recording)
     if json:
         print_json(summary(trace))
     else:
         print_lines("\n".join(_lines(trace)))
+
+
+def summary(trace: "Trace") -> "dict[str, Any]":
+    """The run as JSON has it, without what belongs to its attention; of a beam search the finished hypotheses, best first."""
+    from transformer_viz.trace.store import description
+
+    left_out = ("attentions", "search", "groups", "insides", "attributions")
+    plain = {name: part for name, part in description(trace).items() if name not in left_out}
+    plain |= {"right": trace.is_right, "first_wrong_step": trace.first_wrong_step}
+    plain |= {name: trace.made_by.get(name) for name in ("checkpoint", "device")}
+    if trace.search is not None:
+        best = [trace.search.nodes[number] for number in trace.search.best]
+        plain["hypotheses"] = [
+            {"text": n.text, "score": n.score, "log_probability": n.total, "tokens": n.step + 1, "state": n.state} for n in best
+        ]
+    return plain
 
 
 def _lines(trace: "Trace") -> "Iterator[str]":

@@ -24,7 +24,7 @@ def run(
     file.check()
     text = decoding.read(text, model)
 
-    from transformer_viz.tracing import inside as recording_inside
+    from transformer_viz.inside_head import run as inside_run
 
     loaded = decoding.load(model)
     trace = decoding.decode(loaded, text, recording)
@@ -38,5 +38,5 @@ def run(
                 f"--inside {row_address(place)} is not possible; this run's {kind} attention has the layers {layers}, "
                 f"heads 1 to {attention.n_heads} and rows 1 to {len(attention.queries)}"
             )
-        trace = recording_inside.inside(loaded, trace, kind, layer, head, row).kept_in(trace)
+        trace = trace.with_inside(inside_run.inside(loaded, trace, kind, layer, head, row))
     file.save(trace)

@@ -7,7 +7,8 @@ from transformer_viz.figures.figure_data import Plain, bar
 from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.parts import axis, on_axes
 from transformer_viz.figures.theme import Theme, shown
-from transformer_viz.trace.trace import Candidate, Step, Trace
+from transformer_viz.trace.steps import Candidate, Step
+from transformer_viz.trace.trace import Trace
 
 N_CANDIDATES = 6
 LEAST = -4.0

@@ -1,13 +1,26 @@
 """The attention of one kind in one run: weights, masks, scores, and the labels of rows and columns."""
 
-from dataclasses import dataclass, replace
+import copy
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Literal, Self, get_args
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import KINDS, Head, Kind
+from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.schema import Range
+from transformer_viz.terms import KINDS, REASON_WORDS, Head, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Precision = Literal["float32", "float16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+"""Of weights. Half precision rounds a weight by at most 2⁻¹² of it, or by 2⁻²⁵ where it is below 2⁻¹⁴."""
+Layer = Annotated[int, Range(0, 9999)]
+_CODES = bytes(REASON_WORDS)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,11 +46,11 @@ class Attention:
     weights: np.ndarray
     reasons: np.ndarray
     scores: np.ndarray | None = None
-    layers: tuple[int, ...] = ()
-    queries: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    query_ids: tuple[int, ...] | None = None
-    key_ids: tuple[int, ...] | None = None
+    layers: tuple[Layer, ...] = ()
+    queries: tuple[str, ...] = field(default=(), init=False)
+    keys: tuple[str, ...] = field(default=(), init=False)
+    query_ids: tuple[int, ...] | None = field(default=None, init=False)
+    key_ids: tuple[int, ...] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -114,6 +127,34 @@ class Attention:
             raise OptionError('this run has no scores of this kind; decode with record=("weights", "scores")')
         return self.scores[self.layer_index(layer), check_index("head", head, self.n_heads)]
 
+    def to_frame(self, layer: int | None = None, head: int | None = None) -> "pd.DataFrame":
+        """Every weight as a row: layer, head, query, query_token, key, key_token, weight, masked; with ids those too.
+
+        Args:
+            layer: this layer alone, by its number.
+            head: this head alone.
+        """
+        import pandas as pd
+
+        first = 0 if layer is None else self.layer_index(layer)
+        chosen = (slice(first, None if layer is None else first + 1), slice(head, None if head is None else head + 1))
+        weights = self.weights[chosen]
+        layers, heads, queries, keys = (axis.ravel() for axis in np.indices(weights.shape))
+        columns = {
+            "layer": np.array(self.layers)[layers + first],
+            "head": heads + (head or 0),
+            "query": queries,
+            "query_token": np.array(self.queries, dtype=object)[queries],
+            "query_id": None if self.query_ids is None else np.array(self.query_ids)[queries],
+            "key": keys,
+            "key_token": np.array(self.keys, dtype=object)[keys],
+            "key_id": None if self.key_ids is None else np.array(self.key_ids)[keys],
+            # Not every table format knows half precision; nothing is lost.
+            "weight": weights.ravel().astype(np.float32, copy=False),
+            "masked": np.broadcast_to(self.mask, self.weights.shape)[chosen].ravel(),
+        }
+        return pd.DataFrame({name: column for name, column in columns.items() if column is not None})
+
     def labelled(
         self,
         queries: tuple[str, ...],
@@ -122,7 +163,36 @@ class Attention:
         key_ids: tuple[int, ...] | None,
     ) -> Self:
         """The same numbers with these labels."""
-        return replace(self, queries=queries, keys=keys, query_ids=query_ids, key_ids=key_ids)
+        labelled = copy.copy(self)
+        for name, labels in (("queries", queries), ("keys", keys), ("query_ids", query_ids), ("key_ids", key_ids)):
+            object.__setattr__(labelled, name, labels)
+        return labelled
+
+    def check(self, kind: Kind, *, may_be_nan: bool) -> None:
+        """Raises a TraceError that says what of the arrays does not fit the labels, or cannot be. Shapes come first."""
+        weights, reasons, scores = self.weights, self.reasons, self.scores
+        want = (len(self.queries), len(self.keys))
+        if weights.ndim != 4 or weights.shape[2:] != want or 0 in weights.shape:
+            raise TraceError(
+                f"{kind}: attention of shape {weights.shape} for {want[0]} query and {want[1]} key tokens; "
+                f"(layer, head, {want[0]}, {want[1]}) is needed"
+            )
+        if weights.dtype not in PRECISIONS:
+            raise TraceError(f"{kind}: attention is {weights.dtype}; {' or '.join(PRECISIONS)} is needed")
+        if len(self.layers) != len(weights) or any(a >= b for a, b in pairwise((-1, *self.layers))):
+            numbers = listed(self.layers[:100])
+            raise TraceError(f"{kind}: layers are numbered {numbers}; {len(weights)} ascending numbers are needed")
+        if reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
+            raise TraceError(f"{kind}: the mask is {reasons.dtype} {reasons.shape}; uint8 {want} is needed")
+        if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
+            raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
+        check_codes(f"{kind}: the mask", reasons)
+        # A number that is none is the lowest and the highest at once, so two cells are enough to look at.
+        lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
+        if not may_be_nan and not (math.isfinite(lowest) and math.isfinite(highest)):
+            raise TraceError(f"{kind}: attention holds numbers that are not finite")
+        if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):
+            raise TraceError(f"{kind}: attention holds negative numbers")
 
 
 class Attentions(dict[Kind, Attention]):
@@ -153,3 +223,9 @@ def check_index(name: str, value: object, size: int) -> int:
         words = " (or 'mean' or 'max')" if name == "head" else ""
         raise OptionError(f"{name}={value!r} is not possible; it is a whole number from 0 to {size - 1}{words}")
     return value
+
+
+def check_codes(name: str, reasons: np.ndarray) -> None:
+    """Raises a TraceError where a mask holds a code that is none of `terms.Reason`."""
+    if unknown := reasons.tobytes().translate(None, _CODES):
+        raise TraceError(f"{name} holds code {unknown[0]}; codes are {listed(map(int, REASON_WORDS))}")

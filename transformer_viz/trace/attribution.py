@@ -1,19 +1,17 @@
-"""How much each key counts for each query row, as a measure found it, and how a run keeps that: its group `attribution`."""
+"""How much each key counts for each query row, as a measure found it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from transformer_viz.errors import TraceError, listed, quoted
+from transformer_viz.schema import Range, check_fields
 from transformer_viz.terms import Kind
-from transformer_viz.trace.groups import Group, check_names
+from transformer_viz.trace.attention import Layer
+from transformer_viz.trace.groups import check_names
 
-if TYPE_CHECKING:
-    from transformer_viz.trace.trace import Trace
-
-GROUP = "attribution"
 NATS = "nats"
 """The unit of a difference of log-probabilities."""
 KINDS_WITH_CAUSES: tuple[Kind, ...] = ("cross", "decoder")
@@ -28,7 +26,6 @@ TITLES = {
 }
 """What the measures are called, by their names; another one is called by its name."""
 _PRECISIONS = ("float32", "float64")
-_LONGEST = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,25 +50,22 @@ class Attribution:
     kind: Kind
     values: np.ndarray
     mode: str | None = None
-    unit: str = ""
-    layers: tuple[int, ...] = ()
+    unit: Annotated[str, Range(0, 40)] = ""
+    layers: tuple[Layer, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_fields(self, TraceError)
         if self.kind not in KINDS_WITH_CAUSES:
-            raise TraceError(f"{GROUP}: kind {quoted(self.kind)} has no causes; it is one of {listed(KINDS_WITH_CAUSES)}")
-        check_names("method", {name: None for name in (self.method, self.mode) if name is not None})
-        if not isinstance(self.unit, str) or len(self.unit) > _LONGEST:
-            raise TraceError(f"{GROUP}: unit {quoted(self.unit)} is no short word")
+            raise TraceError(f"kind {quoted(self.kind)} has no causes; it is one of {listed(KINDS_WITH_CAUSES)}")
+        check_names("method", *(name for name in (self.method, self.mode) if name is not None))
         if self.values.dtype.name not in _PRECISIONS or self.values.ndim not in (2, 4):
             raise TraceError(
-                f"{GROUP}: {self.name} is {self.values.dtype} with {self.values.ndim} axes; "
+                f"{self.name} is {self.values.dtype} with {self.values.ndim} axes; "
                 f"{' or '.join(_PRECISIONS)} with 2 or 4 is needed"
             )
-        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in self.layers):
-            raise TraceError(f"{GROUP}: {self.name} has layers {quoted(self.layers)}; numbers from 0 are needed")
         if len(self.layers) != (len(self.values) if self.values.ndim == 4 else 0):
-            raise TraceError(f"{GROUP}: {self.name} has {len(self.layers)} layer numbers for values of {self.values.shape}")
+            raise TraceError(f"{self.name} has {len(self.layers)} layer numbers for values of {self.values.shape}")
         self.values.setflags(write=False)
 
     @property
@@ -90,57 +84,11 @@ class Attribution:
         """Whether a number below 0 means the opposite: that a key spoke against what was written."""
         return self.unit == NATS
 
-
-def kept(trace: "Trace", result: Attribution) -> "Trace":
-    """The run with one result more; one of the same name gives way.
-
-    Raises:
-        TraceError: it is of a run with other tokens, or the run keeps too many arrays.
-    """
-    _check_shape(trace, result)
-    found = {**read(trace), result.name: result}
-    arrays = {name: each.values for name, each in found.items()}
-    return trace.with_group(GROUP, Group(arrays, {name: _said(each) for name, each in found.items()}))
-
-
-def read(trace: "Trace") -> dict[str, Attribution]:
-    """The results that a run keeps, by their names.
-
-    Raises:
-        TraceError: they are damaged, or of a run with other tokens.
-    """
-    group = trace.groups.get(GROUP)
-    if group is None:
-        return {}
-    if set(group.arrays) != set(group.notes):
-        raise TraceError(f"{GROUP}: arrays {listed(sorted(group.arrays))[:200]} and notes of others; each array has notes")
-    return {name: _of_group(trace, name, array, group.notes[name]) for name, array in group.arrays.items()}
-
-
-def _said(result: Attribution) -> dict[str, Any]:
-    said = {name: getattr(result, name) for name in ("method", "kind", "mode", "unit")}
-    return {**said, "layers": list(result.layers), "notes": dict(result.notes)}
-
-
-def _of_group(trace: "Trace", name: str, array: np.ndarray, said: Any) -> Attribution:
-    wanted = {"method": str, "kind": str, "mode": str | None, "unit": str, "layers": list, "notes": dict}
-    if not isinstance(said, dict) or said.keys() != wanted.keys():
-        raise TraceError(f"{GROUP}: the notes of {name} are {quoted(said)}; {listed(wanted)} are needed")
-    for part, kind in wanted.items():
-        if not isinstance(said[part], kind):
-            raise TraceError(f"{GROUP}: {part} of {name} is {quoted(said[part])}, which is of another type than it has")
-    given: dict[str, Any] = {**said, "layers": tuple(said["layers"])}
-    result = Attribution(values=array, **given)
-    if result.name != name:
-        raise TraceError(f"{GROUP}: {name} says that it is {result.name}")
-    _check_shape(trace, result)
-    return result
-
-
-def _check_shape(trace: "Trace", result: Attribution) -> None:
-    want = tuple(map(len, trace.labels(result.kind)))
-    if result.values.shape[-2:] != want or 0 in result.values.shape:
-        raise TraceError(
-            f"{GROUP}: {result.name} is {result.values.shape} for {want[0]} query and {want[1]} key tokens; "
-            "it is of another run"
-        )
+    def check(self, queries: tuple[str, ...], keys: tuple[str, ...]) -> None:
+        """Raises a TraceError where the values are of a run with other tokens."""
+        want = (len(queries), len(keys))
+        if self.values.shape[-2:] != want or 0 in self.values.shape:
+            raise TraceError(
+                f"attribution: {self.name} is {self.values.shape} for {want[0]} query and {want[1]} key tokens; "
+                "it is of another run"
+            )

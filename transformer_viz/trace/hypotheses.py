@@ -1,16 +1,15 @@
-"""One hypothesis of a recorded beam search as a run of its own, with its own attention."""
+"""The parts of a Trace in which the hypotheses of a recorded beam search differ, attention included."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.search import Search, SearchNode
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.search import Search
+from transformer_viz.trace.steps import Step
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,43 +25,6 @@ class Given:
     steps: tuple[Step, ...] = ()
     decoder: np.ndarray | None = None
     cross: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, trace: Trace) -> "Given":
-        """Of any hypothesis of a search, as the Trace that holds the search."""
-        n, decoder, cross = trace.n_given, trace.attentions.get("decoder"), trace.attentions.get("cross")
-        return cls(
-            steps=trace.steps[:n],
-            decoder=None if decoder is None else decoder.weights[:, :, :n, :n],
-            cross=None if cross is None else cross.weights[:, :, :n],
-        )
-
-
-def hypothesis(trace: Trace, i: int) -> Trace:
-    """The i-th best finished hypothesis, 0 = the best.
-
-    Raises:
-        OptionError: the run was no beam search, or has fewer hypotheses.
-    """
-    search = _search(trace)
-    if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < len(search.best):
-        raise OptionError(f"hypothesis {i!r} is not there; this search has 0 to {len(search.best) - 1}")
-    return at_node(trace, search.best[i])
-
-
-def at_node(trace: Trace, number: int) -> Trace:
-    """The run up to any node of the search, pruned ones too. What was computed of the best hypothesis alone is left out.
-
-    Raises:
-        OptionError: the run was no beam search, or has no such node.
-    """
-    search, cross = _search(trace), trace.attentions.get("cross")
-    source_reasons = None if cross is None else cross.reasons[0]
-    layers = {kind: attention.layers for kind, attention in trace.attentions.items()}
-    parts = hypothesis_parts(search, number, layers, source_reasons, Given.of(trace))
-    if "encoder" in trace.attentions:
-        parts["attentions"]["encoder"] = trace.encoder
-    return replace(trace, search=None, groups={}, **parts)
 
 
 def hypothesis_parts(
@@ -98,37 +60,32 @@ def hypothesis_parts(
         reasons = np.repeat(source_reasons[None], n_rows, 0)
         attentions["cross"] = Attention(weights=_after(given.cross, cross), reasons=reasons, layers=layers["cross"])
     tokens = tuple(node.token for node in path)
+    steps = [
+        Step(
+            token=node.token,
+            probability=float(np.exp(node.log_probability)),
+            log_probability=node.log_probability,
+            rank=node.place,
+            candidates=search.candidates[node.row],
+            token_id=node.token_id,
+            candidate_ids=search.candidate_ids[node.row] if search.candidate_ids else (),
+        )
+        for node in path
+    ]
+    ids = tuple(node.token_id for node in path if node.token_id is not None)
+    opening_ids = search.opening_ids if len(ids) == len(path) else None
     return {
         "text": path[-1].text,
         "target_tokens": (*search.opening, *tokens[:-1]),
         "output_tokens": (*search.opening[1:], *tokens),
-        "steps": (*given.steps, *(_step(search, node) for node in path)),
+        "steps": (*given.steps, *steps),
         "attentions": attentions,
         "finished": "end" if path[-1].state == "end" else "length",
         "alignment": (*(None,) * search.n_given, *search.alignment[:n_steps]),
         "n_given": search.n_given,
-        **_ids(search, path),
+        "target_ids": None if opening_ids is None else (*opening_ids, *ids[:-1]),
+        "output_ids": None if opening_ids is None else (*opening_ids[1:], *ids),
     }
-
-
-def _step(search: Search, node: SearchNode) -> Step:
-    return Step(
-        token=node.token,
-        probability=float(np.exp(node.log_probability)),
-        log_probability=node.log_probability,
-        rank=node.place,
-        candidates=search.candidates[node.row],
-        token_id=node.token_id,
-        candidate_ids=search.candidate_ids[node.row] if search.candidate_ids else (),
-    )
-
-
-def _ids(search: Search, path: tuple[SearchNode, ...]) -> dict[str, tuple[int, ...] | None]:
-    """Of what was read and written, where all of it has ids."""
-    ids = tuple(node.token_id for node in path if node.token_id is not None)
-    if search.opening_ids is None or len(ids) < len(path):
-        return {"target_ids": None, "output_ids": None}
-    return {"target_ids": (*search.opening_ids, *ids[:-1]), "output_ids": (*search.opening_ids[1:], *ids)}
 
 
 def _after(given: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
@@ -137,9 +94,3 @@ def _after(given: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
         return rows
     later = rows.shape[-1] - given.shape[-1]
     return np.concatenate([np.pad(given, [(0, 0)] * 3 + [(0, later)]), rows], 2)
-
-
-def _search(trace: Trace) -> Search:
-    if trace.search is None:
-        raise OptionError('this run was no beam search; decode with strategy="beam"')
-    return trace.search

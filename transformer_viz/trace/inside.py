@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from transformer_viz.addresses import row_address as place_words
+from transformer_viz.addresses import row_address
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.model.config import NormPlacement
 from transformer_viz.model.surroundings import NormKind
-from transformer_viz.terms import KINDS, Kind
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.schema import Count, Range
+from transformer_viz.terms import Kind
+from transformer_viz.trace.attention import Attention, Layer, check_codes
+from transformer_viz.trace.steps import Step, Text
 
-_ALWAYS = ("query", "keys", "values", "weights", "output")
+_Positive = Annotated[float, Range(0, above=True)]
 SHAPES: Mapping[str, str] = {
     "query": "d_k",
     "keys": "key d_k",
@@ -84,19 +86,19 @@ class Inside:
     """
 
     kind: Kind
-    layer: int
-    head: int
-    row: int
-    row_token: str
-    key_tokens: tuple[str, ...]
-    row_id: int | None = None
-    key_ids: tuple[int, ...] | None = None
-    written: str | None = None
+    layer: Layer
+    head: Count
+    row: Count
+    row_token: Text
+    key_tokens: tuple[Text, ...]
+    row_id: Count | None = None
+    key_ids: tuple[Count, ...] | None = None
+    written: Text | None = None
     query: np.ndarray
     keys: np.ndarray
     values: np.ndarray
-    scale: float | None = None
-    softcap: float | None = None
+    scale: _Positive | None = None
+    softcap: _Positive | None = None
     bias: np.ndarray | None = None
     scores: np.ndarray | None = None
     reasons: np.ndarray
@@ -111,41 +113,31 @@ class Inside:
     residual_after: np.ndarray | None = None
     norm: NormPlacement | None = None
     norm_kind: NormKind | None = None
-    norm_epsilon: float | None = None
+    norm_epsilon: _Positive | None = None
     norm_weight: np.ndarray | None = None
     norm_bias: np.ndarray | None = None
     lens: tuple[Step, ...] | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_shapes(self)
+        sizes = {"key": len(self.key_tokens)}
+        for name, array in self.arrays.items():
+            axes = SHAPES[name].split()
+            if array.ndim != len(axes) or array.dtype.name not in ("float32", "float64"):
+                needed = f"({SHAPES[name].replace(' ', ', ')}), float32 or float64,"
+                raise TraceError(f"{name} is {array.dtype} {array.shape}; {needed} is needed")
+            for axis, size in zip(axes, array.shape, strict=True):
+                if size < 1 or sizes.setdefault(axis, size) != size:
+                    raise TraceError(f"{name} has {size} {axis} where others have {sizes[axis]}")
+        if self.reasons.shape != self.weights.shape or self.reasons.dtype != np.uint8:
+            raise TraceError(f"reasons are {self.reasons.dtype} {self.reasons.shape}; uint8, one a key, is needed")
+        check_codes("reasons", self.reasons)
         for array in (*self.arrays.values(), self.reasons):
             array.setflags(write=False)
 
-    @classmethod
-    def of(cls, trace: Trace) -> "tuple[Inside, ...]":
-        """Those that a run keeps, in the order in which they were recorded.
-
-        Raises:
-            TraceError: what the run keeps under this name is damaged, or of another run.
-        """
-        from transformer_viz.trace.inside_group import read
-
-        return read(trace)
-
-    def kept_in(self, trace: Trace) -> Trace:
-        """The run with this beside those that it keeps; one of the same head and row gives way.
-
-        Raises:
-            TraceError: these numbers are of another run, or the run keeps too many.
-        """
-        from transformer_viz.trace.inside_group import kept
-
-        return kept(trace, self)
-
-    def is_of(self, trace: Trace) -> bool:
-        """Whether the weights are those of the run, which has this head and row."""
-        own = trace.attentions[self.kind].head(self.layer, self.head)[self.row]
+    def is_of(self, attention: Attention) -> bool:
+        """Whether the weights are those of the attention of a run, which has this head and row."""
+        own = attention.head(self.layer, self.head)[self.row]
         return own.shape == self.weights.shape and np.allclose(own, self.weights, atol=_AGREES, equal_nan=True)
 
     @property
@@ -190,55 +182,4 @@ class Inside:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Inside {place_words(self.place)}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"
-
-
-def run_of(trace: Trace) -> dict[str, Any]:
-    """Whose numbers they are, as `Inside.run`."""
-    by = {name: trace.made_by[name] for name in ("checkpoint", "variant") if name in trace.made_by}
-    return {**by, "source": trace.source, "text": trace.text, "edits": list(trace.edits), "mistake": trace.mistake}
-
-
-def labels_of(trace: Trace, kind: Kind, row: int) -> dict[str, Any]:
-    """The fields of an `Inside` that say what stands in the row and at the keys."""
-    attention = trace.attentions[kind]
-    is_written = trace.is_stepped(kind) and trace.writes and bool(trace.output_tokens)
-    return {
-        "row_token": attention.queries[row],
-        "row_id": None if attention.query_ids is None else attention.query_ids[row],
-        "key_tokens": attention.keys,
-        "key_ids": attention.key_ids,
-        "written": trace.output_tokens[row] if is_written else None,
-    }
-
-
-def check_place(trace: Trace, kind: str, layer: int, head: int, row: int) -> Kind:
-    """The kind, where the run has this head and this row.
-
-    Raises:
-        OptionError: it does not; the message says what it has.
-    """
-    found = next((each for each in trace.kinds if each == kind), None)
-    if found is None:
-        raise OptionError(f"kind={kind!r} is not possible; this run has {listed(trace.kinds) or 'no attention'}")
-    attention = trace.attentions[found]
-    attention.layer_index(layer)
-    for name, number, size in (("head", head, attention.n_heads), ("query", row, len(attention.queries))):
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < size:
-            raise OptionError(f"{name}={number!r} is not possible; it is a whole number from 0 to {size - 1}")
-    return found
-
-
-def _check_shapes(inside: Inside) -> None:
-    if inside.kind not in KINDS or any(getattr(inside, name) is None for name in _ALWAYS):
-        raise TraceError(f"inside: a kind of attention and {listed(_ALWAYS)} are needed")
-    sizes = {"key": len(inside.key_tokens)}
-    for name, array in inside.arrays.items():
-        axes = SHAPES[name].split()
-        if array.ndim != len(axes):
-            raise TraceError(f"inside: {name} is {array.shape}; ({SHAPES[name].replace(' ', ', ')}) is needed")
-        for axis, size in zip(axes, array.shape, strict=True):
-            if size < 1 or sizes.setdefault(axis, size) != size:
-                raise TraceError(f"inside: {name} has {size} {axis} where others have {sizes[axis]}")
-    if inside.reasons.shape != inside.weights.shape or inside.reasons.dtype != np.uint8:
-        raise TraceError(f"inside: reasons are {inside.reasons.dtype} {inside.reasons.shape}; uint8, one a key, is needed")
+        return f"<Inside {row_address(self.place)}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"

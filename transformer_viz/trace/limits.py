@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from transformer_viz.errors import TraceTooLargeHere
 from transformer_viz.trace.search import Search
-from transformer_viz.trace.trace import Candidate, Trace
+from transformer_viz.trace.steps import Candidate
+from transformer_viz.trace.trace import Trace
 
 MAX_TRACE_BYTES = 256_000_000
 """The most bytes of a run that is made here."""

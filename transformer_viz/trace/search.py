@@ -5,17 +5,17 @@ Hypotheses share the rows of what they have in common, so the attention of each 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, TraceError, listed
-from transformer_viz.terms import REASON_WORDS, Kind
+from transformer_viz.errors import OptionError, TraceError
+from transformer_viz.schema import Count, Range, Share
+from transformer_viz.terms import Kind
+from transformer_viz.trace.attention import PRECISIONS
+from transformer_viz.trace.steps import LogProbability, Text
 from transformer_viz.vocabulary import START
 
-Precision = Literal["float32", "float16"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-"""Of weights. Half precision rounds a weight by at most 2⁻¹² of it, or by 2⁻²⁵ where it is below 2⁻¹⁴."""
 State = Literal["kept", "pruned", "end", "length", "stopped"]
 STATES: tuple[State, ...] = get_args(State)
 STATE_WORDS: dict[State, str] = {
@@ -25,9 +25,6 @@ STATE_WORDS: dict[State, str] = {
     "length": "stopped by the length limit",
     "stopped": "still alive when the search stopped",
 }
-
-
-_CODES = bytes(REASON_WORDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,19 +47,19 @@ class SearchNode:
         token_id: of the token, where labels do not tell tokens apart.
     """
 
-    parent: int | None
-    row: int
-    step: int
-    token: str
-    text: str
-    log_probability: float
+    parent: Count | None
+    row: Count
+    step: Count
+    token: Text
+    text: Text
+    log_probability: LogProbability
     total: float
     score: float
-    rank: int
-    place: int
+    rank: Count
+    place: Count
     state: State
-    pruned_by: int | None = None
-    token_id: int | None = None
+    pruned_by: Count | None = None
+    token_id: Count | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,24 +84,18 @@ class Search:
     """
 
     nodes: tuple[SearchNode, ...]
-    best: tuple[int, ...]
-    decoder_rows: np.ndarray | None
-    cross_rows: np.ndarray | None
-    alignment: tuple[int | None, ...]
-    candidates: tuple[tuple[tuple[str, float], ...], ...]
+    best: Annotated[tuple[Count, ...], Range(1, 2**20)]
+    alignment: tuple[Count | None, ...]
+    candidates: tuple[tuple[tuple[Text, Share], ...], ...]
+    decoder_rows: np.ndarray | None = None
+    cross_rows: np.ndarray | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    opening: tuple[str, ...] = (START,)
-    opening_ids: tuple[int, ...] | None = None
-    candidate_ids: tuple[tuple[int, ...], ...] = ()
+    opening: tuple[Text, ...] = (START,)
+    opening_ids: tuple[Count, ...] | None = None
+    candidate_ids: tuple[tuple[Count, ...], ...] = ()
     decoder_reasons: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        self._check_opening()
-        self._check_rows()
-        self._check_nodes()
-        self._check_decoder_reasons()
-
-    def _check_opening(self) -> None:
         n, n_ids = len(self.opening), None if self.opening_ids is None else len(self.opening_ids)
         if n == 0 or n_ids not in (None, n):
             raise TraceError(
@@ -112,44 +103,34 @@ class Search:
             )
         if self.candidate_ids and list(map(len, self.candidate_ids)) != list(map(len, self.candidates)):
             raise TraceError("search: candidate_ids does not have an id for each candidate")
-
-    def _check_rows(self) -> None:
-        n_rows, n_keys = len(self.candidates), self.n_given + len(self.alignment)
+        n_rows, n_nodes, n_steps = len(self.candidates), len(self.nodes), len(self.alignment)
         for kind, rows in self.rows.items():
             if rows.ndim != 4 or len(rows) != n_rows or rows.dtype not in PRECISIONS or 0 in rows.shape:
                 raise TraceError(
                     f"search: {kind}_rows is {rows.dtype} {rows.shape}; {' or '.join(PRECISIONS)} "
                     f"({n_rows}, layer, head, key) is needed"
                 )
-            if not np.isfinite(rows).all() or (rows < 0).any():
-                raise TraceError(f"search: {kind}_rows holds numbers that are not finite, or negative")
-            rows.setflags(write=False)
-        if self.decoder_rows is not None and n_keys != self.decoder_rows.shape[-1]:
+        if self.decoder_rows is not None and self.n_given + n_steps != self.decoder_rows.shape[-1]:
             given = f" after {self.n_given} given tokens" if self.n_given else ""
-            n_steps = self.decoder_rows.shape[-1] - self.n_given
-            raise TraceError(f"search: alignment has {len(self.alignment)} entries for {n_steps} steps{given}")
-
-    def _check_nodes(self) -> None:
-        n_rows, n_nodes, n_steps = len(self.candidates), len(self.nodes), len(self.alignment)
-        for number, node in enumerate(self.nodes):
-            parent = None if node.parent is None else self.nodes[node.parent] if node.parent < number else node
-            fits = node.step == 0 if parent is None else parent is not node and node.step == parent.step + 1
-            if not fits or not 0 <= node.row < n_rows or node.step >= n_steps or node.state not in STATES:
-                raise TraceError(f"search: node {number} does not fit to its parent or its row")
-        if any(not 0 <= number < n_nodes for number in self.best) or not self.best:
-            raise TraceError("search: a best hypothesis is not among the nodes")
-
-    def _check_decoder_reasons(self) -> None:
+            n_needed = self.decoder_rows.shape[-1] - self.n_given
+            raise TraceError(f"search: alignment has {n_steps} entries for {n_needed} steps{given}")
         reasons, rows = self.decoder_reasons, self.decoder_rows
-        if reasons is None:
-            return
         path = () if rows is None else (rows.shape[-1],) * 2
-        if rows is None or reasons.dtype != np.uint8 or reasons.shape not in (path, (*rows.shape[1:3], *path)):
+        if reasons is not None and (
+            rows is None or reasons.dtype != np.uint8 or reasons.shape not in (path, (*rows.shape[1:3], *path))
+        ):
             raise TraceError(
                 f"search: decoder_reasons is {reasons.dtype} {reasons.shape}; uint8 {path or 'with decoder_rows'} is needed"
             )
-        check_codes("search: decoder_reasons", reasons)
-        reasons.setflags(write=False)
+        for number, node in enumerate(self.nodes):
+            parent = None if node.parent is None else self.nodes[node.parent] if node.parent < number else node
+            fits = node.step == 0 if parent is None else parent is not node and node.step == parent.step + 1
+            if not fits or node.row >= n_rows or node.step >= n_steps or (node.pruned_by or 0) >= n_nodes:
+                raise TraceError(f"search: node {number} does not fit to its parent or its row")
+        if any(number >= n_nodes for number in self.best) or not self.best:
+            raise TraceError("search: a best hypothesis is not among the nodes")
+        for array in self.arrays:
+            array.setflags(write=False)
 
     @property
     def n_given(self) -> int:
@@ -163,10 +144,10 @@ class Search:
         return {kind: rows for kind, rows in kinds.items() if rows is not None}
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays, by the names of their members in a file."""
-        reasons = {} if self.decoder_reasons is None else {"decoder_search_reasons": self.decoder_reasons}
-        return {**{f"{kind}_rows": rows for kind, rows in self.rows.items()}, **reasons}
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The rows that were kept, and the mask where it is not simply causal."""
+        arrays = (self.decoder_rows, self.cross_rows, self.decoder_reasons)
+        return tuple(array for array in arrays if array is not None)
 
     def path(self, number: int) -> tuple[SearchNode, ...]:
         """The nodes from the first token to node `number`.
@@ -191,12 +172,6 @@ class Search:
         decoder = None if self.decoder_rows is None else self.decoder_rows[rows][..., : self.n_given + len(rows)]
         cross = None if self.cross_rows is None else self.cross_rows[rows]
         return _steps_third(decoder), _steps_third(cross)
-
-
-def check_codes(name: str, reasons: np.ndarray) -> None:
-    """Raises a TraceError where a mask holds a code that is none of `terms.Reason`."""
-    if unknown := reasons.tobytes().translate(None, _CODES):
-        raise TraceError(f"{name} holds code {unknown[0]}; codes are {listed(map(int, REASON_WORDS))}")
 
 
 def _steps_third(rows: np.ndarray | None) -> np.ndarray | None:

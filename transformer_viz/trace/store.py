@@ -1,7 +1,10 @@
 """A trace as a file: a zip of plain `.npy` arrays and one `meta.json`, the layout of numpy's `.npz`.
 
-Reading trusts nothing: members, sizes, types and shapes are checked before an array is unpacked,
-and arrays are taken from bytes, never unpickled.
+`meta.json` is the Trace as the schema writes it, without its arrays; the name of each array's member says where in it the array
+belongs: `attentions/cross/weights.npy`.
+
+Reading trusts nothing: members, sizes, types and shapes are checked before an array is unpacked, and arrays are taken from
+bytes, never unpickled.
 
 Memory: a file that unpacks to n bytes takes at most about 4 n while it is read (an array while it is
 unpacked, then checks of it; the description, at most n / 16, as Python objects). A file that says it
@@ -16,7 +19,8 @@ import struct
 import sys
 import zipfile
 import zlib
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -25,34 +29,22 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from transformer_viz import reading
-from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError, listed
-from transformer_viz.terms import KINDS, Reason
-from transformer_viz.trace import groups
-from transformer_viz.trace.description import built, check_shapes, described
-from transformer_viz.trace.search import Search
+from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError
+from transformer_viz.schema import read_value, to_plain
+from transformer_viz.trace.groups import DTYPES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import START
 from transformer_viz.writing import write_bytes
 
-FORMATS = (1, 2, 3)
-"""A file is of the first format that can hold it: a program that knows earlier ones alone would read it wrongly, and refuses
-it. The second has half precision, chosen layers, and a search without the rows of a kind; the third a prompt, ids of tokens,
-fills, windows, and groups."""
+FORMAT = 1
 LARGEST = 2**30
 """The most bytes that a file may unpack to, and be on the disk, unless a caller sets less."""
 _META_SHARE = 16
 """The description may be this part of what a file may unpack to: as Python objects it takes up to 25 times its bytes."""
 _META = "meta.json"
-_WEIGHTS = (np.dtype("<f4"), np.dtype("<f2"))
-_DTYPES = {
-    "attentions": _WEIGHTS,
-    "mask_reasons": (np.dtype("u1"),),
-    "scores": (np.dtype("<f4"),),
-    "rows": _WEIGHTS,
-    "search_reasons": (np.dtype("u1"),),
-}
-_OWN = frozenset(f"{kind}_{what}" for kind in KINDS for what in _DTYPES)
-_IN_GROUPS = tuple(np.dtype(name).newbyteorder("<") for name in groups.DTYPES)
+_MEMBER = re.compile(
+    r"(search|attentions/[a-z]{1,8}|insides/\d|(attributions|groups)/[a-z0-9_]{1,80})(/arrays)?/[a-z0-9_]{1,32}\.npy", re.ASCII
+)
+_DTYPES: dict[str, np.dtype] = {dtype.str: dtype for dtype in (np.dtype(name).newbyteorder("<") for name in DTYPES)}
 # What numpy writes before an array, and nothing else: its own parser evaluates literals and can fail in many ways.
 _HEADER = re.compile(
     rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){0,5}),?\), \} *\n", re.ASCII
@@ -61,7 +53,7 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 _LARGEST_HEADER = 1024
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _LOCATOR_SIZE, _END_SIZE = 20, 22
-_MOST_MEMBERS, _LARGEST_DIRECTORY = 16 + groups.MOST_ARRAYS, 2**14
+_MOST_MEMBERS, _LARGEST_DIRECTORY = 288, 2**15
 # A fixed date, so that two files of the same run are the same bytes.
 _DATE = (2017, 6, 12, 0, 0, 0)
 
@@ -72,39 +64,62 @@ def save_trace(trace: Trace, path: str | PathLike[str]) -> None:
 
 
 def to_bytes(trace: Trace) -> bytes:
-    """The file's content."""
+    """The file's content.
+
+    Raises:
+        TraceError: the run holds something that JSON does not know, such as an object in `made_by`.
+    """
+    members: dict[str, bytes] = {}
+    plain = _split(to_plain(trace), arrays := {})
+    for name, array in arrays.items():
+        member = io.BytesIO()
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        np.lib.format.write_array(member, np.ascontiguousarray(little), allow_pickle=False)
+        members[f"{name}.npy"] = member.getvalue()
+    try:
+        text = json.dumps({"format": FORMAT, **plain}, ensure_ascii=False, allow_nan=False)
+        reading.parsed(text)
+        members[_META] = text.encode()
+    except (TypeError, ValueError, RecursionError, TransformerVizError) as error:
+        raise TraceError(f"the run holds what JSON cannot ({str(error)[:200]}), so it cannot be saved") from error
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in _arrays(trace).items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(_member(f"{name}.npy"), member.getvalue())
-        meta = {"format": _format(trace), **described(trace)}
-        archive.writestr(_member(_META), json.dumps(meta, ensure_ascii=False, allow_nan=False).encode())
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
-def _format(trace: Trace) -> int:
-    if _has_later_parts(trace):
-        return 3
-    lacks_rows = trace.search is not None and len(trace.search.rows) < 2
-    has_layers = any(attention.layers != tuple(range(attention.n_layers)) for attention in trace.attentions.values())
-    return 2 if trace.precision != "float32" or has_layers or lacks_rows else 1
+def description(trace: Trace) -> dict[str, Any]:
+    """Everything of a run but its arrays, as JSON has it: numbers that are not finite are null."""
+    return _split(to_plain(trace), {})
 
 
-def _has_later_parts(trace: Trace) -> bool:
-    """Whether there is something that files of the first two formats cannot hold."""
-    has_ids = any(ids is not None for ids in (trace.source_ids, trace.target_ids, trace.output_ids))
-    has_ids = has_ids or any(step.token_id is not None or step.candidate_ids for step in trace.steps)
-    has_window = any((attention.reasons == Reason.WINDOW).any() for attention in trace.attentions.values())
-    is_later_search = trace.search is not None and _is_later(trace.search)
-    return bool(trace.n_given or trace.fills or trace.groups) or has_ids or has_window or is_later_search
+def _split(plain: Any, arrays: dict[str, np.ndarray], path: str = "") -> Any:
+    """The same without arrays, which go into `arrays` by where they stood."""
+    if isinstance(plain, list):
+        return [_split(entry, arrays, f"{path}{i}/") for i, entry in enumerate(plain)]
+    if not isinstance(plain, dict):
+        return plain
+    arrays |= {f"{path}{name}": entry for name, entry in plain.items() if isinstance(entry, np.ndarray)}
+    rest = {name: entry for name, entry in plain.items() if not isinstance(entry, np.ndarray)}
+    return {name: _split(entry, arrays, f"{path}{name}/") for name, entry in rest.items()}
 
 
-def _is_later(search: Search) -> bool:
-    has_ids = bool(search.candidate_ids) or any(node.token_id is not None for node in search.nodes)
-    has_rule = search.decoder_reasons is not None
-    return has_ids or has_rule or search.opening != (START,) or search.opening_ids is not None
+def _places(plain: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, tuple[dict[str, Any], str]]:
+    """The inverse of `_split`: the object in which the array of each member stands, and its name there."""
+    places = {}
+    for member in members:
+        *path, last = member.removesuffix(".npy").split("/")
+        at: Any = plain
+        for part in path:
+            if isinstance(at, list):
+                at = at[int(part)] if part.isdecimal() and int(part) < len(at) else None
+            else:
+                at = at.get(part) if isinstance(at, dict) else None
+        if not isinstance(at, dict) or at.get(last) is not None:
+            raise TraceError(f"it holds {member!r}, which does not belong there: {_META} has no place for it")
+        places[member] = at, last
+    return places
 
 
 def load_trace(
@@ -126,7 +141,15 @@ def load_trace(
     """
     name = str(path if isinstance(path, str | PathLike) else getattr(path, "name", None) or "the file")[-200:]
     try:
-        with _opened(path) as file:
+        if isinstance(path, bytes | bytearray | memoryview):
+            opened: Any = io.BytesIO(path)
+        elif isinstance(path, str | PathLike):
+            opened = reading.opened(path, sys.maxsize)  # its size is compared as that of every other file
+        elif hasattr(path, "seek") and hasattr(path, "read"):
+            opened = nullcontext(path)
+        else:
+            raise TraceError(f"a path, bytes or an open binary file is needed, not {type(path).__name__}")
+        with opened as file:
             _check_end(file, LARGEST if max_bytes is None else max_bytes)
             with zipfile.ZipFile(file) as archive:
                 return _read(archive, LARGEST if max_unpacked is None else max_unpacked)
@@ -145,17 +168,6 @@ def load_trace(
         raise TraceError(f"{name} is not a trace file ({words}).") from error
 
 
-def _opened(path: Any) -> AbstractContextManager[BinaryIO]:
-    """An open file, closed afterwards if it was opened here."""
-    if isinstance(path, bytes | bytearray | memoryview):
-        return io.BytesIO(path)
-    if not isinstance(path, str | PathLike):
-        if not hasattr(path, "seek") or not hasattr(path, "read"):
-            raise TraceError(f"a path, bytes or an open binary file is needed, not {type(path).__name__}")
-        return nullcontext(path)
-    return reading.opened(path, sys.maxsize)  # its size is compared as that of every other file
-
-
 def _check_end(file: BinaryIO, max_bytes: int) -> None:
     """Size and directory of the zip, before zipfile reads it: it would make an object for each of millions of members."""
     size = file.seek(0, io.SEEK_END)
@@ -171,33 +183,9 @@ def _check_end(file: BinaryIO, max_bytes: int) -> None:
         raise TraceError(f"it has more members than a trace, which has at most {_MOST_MEMBERS}")
 
 
-def _member(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _DATE)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    return info
-
-
-def _arrays(trace: Trace) -> dict[str, np.ndarray]:
-    arrays: dict[str, np.ndarray] = {}
-    for kind, attention in trace.attentions.items():
-        arrays[f"{kind}_attentions"] = _little(attention.weights)
-        arrays[f"{kind}_mask_reasons"] = attention.reasons
-        if attention.scores is not None:
-            arrays[f"{kind}_scores"] = _little(attention.scores)
-    if trace.search is not None:
-        arrays |= {name: _little(array) for name, array in trace.search.arrays.items()}
-    for group in sorted(trace.groups):
-        arrays |= {f"{group}/{name}": _little(array) for name, array in sorted(trace.groups[group].arrays.items())}
-    return arrays
-
-
-def _little(array: np.ndarray) -> np.ndarray:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
-
-
 def _read(archive: zipfile.ZipFile, most: int) -> Trace:
     members = {info.filename: info for info in archive.infolist()}
-    if unknown := sorted(name for name in members if name != _META and not _types(name)):
+    if unknown := sorted(name for name in members if name != _META and not _MEMBER.fullmatch(name)):
         raise TraceError(f"it holds {unknown[0][:60]!r}, which does not belong there")
     if _META not in members:
         raise TraceError(f"{_META} is missing")
@@ -210,18 +198,22 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
     if members[_META].file_size > most // _META_SHARE:
         raise TraceTooLargeHere(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
     meta = reading.parsed(_unpacked(archive, members.pop(_META)))
-    given = meta.get("format") if isinstance(meta, dict) else None
-    if isinstance(given, bool) or given not in FORMATS:
+    given = meta.pop("format", None) if isinstance(meta, dict) else None
+    if isinstance(given, bool) or given != FORMAT:
         raise TraceError(
-            f"its format is {repr(given)[:40]}, and this version reads formats {listed(FORMATS)}; update the program"
+            f"its format is {repr(given)[:40]}, and this version reads format {FORMAT}; open it with the version that wrote it"
         )
-    headers = {name: _header(archive, info) for name, info in members.items()}
-    check_shapes(meta, {name: header.shape for name, header in headers.items()})
-    trace = built(meta, {name: _array(archive, info, headers[name]) for name, info in members.items()})
-    # Some files name the layers of a kind although they are those from 0 on.
-    needed = max(_format(trace), 2 if meta.get("layers") else 1)
-    if needed != given:
-        raise TraceError(f"it says that it is of format {given}, and what it holds is of format {needed}")
+    headers, places = {name: _header(archive, info) for name, info in members.items()}, _places(meta, members)
+    # Of zeros that take no memory first: what does not fit need not be unpacked to be refused.
+    for name, (at, last) in places.items():
+        at[last] = np.broadcast_to(np.zeros((), headers[name].dtype), headers[name].shape)
+    read_value(Trace, meta, error=TraceError)
+    for name, (at, last) in places.items():
+        array = np.frombuffer(_unpacked(archive, members[name], headers[name].n_bytes), headers[name].dtype)
+        at[last] = array.reshape(headers[name].shape).astype(headers[name].dtype.newbyteorder("="), copy=False)
+    trace = read_value(Trace, meta, error=TraceError)
+    if not trace.kinds:
+        raise TraceError("it holds no attention")
     return trace
 
 
@@ -236,17 +228,6 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, skipped: int = 0)
     return data
 
 
-def _types(member: str) -> tuple[np.dtype, ...]:
-    """The types that a member's array may have; none for a member that does not belong there."""
-    name, ending = member.removesuffix(".npy"), member[-len(".npy") :]
-    if ending != ".npy":
-        return ()
-    if name in _OWN:
-        return _DTYPES[name.split("_", 1)[1]]
-    group, _, array = name.partition("/")
-    return _IN_GROUPS if groups.is_name(group) and groups.is_name(array) else ()
-
-
 @dataclass(frozen=True)
 class _Header:
     """What an `.npy` member says of its array, and how many bytes it takes to say so."""
@@ -259,22 +240,15 @@ class _Header:
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Header:
     """Read before the array is unpacked; it must describe exactly as many bytes as the directory says are there."""
     name = info.filename
-    allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in _types(name)}
     with archive.open(info) as member:
         start = member.read(len(_MAGIC) + 2)
         header = member.read(min(_LARGEST_HEADER, int.from_bytes(start[len(_MAGIC) :], "little")))
     found = _HEADER.fullmatch(header)
-    if not start.startswith(_MAGIC) or found is None or found[1].decode() not in allowed:
-        raise TraceError(f"{name} is not an array of {' or '.join(map(str, allowed.values()))} with one to six axes")
-    dtype, shape = allowed[found[1].decode()], tuple(int(size) for size in found[2].split(b", "))
+    if not start.startswith(_MAGIC) or found is None or found[1].decode() not in _DTYPES:
+        raise TraceError(f"{name} is not an array of {' or '.join(map(str, _DTYPES.values()))} with one to six axes")
+    dtype, shape = _DTYPES[found[1].decode()], tuple(int(size) for size in found[2].split(b", "))
     n_bytes = len(start) + len(header)
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
     if math.prod(shape, start=dtype.itemsize) != info.file_size - n_bytes:
         raise TraceError(f"{name} does not hold what its header says")
     return _Header(dtype, shape, n_bytes)
-
-
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, header: _Header) -> np.ndarray:
-    """The array in an `.npy` member, never to be changed."""
-    found = np.frombuffer(_unpacked(archive, info, header.n_bytes), header.dtype).reshape(header.shape)
-    return found.astype(header.dtype.newbyteorder("="), copy=False)

@@ -4,70 +4,35 @@ Numpy and plain Python only. Whatever looks at a run (analysis, figures, views, 
 looks at this and at nothing else; whatever runs a model makes one of these.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 import transformer_viz
-from transformer_viz.errors import TraceError, listed
+from transformer_viz.addresses import row_address
+from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.schema import Count, Range
 from transformer_viz.terms import KINDS, Kind, ModelKind
-from transformer_viz.trace import attribution
-from transformer_viz.trace.attention import Attention, Attentions
+from transformer_viz.trace import arrays
+from transformer_viz.trace.attention import Attention, Attentions, Precision, check_codes
 from transformer_viz.trace.attribution import Attribution
-from transformer_viz.trace.checks import check
-from transformer_viz.trace.groups import Group
-from transformer_viz.trace.search import Precision, Search
+from transformer_viz.trace.groups import MOST_ARRAYS, MOST_GROUPS, Group, check_names
+from transformer_viz.trace.hypotheses import Given, hypothesis_parts
+from transformer_viz.trace.inside import Inside
+from transformer_viz.trace.search import Search
+from transformer_viz.trace.steps import Fill, Step, Text
 from transformer_viz.vocabulary import END, PAD
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Candidate = tuple[str, float]
 Finished = Literal["end", "length", "given"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
-    """One written token and what else could have been written.
-
-    Attributes:
-        token: what was written.
-        probability: of `token`, from the natural softmax over the whole vocabulary at temperature 1.
-        log_probability: its natural logarithm, computed before the rounding to a probability; −∞ for 0.
-        rank: place of `token` among all tokens, 0 = the most probable; ties by id; None where it was not recorded.
-        candidates: the most probable tokens with their probabilities, best first; none where they were not recorded.
-        sampling_probability: of `token` under the distribution it was drawn from, if it was sampled.
-        token_id: of `token`, where labels do not tell tokens apart.
-        candidate_ids: one for each candidate; none where labels tell tokens apart.
-    """
-
-    token: str
-    probability: float
-    log_probability: float
-    rank: int | None
-    candidates: tuple[Candidate, ...]
-    sampling_probability: float | None = None
-    token_id: int | None = None
-    candidate_ids: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fill:
-    """What a model would put at a mask token of the source.
-
-    Attributes:
-        place: of the mask token among the source tokens.
-        candidates: the most probable tokens with their probabilities, best first.
-        candidate_ids: one for each candidate; none where labels tell tokens apart.
-    """
-
-    place: int
-    candidates: tuple[Candidate, ...]
-    candidate_ids: tuple[int, ...] = ()
+MOST_INSIDES, MOST_ATTRIBUTIONS = 8, 64
+"""Heads and rows that a run can hold the inside of, and results of measures: their arrays are members of its file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,34 +64,38 @@ class Trace:
         target_ids: of `target_tokens`, or None.
         output_ids: of `output_tokens`, or None.
         fills: what a model without a decoder would put at the mask tokens of the source.
+        insides: what happened inside heads, in the order in which they were recorded, at most 8; see `with_inside`.
         groups: more arrays of this run by the name of what computed them; unknown ones are kept.
+        attributions: what measures found, by names such as `occlusion_word_cross`, at most 64; see `with_attribution`.
 
     Raises:
         TraceError: the parts do not fit together; the message names them.
     """
 
-    source: str
-    text: str
-    source_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]
-    output_tokens: tuple[str, ...]
+    source: Text
+    text: Text
+    source_tokens: tuple[Text, ...]
+    target_tokens: tuple[Text, ...]
+    output_tokens: tuple[Text, ...]
     steps: tuple[Step, ...]
     attentions: Mapping[Kind, Attention]
     finished: Finished
-    alignment: tuple[int | None, ...]
-    source_letters: tuple[int | None, ...]
-    expected: str | None = None
-    expected_tokens: tuple[str, ...] | None = None
+    alignment: tuple[Count | None, ...]
+    source_letters: tuple[Count | None, ...]
+    expected: Text | None = None
+    expected_tokens: tuple[Text, ...] | None = None
     made_by: Mapping[str, Any] = field(default_factory=dict)
-    mistake: str | None = None
-    edits: tuple[str, ...] = ()
+    mistake: Text | None = None
+    edits: tuple[Text, ...] = ()
     search: Search | None = None
-    n_given: int = 0
-    source_ids: tuple[int, ...] | None = None
-    target_ids: tuple[int, ...] | None = None
-    output_ids: tuple[int, ...] | None = None
+    n_given: Count = 0
+    source_ids: tuple[Count, ...] | None = None
+    target_ids: tuple[Count, ...] | None = None
+    output_ids: tuple[Count, ...] | None = None
     fills: tuple[Fill, ...] = ()
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: Annotated[Mapping[str, Group], Range(0, MOST_GROUPS)] = field(default_factory=dict)
+    insides: Annotated[tuple[Inside, ...], Range(0, MOST_INSIDES)] = ()
+    attributions: Annotated[Mapping[str, Attribution], Range(0, MOST_ATTRIBUTIONS)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if unknown := [kind for kind in self.attentions if kind not in KINDS]:
@@ -136,7 +105,111 @@ class Trace:
         kinds = [kind for kind in KINDS if kind in self.attentions]
         labelled = {kind: self.attentions[kind].labelled(*self.labels(kind), *ids[kind]) for kind in kinds}
         object.__setattr__(self, "attentions", Attentions(labelled))
-        check(self)
+        self._check_tokens()
+        for kind, attention in self.attentions.items():
+            attention.check(kind, may_be_nan=self.mistake is not None)
+        precisions = {attention.weights.dtype for attention in self.attentions.values()}
+        if len(precisions) > 1:
+            words = listed(sorted(map(str, precisions)))
+            raise TraceError(f"the kinds of attention are {words}; one precision is needed for all")
+        if self.search is not None:
+            self._check_search(self.search)
+        check_names("group", *self.groups)
+        n_arrays = sum(len(group.arrays) for group in self.groups.values())
+        if len(self.groups) > MOST_GROUPS or n_arrays > MOST_ARRAYS:
+            raise TraceError(
+                f"a run has {len(self.groups)} groups with {n_arrays} arrays; "
+                f"at most {MOST_GROUPS} and {MOST_ARRAYS} are possible"
+            )
+        if len(self.attributions) > MOST_ATTRIBUTIONS:
+            raise TraceError(f"a run holds at most {MOST_ATTRIBUTIONS} results of measures, not {len(self.attributions)}")
+        for name, result in self.attributions.items():
+            if name != result.name:
+                raise TraceError(f"attribution: {name[:80]!r} is the name of {result.name}")
+            result.check(*self.labels(result.kind))
+        if len(self.insides) > MOST_INSIDES:
+            raise TraceError(f"a run holds the inside of at most {MOST_INSIDES} heads and rows; make another file for more")
+        if len({inside.place for inside in self.insides}) < len(self.insides):
+            raise TraceError("inside: a head and row stands in it twice")
+        for inside in self.insides:
+            self._check_inside(inside)
+
+    def _check_tokens(self) -> None:
+        """Tokens, ids, steps and fills."""
+        n_source, n_steps = len(self.source_tokens), len(self.steps) or self.n_steps
+        for name in ("target_tokens", "output_tokens", "alignment"):
+            n = len(getattr(self, name))
+            is_unknown = name == "output_tokens" and n == 0 and not self.steps
+            if n != n_steps and not is_unknown:
+                raise TraceError(f"{name} has {n} entries for {n_steps} steps")
+        if len(self.source_letters) != n_source:
+            raise TraceError(f"source_letters has {len(self.source_letters)} entries for {n_source} source tokens")
+        for name in ("alignment", "source_letters"):
+            for t, key in enumerate(getattr(self, name)):
+                if key is not None and not 0 <= key < n_source:
+                    raise TraceError(f"{name}[{t}] is {key}; it is None, or a position below {n_source}")
+        if not 0 <= self.n_given <= len(self.output_tokens):
+            raise TraceError(
+                f"n_given is {self.n_given}; it is from 0 to the number of output_tokens, {len(self.output_tokens)}"
+            )
+        for side in ("source", "target", "output"):
+            ids, n = getattr(self, f"{side}_ids"), len(getattr(self, f"{side}_tokens"))
+            if ids is not None and (len(ids) != n or any(number < 0 for number in ids)):
+                raise TraceError(f"{side}_ids has {len(ids)} entries for {n} {side}_tokens, or a negative one")
+        for t, (step, token) in enumerate(zip(self.steps, self.output_tokens, strict=False)):
+            if step.token != token:
+                raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
+            if self.output_ids is not None and step.token_id not in (None, self.output_ids[t]):
+                raise TraceError(f"steps[{t}] says id {step.token_id} where output_ids has {self.output_ids[t]}")
+        places = [fill.place for fill in self.fills]
+        if places != sorted(set(places)) or not set(places) <= set(range(n_source)):
+            raise TraceError(f"fills are at {listed(places[:100])}; ascending places below {n_source} are needed")
+        if self.mistake is None:
+            numbers = chain.from_iterable((step.probability, step.log_probability) for step in self.steps)
+            candidates = (p for part in (*self.steps, *self.fills) for _, p in part.candidates)
+            if any(map(math.isnan, chain(numbers, candidates))):
+                raise TraceError("a probability is no number; only a mask mistake can make it so, and this run has none")
+
+    def _check_search(self, search: Search) -> None:
+        """Any hypothesis must make a Trace of its own; what all of them share stands in this run, at its beginning."""
+        n, n_source = search.n_given, len(self.source_tokens)
+        if search.cross_rows is not None and search.cross_rows.shape[-1] != n_source:
+            raise TraceError(f"search: cross-attention over {search.cross_rows.shape[-1]} keys for {n_source} source tokens")
+        if any(key is not None and key >= n_source for key in search.alignment):
+            raise TraceError(f"search: alignment names a position that is not below {n_source}")
+        alike = [one for kind, one in self.attentions.items() if kind != "decoder" or search.decoder_reasons is None]
+        if any(attention.reasons.ndim != 2 for attention in alike):
+            raise TraceError("search: a mask is not (query, key) for all heads alike")
+        ids = None if self.output_ids is None else self.output_ids[:n]
+        is_alike = self.n_given == n and self.output_tokens[:n] == search.opening[1:] and (not n or len(self.steps) >= n)
+        if not is_alike or (n and ids != (search.opening_ids and search.opening_ids[1:])):
+            raise TraceError(
+                f"search: its opening has {n + 1} tokens; a run with n_given {n} is needed whose output_tokens, output_ids and "
+                "steps begin with the others of them"
+            )
+        if {"decoder", "cross"} & set(self.kinds) != set(search.rows):
+            raise TraceError(f"search: it has rows of {listed(search.rows) or 'nothing'} in a run with {listed(self.kinds)}")
+        for kind, rows in search.rows.items():
+            weights = self.attentions[kind].weights
+            if rows.dtype != weights.dtype or rows.shape[1:3] != weights.shape[:2]:
+                raise TraceError(
+                    f"search: rows of {kind} are {rows.dtype} with {rows.shape[1]} layers and {rows.shape[2]} heads; "
+                    f"{weights.dtype} with {weights.shape[0]} and {weights.shape[1]} is needed"
+                )
+            if not np.isfinite(rows).all() or (rows < 0).any():
+                raise TraceError(f"search: {kind}_rows holds numbers that are not finite, or negative")
+        if search.decoder_reasons is not None:
+            check_codes("search: decoder_reasons", search.decoder_reasons)
+
+    def _check_inside(self, inside: Inside) -> None:
+        where, attention = row_address(inside.place), self.attentions.get(inside.kind)
+        if attention is None or inside.layer not in attention.layers or inside.head >= attention.n_heads:
+            raise TraceError(f"inside: {where} is not in this run")
+        if inside.row >= len(attention.queries) or not inside.is_of(attention):
+            raise TraceError(f"inside: the weights of {where} are not those of the run")
+        labels = self.inside_labels(inside.kind, inside.row)
+        if wrong := [name for name, value in labels.items() if getattr(inside, name) != value]:
+            raise TraceError(f"inside: {wrong[0]} of {where} is not that of the run")
 
     @classmethod
     def from_arrays(
@@ -181,22 +254,22 @@ class Trace:
         Raises:
             TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
         """
-        from transformer_viz.trace import from_arrays as read
-
-        given = read.given_kinds(encoder=encoder, decoder=decoder, cross=cross)
-        labels = read.Labels.of(given, source_tokens, target_tokens, output_tokens)
         return cls(
-            source=read.text_of("source", source, labels.source),
-            text=read.text_of("text", text, labels.output),
-            source_tokens=labels.source,
-            target_tokens=labels.target,
-            output_tokens=labels.output,
-            steps=read.steps_of(labels.output, probabilities, candidates),
-            attentions=read.attentions_of(given, masks, labels, pad_token=pad_token, normalised=normalised),
-            finished="given",
-            alignment=read.alignment_of(alignment, len(labels.target), len(labels.source)),
-            source_letters=(None,) * len(labels.source),
-            made_by=read.made_by(made_by),
+            **arrays.trace_fields(
+                {"encoder": encoder, "decoder": decoder, "cross": cross},
+                source_tokens=source_tokens,
+                target_tokens=target_tokens,
+                output_tokens=output_tokens,
+                masks=masks,
+                probabilities=probabilities,
+                candidates=candidates,
+                alignment=alignment,
+                source=source,
+                text=text,
+                pad_token=pad_token,
+                normalised=normalised,
+                made_by=made_by,
+            )
         )
 
     @property
@@ -237,10 +310,12 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays: weights, scores, the masks' reasons, those of a search, and the groups."""
-        search = () if self.search is None else self.search.arrays.values()
-        arrays = (array for attention in self.attentions.values() for array in attention.arrays)
-        return sum(part.nbytes for part in (*arrays, *search, *self.groups.values()))
+        """Bytes of all arrays: weights, scores and masks, and those of a search, groups, insides and attributions."""
+        parts = (*self.attentions.values(), *([] if self.search is None else [self.search]))
+        arrays = [array for part in parts for array in part.arrays]
+        arrays += [array for inside in self.insides for array in (*inside.arrays.values(), inside.reasons)]
+        arrays += [array for group in self.groups.values() for array in group.arrays.values()]
+        return sum(array.nbytes for array in (*arrays, *(result.values for result in self.attributions.values())))
 
     @property
     def model_kind(self) -> ModelKind:
@@ -305,16 +380,41 @@ class Trace:
         return known[step] if known is not None and step < len(known) else None
 
     def hypothesis(self, i: int) -> "Trace":
-        """The i-th best hypothesis of a beam search (0 is this run), with its own attention."""
-        from transformer_viz.trace.hypotheses import hypothesis
+        """The i-th best hypothesis of a beam search (0 is this run), with its own attention.
 
-        return hypothesis(self, i)
+        Raises:
+            OptionError: the run was no beam search, or has fewer hypotheses.
+        """
+        search = self._recorded_search()
+        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < len(search.best):
+            raise OptionError(f"hypothesis {i!r} is not there; this search has 0 to {len(search.best) - 1}")
+        return self.at_node(search.best[i])
 
     def at_node(self, number: int) -> "Trace":
-        """The run up to a node of a beam search (a number in `trace.search.nodes`), with its own attention."""
-        from transformer_viz.trace.hypotheses import at_node
+        """The run up to a node of a beam search (a number in `trace.search.nodes`), with its own attention.
 
-        return at_node(self, number)
+        Pruned ones too. What was computed of the best hypothesis alone is left out.
+
+        Raises:
+            OptionError: the run was no beam search, or has no such node.
+        """
+        search, n = self._recorded_search(), self.n_given
+        decoder, cross = self.attentions.get("decoder"), self.attentions.get("cross")
+        given = Given(
+            steps=self.steps[:n],
+            decoder=None if decoder is None else decoder.weights[:, :, :n, :n],
+            cross=None if cross is None else cross.weights[:, :, :n],
+        )
+        layers = {kind: attention.layers for kind, attention in self.attentions.items()}
+        parts = hypothesis_parts(search, number, layers, None if cross is None else cross.reasons[0], given)
+        if "encoder" in self.attentions:
+            parts["attentions"]["encoder"] = self.encoder
+        return replace(self, search=None, groups={}, insides=(), attributions={}, **parts)
+
+    def _recorded_search(self) -> Search:
+        if self.search is None:
+            raise OptionError('this run was no beam search; decode with strategy="beam"')
+        return self.search
 
     def with_group(self, name: str, group: Group) -> "Trace":
         """This run with a group more, or with another one under this name.
@@ -324,33 +424,52 @@ class Trace:
         """
         return replace(self, groups={**self.groups, name: group})
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked.
-
-        A run with ids has them behind the tokens, as query_id and key_id.
-        """
-        from transformer_viz.trace.frame import to_frame
-
-        return to_frame(self)
-
     def with_attribution(self, result: Attribution) -> "Trace":
         """This run with what `tv.attribute` found; it is kept in its file. A result of the same name gives way.
 
         Raises:
             TraceError: the result is of a run with other tokens, or there are too many.
         """
-        return attribution.kept(self, result)
+        return replace(self, attributions={**self.attributions, result.name: result})
 
-    @property
-    def attributions(self) -> Mapping[str, Attribution]:
-        """What `with_attribution` added, by its names, such as `occlusion_word_cross`."""
-        return attribution.read(self)
+    def with_inside(self, inside: Inside) -> "Trace":
+        """This run with what `tv.inside` found; it is kept in its file. One of the same head and row gives way.
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes an `.npz` file that `load_trace` reads; nothing in it can run."""
-        from transformer_viz.trace.store import save_trace
+        Raises:
+            TraceError: the numbers are of another run, or there are too many.
+        """
+        return replace(self, insides=(*(one for one in self.insides if one.place != inside.place), inside))
 
-        save_trace(self, path)
+    def inside_labels(self, kind: Kind, row: int) -> dict[str, Any]:
+        """The fields of an `Inside` that say what stands in the row and at the keys, and whose numbers they are."""
+        attention = self.attentions[kind]
+        is_written = self.is_stepped(kind) and self.writes and bool(self.output_tokens)
+        by = {name: self.made_by[name] for name in ("checkpoint", "variant") if name in self.made_by}
+        return {
+            "row_token": attention.queries[row],
+            "row_id": None if attention.query_ids is None else attention.query_ids[row],
+            "key_tokens": attention.keys,
+            "key_ids": attention.key_ids,
+            "written": self.output_tokens[row] if is_written else None,
+            "run": {**by, "source": self.source, "text": self.text, "edits": list(self.edits), "mistake": self.mistake},
+        }
+
+    def to_frame(self, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> "pd.DataFrame":
+        """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked.
+
+        Layers, heads and positions count from 0. A run with ids has them behind the tokens, as query_id and key_id.
+
+        Args:
+            kind: one kind alone; with it `layer` and `head` choose one of them.
+            layer: by its number.
+            head: by its number.
+        """
+        import pandas as pd
+
+        frames = {one: self.attentions[one].to_frame(layer, head) for one in (self.kinds if kind is None else (kind,))}
+        for one, frame in frames.items():
+            frame.insert(0, "kind", one)
+        return pd.concat(frames.values(), ignore_index=True) if frames else pd.DataFrame()
 
     def __repr__(self) -> str:
         """One line; the arrays of a run would fill pages."""

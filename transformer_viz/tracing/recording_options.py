@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KIND_TITLES, KINDS, Kind
-from transformer_viz.trace.search import PRECISIONS, Precision
+from transformer_viz.trace.attention import PRECISIONS, Precision
 from transformer_viz.trace.trace import Trace
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.schema import whole_number
-from transformer_viz.trace.given_arrays import explained
+from transformer_viz.trace.arrays import explained
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import token_ranks
 from transformer_viz.tracing.adapters import huggingface

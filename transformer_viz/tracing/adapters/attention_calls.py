@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
-from transformer_viz.trace import given_arrays
+from transformer_viz.trace import arrays
 from transformer_viz.tracing.adapters.running_modules import Place
 
 
@@ -127,7 +127,7 @@ def _fault(call: AttentionCall, module: nn.Module, columns: int | None) -> str:
         )
     if (weights < 0).any():
         return f"has negative weights, first at {_first(weights < 0)}; no Trace holds them"
-    if (wrong := given_arrays.weights_on_masked(call.masked, weights)).any():
+    if (wrong := arrays.weights_on_masked(call.masked, weights)).any():
         return (
             f"has weight on {wrong.sum()} cells that the mask it was given hides, first at {_first(wrong)}; "
             "what else it does with its mask is not known, so no true mask can be shown"
@@ -135,7 +135,7 @@ def _fault(call: AttentionCall, module: nn.Module, columns: int | None) -> str:
     n_heads, n_keys = weights.shape[0], weights.shape[-1]
     learned = [name for name, parameter in module.named_parameters(recurse=False) if parameter.numel() == n_heads]
     sink = f"a learned sink ({learned[0]}, one number for each head)" if learned else "a sink"
-    if (wrong := given_arrays.rows_not_one(call.masked, weights)).any():
+    if (wrong := arrays.rows_not_one(call.masked, weights)).any():
         total = weights.sum(-1, dtype=np.float64)[tuple(np.argwhere(wrong)[0])]
         where = _first(wrong, "head, query")
         fault, options = f"has {wrong.sum()} of {wrong.size} rows that do not sum to 1, first {total:.6g} at {where}", ""

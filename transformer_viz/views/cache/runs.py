@@ -18,6 +18,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import BusyError
 from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length, default_lengths
 from transformer_viz.evaluation.result import AccuracyByLength
+from transformer_viz.inside_head.run import inside as look_inside
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
@@ -26,7 +27,6 @@ from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.decode import decode, trace_size
-from transformer_viz.tracing.inside import inside as look_inside
 from transformer_viz.tracing.progress import OnProgress
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.untrained import untrained as untrained_run

@@ -14,7 +14,7 @@ from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.export.assets import asset
 from transformer_viz.export.strips import output_strip, prompt_token, source_strip
 from transformer_viz.terms import Kind
-from transformer_viz.trace.covered import HIDDEN
+from transformer_viz.trace.hidden_answer import HIDDEN
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import clicks
 from transformer_viz.views.state import focus

@@ -1,6 +1,6 @@
 """One row of one head as a picture, and the arithmetic of one of its numbers: what `inside.js` draws.
 
-Every figure is text, rounded where the arithmetic is (`analysis/inside_numbers.py`).
+Every figure is text, rounded where the arithmetic is (`inside_head/numbers.py`).
 """
 
 import functools
@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from transformer_viz.analysis import inside_numbers as numbers
-from transformer_viz.analysis import logit_lens
-from transformer_viz.analysis.inside_steps import explain
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.figures import shades
 from transformer_viz.figures.theme import THEMES, ThemeName
+from transformer_viz.inside_head import logit_lens, numbers
+from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, visible
 from transformer_viz.trace.inside import Inside

@@ -16,7 +16,7 @@ from transformer_viz.figures.player import guess as guess_figure
 from transformer_viz.figures.player import player as player_figure
 from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import Kind
-from transformer_viz.trace.covered import covered
+from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
@@ -64,7 +64,7 @@ def show(
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
     """
     if not chosen.with_answer:
-        trace = covered(trace, focus.step())
+        trace = hide_answer(trace, focus.step())
         if trace.n_steps:
             _show_hidden(trace, chosen, focus.current(), beside)
             return

@@ -5,11 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis import inside_steps
+from transformer_viz.addresses import row_address
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.figures import shades
+from transformer_viz.inside_head import explanations
 from transformer_viz.trace.inside import Inside
-from transformer_viz.trace.inside import place_words as place_of
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
 from transformer_viz.views.components import inside as picture
@@ -53,7 +53,7 @@ def _inside(shown: Shown) -> None:
     picture.show(found, way, _looks(trace, found, shown), key, _asked)
     if display_options.current().is_large:
         return
-    said = Call(inside_steps.explain, found, state.explained) if state.explained else Call("{}.weights", found)
+    said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
     code.show(Call("print({})", said), key="code_of_tab")
 
 
@@ -79,11 +79,11 @@ def _of_model(shown: Shown, row: int) -> Inside:
 def _of_file(trace: Trace, row: int) -> Inside | None:
     """What the file holds of the row in focus; where it holds others, a way to them, and else how to record one."""
     state = st.session_state
-    place, held = (state.kind, state.layer, state.head, row), Inside.of(trace)
+    place, held = (state.kind, state.layer, state.head, row), trace.insides
     found = next((inside for inside in held if inside.place == place), None)
     if found is not None:
-        return record(found, Call("inside = next(inside for inside in tv.Inside.of({}) if inside.place == {})", trace, place))
-    said = place_of(place)
+        return record(found, Call("inside = next(inside for inside in {}.insides if inside.place == {})", trace, place))
+    said = row_address(place)
     if not held:
         st.markdown("This file does not hold what happens inside a head. Record it with the run, for one head and one row:")
         st.code(f"python -m transformer_viz trace TEXT --inside {said} -o FILE", language="bash", wrap_lines=True)
@@ -91,7 +91,7 @@ def _of_file(trace: Trace, row: int) -> Inside | None:
     st.markdown(f"The file does not hold the inside of {literal(said)}. It holds:")
     with st.container(horizontal=True):
         for inside in held:
-            if st.button(place_of(inside.place), key=f"go-inside-{place_of(inside.place)}", on_click=_go, args=(inside,)):
+            if st.button(row_address(inside.place), key=f"go-inside-{row_address(inside.place)}", on_click=_go, args=(inside,)):
                 st.rerun()
     return None
 
@@ -119,7 +119,7 @@ def _way(inside: Inside, key: int | None) -> list[str]:
     way = way if way and way[-1] == state.explained else [state.explained] if state.explained else []
     try:
         for address in way:
-            inside_steps.explain(inside, address)
+            explanations.explain(inside, address)
     except OptionError:
         way, state.explained = [], ""
     return way or [f"weight.{(int(inside.weights.argmax()) if key is None else key) + 1}"]

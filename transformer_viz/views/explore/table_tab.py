@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz.terms import visible_text
-from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
@@ -37,7 +36,7 @@ def _numbers(trace: Trace) -> None:
     if not isinstance(state.head, int) and math.prod(weights.shape[1:]) > _MOST_OF_A_LAYER:
         st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
         return
-    here = to_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
+    here = trace.to_frame(state.kind, state.layer, state.head if isinstance(state.head, int) else None)
     st.caption(
         "The focus, one row a weight. Layers, heads and tokens count from 1, as everywhere on the page; from 0 in the CSV."
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from transformer_viz.terms import visible
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:

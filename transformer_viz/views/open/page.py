@@ -30,7 +30,7 @@ trace = tv.Trace.from_arrays(
     source_tokens=["das", "Haus"],
     target_tokens=["<s>", "the"],
 )
-trace.save("mine.npz")"""
+tv.save_trace(trace, "mine.npz")"""
 
 
 def show() -> None:

@@ -199,6 +199,6 @@ def test_what_the_run_does_not_have_is_refused(tiny: tv.Checkpoint, hello: tv.Tr
     refused(tiny, hello, "head=5 is not possible; it is a whole number from 0 to 4", ("cross", 0, 5, 0))
     refused(tiny, hello, "query=-1 is not possible", ("cross", 0, 0, -1))
     only: Any = tv.decode(tiny, "hello", kinds=["cross"])
-    refused(tiny, only, "this run has cross", ("decoder", 0, 0, 0))
+    refused(tiny, only, "no decoder attention; it has cross", ("decoder", 0, 0, 0))
     with pytest.raises(OptionError, match="'querry' is not known"):
         tv.inside(tiny, hello, "cross", 0, 0, 0).told("querry")

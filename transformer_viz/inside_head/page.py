@@ -1,16 +1,15 @@
-"""What a run keeps of the inside of its heads, as one HTML page without a program: every number as it arises."""
+"""The insides of heads that a run holds, as one HTML page without a program: every number as it arises."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis import inside_steps as steps
-from transformer_viz.analysis import logit_lens
-from transformer_viz.analysis.inside_numbers import NUMBERS
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import PageTheme, page_title
 from transformer_viz.export.pages import THEMES, page
+from transformer_viz.inside_head import logit_lens, numbers
+from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_words, visible
 from transformer_viz.trace.inside import Inside
@@ -20,7 +19,7 @@ _STREAMS = ("entered", "added", "residual_before", "residual_after", "projected"
 
 
 def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False) -> str:
-    """The inside of every head and row that a run keeps, as one page that asks nothing of the network and runs nothing.
+    """The inside of every head and row that a run holds, as one page that asks nothing of the network and runs nothing.
 
     Args:
         trace: the run.
@@ -28,21 +27,20 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         large: bigger letters, for a projector.
 
     Raises:
-        OptionError: the run keeps none, or an impossible theme.
-        TraceError: what it keeps is damaged.
+        OptionError: the run holds none, or an impossible theme.
     """
     if theme not in THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
-    if not (insides := Inside.of(trace)):
+    if not (insides := trace.insides):
         raise OptionError("This run holds the inside of no head. Record it: trace TEXT --inside cross.1.1:1 -o FILE.npz.")
 
     def known(inside: Inside, names: Sequence[str]) -> list[str]:
-        return [name for name in names if NUMBERS[name].make(inside) is not None]
+        return [name for name in names if numbers.NUMBERS[name].make(inside) is not None]
 
     def addresses(inside: Inside, name: str) -> list[str]:
         """Of the numbers of the keys that are shown, where there is something to explain."""
-        found = [f"{name}.{key + 1}" for key in steps.shown_keys(inside)]
-        return found if name == "dot" or any(len(steps.explain(inside, each).terms) > 1 for each in found) else []
+        found = [f"{name}.{key + 1}" for key in numbers.shown_keys(inside)]
+        return found if name == "dot" or any(len(explain(inside, each).terms) > 1 for each in found) else []
 
     return page(
         "inside.html",
@@ -57,14 +55,15 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         score_words=_score_words,
         known=known,
         addresses=addresses,
-        titles=lambda names: [NUMBERS[name].said for name in names],
+        titles=lambda names: [numbers.NUMBERS[name].said for name in names],
         most_candidates=lambda inside: max(len(step.candidates) for step in inside.lens),
         missing=lambda inside: [name.replace("_", " ") for name in _STREAMS if getattr(inside, name) is None],
         listed=listed,
-        numbers=NUMBERS,
+        numbers=numbers.NUMBERS,
         reasons=REASON_WORDS,
         kinds=KIND_TITLES,
-        steps=steps,
+        explanation_of=explain,
+        head_numbers=numbers,
         logit_lens=logit_lens,
         plain=plain,
         visible=visible,

@@ -1,11 +1,12 @@
-"""A run with what comes from a step on covered: for people who are to guess it."""
+"""A run whose answer is hidden from a step on, for people who are to guess it; and the tokens of a text as it spells them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.steps import Step
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 HIDDEN = "?"
@@ -13,7 +14,7 @@ HIDDEN = "?"
 _NOTHING = Step(token=HIDDEN, probability=0.0, log_probability=float("-inf"), rank=None, candidates=())
 
 
-def covered(trace: Trace, step: int) -> Trace:
+def hide_answer(trace: Trace, step: int) -> Trace:
     """The run as it is known before a step: what is written from there on, and every row that looks, is covered.
 
     It has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`, covered rows have no
@@ -52,6 +53,8 @@ def covered(trace: Trace, step: int) -> Trace:
         target_ids=None,
         output_ids=None,
         groups={},
+        insides=(),
+        attributions={},
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.trace import planted
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.terms import KINDS
-from transformer_viz.trace.covered import HIDDEN, covered
+from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def run() -> Trace:
 
 @pytest.mark.parametrize("step", range(7))
 def test_only_what_is_before_the_step_is_told(run: Trace, step: int) -> None:
-    hidden = covered(run, step)
+    hidden = hide_answer(run, step)
     assert hidden.output_tokens == (*run.output_tokens[:step], *[HIDDEN] * (6 - step))
     assert hidden.target_tokens == (*run.target_tokens[: step + 1], *[HIDDEN] * (6 - step - 1))
     assert hidden.text.startswith("olleh"[:step]) and set(hidden.text[step:]) <= {HIDDEN}
@@ -37,9 +37,9 @@ def test_only_what_is_before_the_step_is_told(run: Trace, step: int) -> None:
 
 def test_words_are_kept_apart_and_what_is_not_recorded_stays_so(run: Trace) -> None:
     words = replace(run, text="o l l e h")
-    assert covered(words, 2).text == "o l ? ? ? ?"
+    assert hide_answer(words, 2).text == "o l ? ? ? ?"
     unwritten = Trace.from_arrays(decoder=np.eye(3), target_tokens=["<s>", "the", "cat"], normalised=False)
-    hidden = covered(unwritten, 1)
+    hidden = hide_answer(unwritten, 1)
     assert (hidden.target_tokens, hidden.output_tokens, hidden.steps, hidden.kinds) == (
         ("<s>", "the", HIDDEN),
         (),
@@ -50,5 +50,5 @@ def test_words_are_kept_apart_and_what_is_not_recorded_stays_so(run: Trace) -> N
 
 def test_what_may_stand_at_mask_tokens_is_not_told() -> None:
     run = planted.filled()
-    assert run.fills and covered(run, 0).fills == ()
-    assert covered(run, 0).source_tokens == run.source_tokens
+    assert run.fills and hide_answer(run, 0).fills == ()
+    assert hide_answer(run, 0).source_tokens == run.source_tokens

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException, localcontext
 
-from transformer_viz.analysis.inside_numbers import NUMBERS, label_of, value_of
 from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.inside_head.numbers import NUMBERS, label_of, value_of
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.inside import Inside
 

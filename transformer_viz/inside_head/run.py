@@ -1,4 +1,4 @@
-"""One head of a run, looked into: the run is read once more, in one pass, and every number of one query row is kept."""
+"""One head of a run, looked into: the run is read once more, in one pass, and every number of one query row is recorded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +11,9 @@ from transformer_viz.errors import OptionError, TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName, compose
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind
-from transformer_viz.trace.inside import Inside, check_place, labels_of, run_of
+from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import read_sources, read_targets
 from transformer_viz.tracing.decode_request import DecodeRequest
@@ -49,13 +50,65 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
         OptionError: the run has no such head or row, or it was not made by this model.
         DeviceError: out of memory.
     """
-    check_place(trace, kind, layer, head, query)
-    request = _request(reader, trace)
+    attention = trace.attentions[kind]
+    attention.layer_index(layer)
+    whole_number("head", head, 0, attention.n_heads - 1)
+    whole_number("query", query, 0, len(attention.queries) - 1)
+    request, model, tokenizer = _request(reader, trace), reader.model, reader.tokenizer
+    reads_target = kind != "encoder" and request.forced is not None
+    last_layer = max(numbers[-1] for of, numbers in model.sizes.layers.items() if of != "encoder") if reads_target else None
+    tap, lens = _RowTap(Site(kind, layer), query, last_layer), None
+    both = compose(changing_tap(request.edits, request.mistake, model.sizes), tap)
     with devices.running(reader):
-        found = _read(request, trace, kind, layer, head, query)
-    if not found.is_of(trace):
+        if request.forced is None or not reads_target:
+            read_sources(request, both)
+        else:
+            logits = read_targets(request, request.forced, both).logits
+            # None where the reader hands over no states, or nobody knows what was written.
+            if trace.output_tokens and tap.places:
+                written = (
+                    tokenizer.named("Token", [trace.output_tokens[query]])[0]
+                    if trace.output_ids is None
+                    else trace.output_ids[query]
+                )
+                states = torch.stack([logits[place] for place in tap.places]).cpu()
+                with_ids = not tokenizer.has_unique_labels
+                lens = steps_of(states, [written] * len(states), N_CANDIDATES, tokenizer.label, with_ids=with_ids)
+        seen, around = tap.seen, model.surroundings(kind, layer)
+        arrays: dict[str, Tensor | None] = {name: seen[name][0, query] for name in _STREAMS if name in seen}
+        arrays |= {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
+        for name, what in _OF_ROWS.items():
+            # T5 adds zeros where it has no bias; without a scale nobody can say how a score came about.
+            if what in seen and (what != "bias" or seen[what].any()) and (what != "scores" or around.scale is not None):
+                heads = seen[what][0]
+                arrays[name] = heads[head if len(heads) > 1 else 0][query]  # what is the same for all heads may be there once
+        if around.out is not None:
+            out = around.out[head]
+            arrays |= {"out": out, "projected": seen["heads"][0, head, query] @ out, "out_bias": around.out_bias}
+        norm = around.norm
+        if norm is not None:
+            arrays |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
+        copies: dict[str, Any] = {
+            name: None if array is None else array.detach().cpu().numpy().copy() for name, array in arrays.items()
+        }
+    inside = Inside(
+        **trace.inside_labels(kind, query),
+        **copies,
+        kind=kind,
+        layer=layer,
+        head=head,
+        row=query,
+        scale=around.scale,
+        softcap=around.softcap,
+        reasons=attention.head_reasons(layer, head)[query].copy(),
+        norm=around.placement,
+        norm_kind=None if norm is None else norm.kind,
+        norm_epsilon=None if norm is None else norm.epsilon,
+        lens=lens,
+    )
+    if not inside.is_of(attention):
         raise _not_its_run(reader, "it computes other weights for the same tokens")
-    return found
+    return inside
 
 
 class _RowTap:
@@ -96,59 +149,8 @@ class _RowTap:
         return together
 
 
-def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: int, row: int) -> Inside:
-    checkpoint, model = request.checkpoint, request.checkpoint.model
-    layers = [numbers[-1] for each, numbers in model.sizes.layers.items() if each != "encoder"]
-    tap = _RowTap(Site(kind, layer), row, None if kind == "encoder" else max(layers))
-    both, lens = compose(changing_tap(request.edits, request.mistake, model.sizes), tap), None
-    if kind == "encoder" or request.forced is None:
-        read_sources(request, both)
-    else:
-        logits = read_targets(request, request.forced, both).logits
-        # What each state would write. Some readers hand over no states.
-        if trace.output_tokens and tap.places:
-            tokenizer, ids = checkpoint.tokenizer, trace.output_ids
-            written = tokenizer.named("Token", [trace.output_tokens[row]])[0] if ids is None else ids[row]
-            of_states, with_ids = torch.stack([logits[place] for place in tap.places]).cpu(), not tokenizer.has_unique_labels
-            lens = steps_of(of_states, [written] * len(of_states), N_CANDIDATES, tokenizer.label, with_ids=with_ids)
-    # The row of one head, out of what is (1, head, query, …), (1, head, key, …) or (1, query, d_model). What is the same for
-    # all heads may be there once.
-    arrays: dict[str, Tensor | None] = {name: tap.seen[name][0, row] for name in _STREAMS if name in tap.seen}
-    for name, what in {**_OF_KEYS, **_OF_ROWS}.items():
-        # T5 adds zeros where it has no bias.
-        if what in tap.seen and (what != "bias" or tap.seen[what].any()):
-            heads = tap.seen[what][0]
-            one = heads[head if len(heads) > 1 or name in _OF_KEYS else 0]
-            arrays[name] = one if name in _OF_KEYS else one[row]
-    around = model.surroundings(kind, layer)
-    if around.scale is None:
-        arrays.pop("scores", None)
-    if around.out is not None:
-        out = around.out[head]
-        arrays |= {"out": out, "projected": tap.seen["heads"][0, head, row] @ out, "out_bias": around.out_bias}
-    norm: Any = around.norm
-    if norm is not None:
-        arrays |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
-    return Inside(
-        **labels_of(trace, kind, row),
-        **{name: None if array is None else array.detach().cpu().numpy().copy() for name, array in arrays.items()},
-        kind=kind,
-        layer=layer,
-        head=head,
-        row=row,
-        scale=around.scale,
-        softcap=around.softcap,
-        reasons=trace.attentions[kind].head_reasons(layer, head)[row].copy(),
-        norm=around.placement,
-        norm_kind=norm and norm.kind,
-        norm_epsilon=norm and norm.epsilon,
-        lens=lens,
-        run=run_of(trace),
-    )
-
-
 def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
-    """The run's tokens, to be read as they were."""
+    """The run's tokens, to be read as they were; an OptionError where this model did not read them so."""
     n_given = trace.n_given if reader.model.kind.has_prompt else 0
     n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
     read = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
@@ -170,9 +172,9 @@ def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
     if sentence.prompt:
         ids = trace.target_ids and trace.target_ids[: n_given + 1]
         sides.append((trace.target_tokens[: n_given + 1], ids, sentence.prompt, tokenizer.target_labels))
-    # Token by token those of the run.
-    if any(labels(own) != list(tokens) if ids is None else list(own) != list(ids) for tokens, ids, own, labels in sides):
-        raise _not_its_run(reader, "it reads other tokens")
+    for tokens, ids, own, labels in sides:
+        if list(own) != list(ids) if ids is not None else labels(own) != list(tokens):
+            raise _not_its_run(reader, "it reads other tokens")
     return request
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_viz.analysis import inside_steps
-from transformer_viz.analysis.adding_up import Explanation, Term
 from transformer_viz.errors import OptionError
+from transformer_viz.inside_head import explanations, numbers
+from transformer_viz.inside_head.rounding import Explanation, Term
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.inside import Inside
 
@@ -88,7 +88,7 @@ def addresses(inside: Inside) -> Iterator[str]:
         if address not in seen:
             seen.add(address)
             yield address
-            found = inside_steps.explain(inside, address)
+            found = explanations.explain(inside, address)
             ahead += [term.address for terms in (*found.rows, found.terms) for term in terms if term.address]
 
 
@@ -132,7 +132,7 @@ def test_what_is_shown_adds_up_or_is_said_to_be_rounded(changes: dict[str, Any])
     for seed in range(3):
         inside = made(seed, **changes)
         for address in addresses(inside):
-            found = inside_steps.explain(inside, address)
+            found = explanations.explain(inside, address)
             result = found.terms[-1]
             assert (found.address, result.operator in ("=", ") =")) == (address, True)
             n_rounded += found.is_rounded
@@ -151,10 +151,10 @@ def test_what_is_shown_adds_up_or_is_said_to_be_rounded(changes: dict[str, Any])
 def test_every_figure_is_correctly_rounded_and_has_three_to_six_digits(changes: dict[str, Any]) -> None:
     inside = made(1, **changes)
     for address in addresses(inside):
-        found = inside_steps.explain(inside, address)
+        found = explanations.explain(inside, address)
         for term in (*found.terms[:-1], *(term for row in found.rows for term in row[1:]), found.terms[-1]):
             where = address if term is found.terms[-1] else term.address
-            if where is not None and math.isfinite(value := inside_steps.value_of(inside, where)):
+            if where is not None and math.isfinite(value := numbers.value_of(inside, where)):
                 assert len(term.figure.partition(".")[2]) in DIGITS
                 assert number(term) == rounded(value, term)
 
@@ -163,8 +163,8 @@ def test_rounded_is_said_only_where_no_number_of_digits_adds_up() -> None:
     n_rounded = 0
     for seed in range(12):
         inside = made(seed, n_keys=14)
-        found = inside_steps.explain(inside, "sum")
-        powers = inside_steps.exps(inside)
+        found = explanations.explain(inside, "sum")
+        powers = numbers.exps(inside)
         adds_up = [
             sum(rounded(p, Term(f"0.{'0' * n}", "")) for p in powers) == rounded(powers.sum(), Term(f"0.{'0' * n}", ""))
             for n in DIGITS
@@ -177,23 +177,23 @@ def test_rounded_is_said_only_where_no_number_of_digits_adds_up() -> None:
 
 def test_of_many_keys_the_largest_stand_alone_and_the_rest_as_one() -> None:
     inside = made(4, n_keys=200)
-    keys = inside_steps.shown_keys(inside, also=77)
+    keys = numbers.shown_keys(inside, also=77)
     assert len(keys) == 12 and keys[-1] == 77
     assert set(keys[:-1]) == set(np.argsort(-inside.weights, kind="stable")[:11].tolist())
-    total = inside_steps.explain(inside, "sum")
+    total = explanations.explain(inside, "sum")
     assert [term.words for term in total.terms[-2:-1]] == ["188 more keys"] and len(total.terms) == 14
-    output = inside_steps.explain(inside, "output.1")
+    output = explanations.explain(inside, "output.1")
     assert len(output.rows) == 13 and output.rows[-1][0].figure == "188 more"
     alone = {row[1].address for row in output.rows}
-    rest = sum(inside_steps.parts(inside)[key, 0] for key in range(200) if f"weight.{key + 1}" not in alone)
+    rest = sum(numbers.parts(inside)[key, 0] for key in range(200) if f"weight.{key + 1}" not in alone)
     assert float(number(output.rows[-1][-1])) == pytest.approx(rest, abs=1e-3)
 
 
 def test_what_an_edit_put_there_is_not_explained_by_the_softmax() -> None:
     forced = made(2, weights=np.array([0, 0, 1.0, 0, 0]))
-    found = inside_steps.explain(forced, "weight.3")
+    found = explanations.explain(forced, "weight.3")
     assert "edit" in found.words[0][1] and len(found.terms) == 1
-    assert len(inside_steps.explain(made(2), "weight.3").terms) == 3
+    assert len(explanations.explain(made(2), "weight.3").terms) == 3
 
 
 @given(value=st.floats(allow_nan=True, allow_infinity=True), digits=st.sampled_from(DIGITS))
@@ -211,15 +211,15 @@ NO_ADDRESSES = """. weight weight.0 weight.6 weight.1.1 weight.-1 weight.1e0 wei
 @pytest.mark.parametrize("address", ["", *NO_ADDRESSES.split(), "x" * 999, "weight." + "9" * 5000])
 def test_an_address_of_nothing_is_refused(address: str) -> None:
     with pytest.raises(OptionError, match="no number of this row"):
-        inside_steps.explain(made(0), address)
+        explanations.explain(made(0), address)
 
 
 def test_what_a_reader_cannot_tell_has_no_address() -> None:
     inside = made(0)
     names = "kind layer head row row_token key_tokens query keys values reasons weights output"
     bare = Inside(**{name: getattr(inside, name) for name in names.split()})
-    assert len(inside_steps.explain(bare, "weight.1").terms) == 1
-    assert inside_steps.explain(bare, "dot.1").rows
+    assert len(explanations.explain(bare, "weight.1").terms) == 1
+    assert explanations.explain(bare, "dot.1").rows
     for address in ("score.1", "sum", "exp.1", "projected.1", "residual_after.1", "norm_mean", "entered.1"):
         with pytest.raises(OptionError):
-            inside_steps.explain(bare, address)
+            explanations.explain(bare, address)

@@ -1,6 +1,6 @@
 """How every number inside a head comes about, from what enters the row to what becomes of the residual stream.
 
-Addresses are those of `inside_numbers.py`, figures those of `adding_up.py`.
+Addresses are those of `numbers.py`, figures those of `rounding.py`.
 """
 
 import math
@@ -9,17 +9,20 @@ from decimal import Decimal
 
 import numpy as np
 
-from transformer_viz.analysis.adding_up import Explanation as Explanation
-from transformer_viz.analysis.adding_up import Product, Row, Spec
-from transformer_viz.analysis.adding_up import Term as Term
-from transformer_viz.analysis.inside_numbers import LARGEST_KEYS, MOST_KEYS, NUMBERS, exact, normed, others, parsed, scaled
-from transformer_viz.analysis.inside_numbers import dots as dots
-from transformer_viz.analysis.inside_numbers import exps as exps
-from transformer_viz.analysis.inside_numbers import label as label
-from transformer_viz.analysis.inside_numbers import largest as largest
-from transformer_viz.analysis.inside_numbers import parts as parts
-from transformer_viz.analysis.inside_numbers import shown_keys as shown_keys
-from transformer_viz.analysis.inside_numbers import value_of as value_of
+from transformer_viz.inside_head.numbers import (
+    LARGEST_KEYS,
+    MOST_KEYS,
+    NUMBERS,
+    exact,
+    exps,
+    label,
+    normed,
+    others,
+    parsed,
+    parts,
+    scaled,
+)
+from transformer_viz.inside_head.rounding import Explanation, Product, Row, Spec
 from transformer_viz.terms import REASON_WORDS, Reason
 from transformer_viz.trace.inside import Inside
 

@@ -1,0 +1,302 @@
+"""What `Trace.from_arrays` makes a Trace of: attention and tokens that somebody has from elsewhere, checked.
+
+What is not given stays unknown: a run without output tokens has none, one without probabilities no steps, and a mask whose
+reason cannot be told is said to be that.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.errors import TraceError, listed
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
+from transformer_viz.trace.steps import Candidate, Step
+
+ROW_TOLERANCE = 5e-3
+"""How far from 1 a row of weights may sum: half precision rounds to 2⁻⁹ of each weight."""
+_SUM_TOLERANCE = 1e-4
+"""How far from 1 probabilities may sum."""
+_NOTHING = 1e-6
+"""A weight up to this on a masked cell is none."""
+_AXES = {2: "(query, key)", 3: "(head, query, key)", 4: "(layer, head, query, key)"}
+
+
+def trace_fields(
+    arrays: Mapping[Kind, Any],
+    *,
+    source_tokens: Iterable[str] | None,
+    target_tokens: Iterable[str] | None,
+    output_tokens: Iterable[str] | None,
+    masks: Mapping[str, Any] | None,
+    probabilities: Iterable[float] | None,
+    candidates: Iterable[Iterable[tuple[str, float]]] | None,
+    alignment: Iterable[int | None] | None,
+    source: str | None,
+    text: str | None,
+    pad_token: str,
+    normalised: bool,
+    made_by: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The fields of a Trace; see `Trace.from_arrays`, which names arguments and errors."""
+    given = {kind: array for kind, array in arrays.items() if array is not None}
+    if not given:
+        raise TraceError("no attention is given; give encoder=, decoder= or cross=")
+    sources = _tokens("source_tokens", source_tokens, needed_for=[kind for kind in given if kind != "decoder"])
+    targets = _tokens("target_tokens", target_tokens, needed_for=[kind for kind in given if kind != "encoder"])
+    outputs = _tokens("output_tokens", output_tokens)
+    if outputs and len(outputs) != len(targets):
+        raise TraceError(f"output_tokens has {len(outputs)} tokens for {len(targets)} target tokens; one is needed for each")
+    if not isinstance(masks, Mapping | None):
+        raise TraceError(f"masks is {type(masks).__name__}; a dict is needed, for example {{'decoder': 'causal'}}")
+    if unknown := [name for name in masks or () if name not in given]:
+        raise TraceError(f"masks names {str(unknown[0])[:40]!r}; there is attention of {listed(given)}")
+    attentions: dict[Kind, Attention] = {}
+    for kind, array in given.items():
+        queries, keys = sources if kind == "encoder" else targets, targets if kind == "decoder" else sources
+        weights = _weights(kind, array, len(queries), len(keys))
+        masked = _mask(kind, (masks or {}).get(kind), weights)
+        if normalised and (wrong := rows_not_one(masked, weights)).any():
+            layer, head, query = (int(i) for i in np.argwhere(wrong)[0])
+            total = weights[layer, head, query].sum(dtype=np.float64)
+            why = (
+                "a row in which everything is masked? Then say so with masks="
+                if total == 0
+                else "weights after dropout do not; take them before it, in eval mode, or accept them with normalised=False"
+            )
+            raise TraceError(
+                f"{kind} attention: {int(wrong.sum())} of {wrong.size} rows do not sum to 1, the first is "
+                f"[{layer}, {head}, {query}] with {total:.6g}; {why}"
+            )
+        attentions[kind] = Attention(
+            weights=weights, reasons=explained(kind, masked, np.array([token == pad_token for token in keys]))
+        )
+    try:
+        about = json.loads(json.dumps({"strategy": "from arrays", **(made_by or {})}, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        words = "plain text, numbers, lists and dicts are needed"
+        raise TraceError(f"made_by holds what JSON cannot ({error}); {words}") from None
+    return {
+        "source": " ".join(sources) if source is None else _text("source", source),
+        "text": " ".join(outputs) if text is None else _text("text", text),
+        "source_tokens": sources,
+        "target_tokens": targets,
+        "output_tokens": outputs,
+        "steps": _steps(outputs, probabilities, candidates),
+        "attentions": attentions,
+        "finished": "given",
+        "alignment": _alignment(alignment, len(targets), len(sources)),
+        "source_letters": (None,) * len(sources),
+        "made_by": about,
+    }
+
+
+def _tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] = ()) -> tuple[str, ...]:
+    if given is None:
+        if needed_for:
+            raise TraceError(f"{name} is missing; {needed_for[0]} attention needs it for its labels")
+        return ()
+    if isinstance(given, str):
+        raise TraceError(f"{name} is one text, {given[:40]!r}; a list of tokens is needed, list(text) for single letters")
+    try:
+        tokens = tuple(given)
+    except TypeError:
+        raise TraceError(f"{name} is {type(given).__name__}; a list of tokens is needed") from None
+    for place, token in enumerate(tokens):
+        _text(f"{name}[{place}]", token)
+    return tuple(map(str, tokens))
+
+
+def _text(name: str, given: Any) -> str:
+    """Text that can be written to a file: half of a character cannot."""
+    if not isinstance(given, str):
+        raise TraceError(f"{name} is {str(given)[:40]!r}, not text; labels are text, for example str(token)")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise TraceError(f"{name} holds half of a character (a lone surrogate), which is no text") from None
+    return given
+
+
+def _alignment(given: Iterable[int | None] | None, n_targets: int, n_sources: int) -> tuple[int | None, ...]:
+    if given is None:
+        return (None,) * n_targets
+    keys = [*given]
+    if len(keys) != n_targets:
+        raise TraceError(f"alignment has {len(keys)} entries for {n_targets} target tokens; one, or None, is needed for each")
+    for t, key in enumerate(keys):
+        is_whole = isinstance(key, int | np.integer) and not isinstance(key, bool | np.bool_)
+        if key is not None and (not is_whole or not 0 <= key < n_sources):
+            raise TraceError(f"alignment[{t}] is {str(key)[:40]!r}; it is None, or a source position from 0 to {n_sources - 1}")
+    return tuple(None if key is None else int(key) for key in keys)
+
+
+def _steps(
+    outputs: tuple[str, ...],
+    probabilities: Iterable[float] | None,
+    candidates: Iterable[Iterable[tuple[str, float]]] | None,
+) -> tuple[Step, ...]:
+    """One step for each written token, or none at all where nothing is known of probabilities."""
+    if probabilities is None and candidates is None:
+        return ()
+    if not outputs:
+        raise TraceError("probabilities and candidates belong to written tokens; give output_tokens too")
+    rows = [()] * len(outputs) if candidates is None else [_candidates(t, row) for t, row in enumerate(candidates)]
+    numbers = [None] * len(outputs) if probabilities is None else [*probabilities]
+    for name, entries in (("candidates", rows), ("probabilities", numbers)):
+        if len(entries) != len(outputs):
+            raise TraceError(f"{name} has {len(entries)} entries for {len(outputs)} output tokens; one is needed for each")
+    steps = []
+    for t, (token, row, number) in enumerate(zip(outputs, rows, numbers, strict=True)):
+        rank = next((rank for rank, (name, _) in enumerate(row) if name == token), None)
+        if number is None and rank is None:
+            raise TraceError(f"step {t}: {token[:40]!r} is not among its candidates; give probabilities too")
+        p = row[rank or 0][1] if number is None else _probability(f"probabilities[{t}]", number)
+        if rank is not None and abs(p - row[rank][1]) > _SUM_TOLERANCE:
+            raise TraceError(
+                f"step {t}: the probability of {token[:40]!r} is {p:.6g}, and {row[rank][1]:.6g} among its candidates"
+            )
+        log_probability = math.log(p) if p > 0 else -math.inf
+        steps.append(Step(token=token, probability=p, log_probability=log_probability, rank=rank, candidates=row))
+    return tuple(steps)
+
+
+def _candidates(t: int, given: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
+    name = f"candidates[{t}]"
+    try:
+        pairs = [(token, p) for token, p in given]
+    except (TypeError, ValueError):
+        raise TraceError(f"{name} is not a list of (token, probability)") from None
+    row = tuple((_text(name, token), _probability(name, p)) for token, p in pairs)
+    numbers = [p for _, p in row]
+    if len({token for token, _ in row}) != len(row):
+        raise TraceError(f"{name} names a token twice")
+    if numbers != sorted(numbers, reverse=True):
+        raise TraceError(f"{name} is not in order; the most probable token comes first")
+    if math.fsum(numbers) > 1 + _SUM_TOLERANCE:
+        raise TraceError(f"{name} sums to {math.fsum(numbers):.6g}; probabilities sum to 1 at most")
+    return row
+
+
+def _probability(name: str, given: Any) -> float:
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(given, str | bool) or not 0 <= number <= 1 + _SUM_TOLERANCE:
+        raise TraceError(f"{name}: {str(given)[:40]!r} is no probability; it is a number from 0 to 1")
+    return min(number, 1.0)
+
+
+def _weights(kind: Kind, given: Any, n_queries: int, n_keys: int) -> np.ndarray:
+    """Attention as float32 (layer, head, query, key), of whatever `Trace.from_arrays` takes."""
+    name = f"{kind} attention"
+    try:
+        # Layer by layer, since the parts of a list may be tensors.
+        array = np.stack([np.asarray(part) for part in given]) if isinstance(given, list | tuple) else np.asarray(given)
+    except Exception as error:  # whatever `__array__` of somebody else's class raises
+        raise TraceError(
+            f"{name} cannot be read as one array ({type(error).__name__}: {str(error)[:200]}). "
+            "A tensor is given as tensor.detach().float().cpu(), a list of layers with the same shape in each."
+        ) from error
+    if array.dtype.kind not in "fiu":
+        raise TraceError(f"{name} is an array of {array.dtype}; numbers are needed")
+    if array.ndim == 5 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in _AXES:
+        more = " A batch axis? Take one sentence, for example [:, 0]." if array.ndim == 5 else ""
+        raise TraceError(f"{name} has the shape {array.shape}; {', '.join(_AXES.values())} is needed.{more}")
+    with np.errstate(over="ignore"):
+        # A copy: a Trace never changes, the caller's array may.
+        array = np.array(array.reshape((1,) * (4 - array.ndim) + array.shape), np.float32, order="C")
+    if 0 in array.shape:
+        raise TraceError(f"{name} is empty: its shape is {array.shape}")
+    if array.shape[2:] != (n_queries, n_keys):
+        swapped = " Its rows and columns may be swapped." if array.shape[2:] == (n_keys, n_queries) else ""
+        raise TraceError(
+            f"{name} has {array.shape[2]} rows and {array.shape[3]} columns for {n_queries} query and {n_keys} key tokens; "
+            f"its shape must be (layer, head, {n_queries}, {n_keys}), rows are queries.{swapped}"
+        )
+    if (wrong := ~np.isfinite(array)).any():
+        raise TraceError(
+            f"{name} holds numbers that are not finite, the first at {_first(wrong)}; "
+            "a row in which everything is masked becomes NaN in many programs: write zeros there"
+        )
+    if (wrong := array < 0).any():
+        raise TraceError(f"{name} holds negative numbers, the first at {_first(wrong)}; are they scores, before the softmax?")
+    return array
+
+
+def _mask(kind: Kind, given: Any, weights: np.ndarray) -> np.ndarray:
+    """A mask as bool, (query, key) or, where layers or heads differ, in the shape of the weights. True = masked."""
+    name, shape = f"{kind} mask", weights.shape
+    if given is None:
+        return np.zeros(shape[2:], bool)
+    if isinstance(given, str):
+        if given != "causal" or kind != "decoder":
+            raise TraceError(f"{name} {given[:40]!r} is not possible; give bool (query, key), or for the decoder 'causal'")
+        given = np.triu(np.ones(shape[2:], bool), 1)
+    try:
+        masked = np.asarray(given)
+    except Exception as error:
+        raise TraceError(f"{name} cannot be read as an array ({type(error).__name__}: {str(error)[:200]})") from error
+    if masked.dtype != np.bool_:
+        raise TraceError(
+            f"{name} is an array of {masked.dtype}; bool is needed, True = masked (for an additive mask: mask < 0)"
+        )
+    while masked.ndim > 2 and masked.shape[0] == 1:
+        masked = masked[0]
+    try:
+        masked = np.broadcast_to(masked, shape[2:] if masked.ndim <= 2 else shape).copy()
+    except ValueError:
+        raise TraceError(f"{name} has the shape {masked.shape}; {shape[2:]} or {shape} is needed") from None
+    if (wrong := weights_on_masked(masked, weights)).any():
+        layer, head, query, key = np.argwhere(wrong)[0]
+        raise TraceError(
+            f"{name}: {int(wrong.sum())} masked cells have weight, the first at {_first(wrong)} "
+            f"({weights[layer, head, query, key]:.4g}). True means masked here; if it means “may look” in yours, give ~mask."
+        )
+    return masked
+
+
+def _first(found: np.ndarray) -> str:
+    """`[layer, head, query, key]` of the first True."""
+    return str([int(i) for i in np.argwhere(found)[0]])
+
+
+def rows_not_one(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Which rows do not sum to 1, bool (…, query); one in which everything is masked may hold zeros.
+
+    Args:
+        masked: bool that broadcasts to `weights`, True = masked.
+        weights: (…, query, key).
+    """
+    sums = weights.sum(-1, dtype=np.float64)
+    return (np.abs(sums - 1) > ROW_TOLERANCE) & ~(np.broadcast_to(masked, weights.shape).all(-1) & (sums == 0))
+
+
+def weights_on_masked(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Which masked cells have weight, bool in the shape of `weights`.
+
+    Where everything in a row is masked they may: some programs then spread it evenly. Arguments as in `rows_not_one`.
+    """
+    everywhere = np.broadcast_to(masked, weights.shape)
+    return everywhere & (weights > _NOTHING) & ~everywhere.all(-1, keepdims=True)
+
+
+def explained(kind: Kind, masked: np.ndarray, key_is_padding: np.ndarray) -> np.ndarray:
+    """Reasons, uint8 in the shape of `masked`: padding and the future where a cell is that, UNKNOWN elsewhere.
+
+    Args:
+        kind: only the decoder has a future.
+        masked: bool (query, key) or (layer, head, query, key).
+        key_is_padding: bool (key,).
+    """
+    n_queries, n_keys = masked.shape[-2:]
+    codes = np.broadcast_to(key_is_padding, (n_queries, n_keys)) * np.uint8(Reason.PADDING)
+    if kind == "decoder":
+        codes = codes | np.triu(np.ones((n_queries, n_keys), np.uint8), 1) * np.uint8(Reason.FUTURE)
+    return np.where(masked, np.where(codes > 0, codes, np.uint8(Reason.UNKNOWN)), np.uint8(0)).astype(np.uint8)
