@@ -12,10 +12,10 @@ from transformer_viz.attribution.result.faithfulness import first_keys
 from transformer_viz.attribution.result.verdict import (
     MapVerdict,
     content_keys,
+    judge_maps,
     left_out_words,
-    over,
+    merge_verdicts,
     spearman,
-    verdict,
     verdict_words,
 )
 from transformer_viz.errors import OptionError
@@ -35,14 +35,14 @@ def cause_of(values: Any) -> Attribution:
 def test_by_hand():
     head = [[0.9, 0.1, 0.0, 0.0, 0.0], [0, 0.2, 0.2, 0.1, 0.5], [0, 0.3, 0.1, 0.6, 0], [0, 0.1, 0.2, 0.7, 0]]
     cause = [[9.0, 1.0, 0.0, -1.0, 0.0], [0, 0.2, 0.1, 0.0, 7], [0, 0.3, 0.9, 0.1, 0], [8, 0.09, 0.05, 0.0, 8]]
-    found = verdict(run([head], 5), cause_of(cause))
+    found = judge_maps(run([head], 5), cause_of(cause))
     # Special tokens do not count: the third key of the first row is not first, the last step has no cause among the letters.
-    assert found.steps.tolist() == [0, 1, 2] and found.n_left_out == 1
+    assert found.steps == (0, 1, 2) and found.n_left_out == 1
     own = found.maps["L1 H1"]
-    assert own.top.tolist() == [1.0, 0.5, 0.0]  # of two largest keys one is the cause
+    assert own.top == (1.0, 0.5, 0.0)  # of two largest keys one is the cause
     assert np.allclose(own.rho, [np.sqrt(3) / 2, np.sqrt(3) / 2, -1.0])
     assert np.allclose(found.chance, 1 / 3)
-    assert over([found]).at("L1 H1").top == Mean(0.5)
+    assert merge_verdicts([found]).at("L1 H1").top == Mean(0.5)
 
 
 def test_causes_that_are_rounding_are_ranked_as_equal():
@@ -55,14 +55,14 @@ def test_causes_that_are_rounding_are_ranked_as_equal():
     head = np.full((1, n_steps, n_keys + 2), 0.01)
     head[:, :, 1], head[:, :, 2] = 0.6, 0.3
     for mode in ("word", "position", "deleted"):
-        found = verdict(run(head, n_keys + 2), Attribution("occlusion", "cross", cause, mode, "nats"))
+        found = judge_maps(run(head, n_keys + 2), Attribution("occlusion", "cross", cause, mode, "nats"))
         np.testing.assert_allclose(found.maps["L1 H1"].rho, 1)
     # What is just as small but above the floor still counts, of either sign.
     cause = cause.copy()
     cause[:, 3], cause[:, 4] = 1.1e-6, -1.1e-6
     ranks = pd.DataFrame({"head": head[0, 0, 1:-1], "cause": [2, 0.5, 1.1e-6, -1.1e-6, 0, 0, 0, 0]}).rank()
     wanted = ranks["head"].corr(ranks["cause"])
-    np.testing.assert_allclose(verdict(run(head, n_keys + 2), cause_of(cause)).maps["L1 H1"].rho, wanted)
+    np.testing.assert_allclose(judge_maps(run(head, n_keys + 2), cause_of(cause)).maps["L1 H1"].rho, wanted)
 
 
 def test_means_the_strongest_head_and_other_attributions_are_maps_too():
@@ -70,7 +70,7 @@ def test_means_the_strongest_head_and_other_attributions_are_maps_too():
     by_layer = Attribution("norm", "cross", np.array([[[[0.0, 3, 1, 0]]]]), layers=(2,))
     by_head = Attribution("heads", "cross", np.array([[[[0.0, 3, 1, 0]], [[0, 1, 3, 0]]]]), layers=(0,))
     others = [by_layer, by_head, Attribution("flow", "cross", np.eye(4)[:1])]
-    tops = {name: each.top.item() for name, each in verdict(run([heads], 4), cause_of([[0, 5.0, 0, 0]]), others).maps.items()}
+    tops = {name: each.top[0] for name, each in judge_maps(run([heads], 4), cause_of([[0, 5.0, 0, 0]]), others).maps.items()}
     own = {"L1 H1": 1, "L1 H2": 0, "L1 mean": 0, "L1 max": 0}
     assert tops == own | {"norm L3": 1.0, "heads L1 H1": 1.0, "heads L1 H2": 0.0, "flow": 0.5}
 
@@ -87,7 +87,7 @@ def test_random_maps_score_as_chance():
     rng = np.random.default_rng(0)
     n_steps, n_keys, n_heads = 400, 8, 4
     trace = run(rng.random((1, n_heads, n_steps, n_keys)), n_keys)
-    found = over([verdict(trace, cause_of(rng.normal(1, 1, (n_steps, n_keys))))])
+    found = merge_verdicts([judge_maps(trace, cause_of(rng.normal(1, 1, (n_steps, n_keys))))])
     sigma = np.sqrt(1 / 6 * 5 / 6 / found.n_judged)
     for each in found.maps:
         assert abs(each.top.value - found.chance.value) < 4 * sigma
@@ -122,12 +122,12 @@ def test_intervals_resample_texts_and_not_steps():
 
 def test_words():
     trace = run(np.ones((1, 4)) / 4, 4)
-    none = over([verdict(trace, cause_of(np.zeros((1, 4))))])
+    none = merge_verdicts([judge_maps(trace, cause_of(np.zeros((1, 4))))])
     assert (
         verdict_words(none.at("L1 H1"), none)
         == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
     )
-    some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
+    some = merge_verdicts([judge_maps(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
     assert verdict_words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
     assert verdict_words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
@@ -135,17 +135,17 @@ def test_words():
     with pytest.raises(OptionError, match="there is no map 'L9 H9'"):
         some.at("L9 H9")
     # Of a text of one letter no key can be chosen, whatever its cause.
-    letter = verdict(run(np.ones((2, 3)) / 3, 3), cause_of([[0, 5.0, 0], [0, 0, 0]]))
-    letters = verdict(run(np.ones((3, 4)) / 4, 4), cause_of([[0, 5.0, 0, 0], [9, 0.01, 0, 9], [0, 0, 0, 0]]))
+    letter = judge_maps(run(np.ones((2, 3)) / 3, 3), cause_of([[0, 5.0, 0], [0, 0, 0]]))
+    letters = judge_maps(run(np.ones((3, 4)) / 4, 4), cause_of([[0, 5.0, 0, 0], [9, 0.01, 0, 9], [0, 0, 0, 0]]))
     assert (letter.n_left_out, letter.n_without_choice, letters.n_left_out, letters.n_without_choice) == (2, 2, 2, 0)
     expected = "4 steps are left out: 2 that no token matters to by 0.1 nats and 2 with fewer than two tokens to choose from"
-    assert left_out_words(over([letter, letters])) == expected
+    assert left_out_words(merge_verdicts([letter, letters])) == expected
 
 
 def test_as_a_table():
     rng = np.random.default_rng(3)
-    each = [verdict(run(rng.random((1, 2, 5, 6)), 6), cause_of(rng.normal(1, 1, (5, 6)))) for _ in range(3)]
-    one, found = over(each[:1]), over(each)
+    each = [judge_maps(run(rng.random((1, 2, 5, 6)), 6), cause_of(rng.normal(1, 1, (5, 6)))) for _ in range(3)]
+    one, found = merge_verdicts(each[:1]), merge_verdicts(each)
     assert [*one.to_frame().columns] == ["map", "top", "rho"]
     table = found.to_frame().set_index("map")
     assert [*table.index] == ["L1 H1", "L1 H2", "L1 mean", "L1 max", "by chance"]

@@ -309,4 +309,4 @@ def test_verdicts_of_lines_are_those_of_runs(make_model, make_tiny, tmp_path):
     (tmp_path / "verdicts").write_bytes(found.to_bytes())
     again = read_verdicts(tmp_path / "verdicts")
     wanted = tv.verdict(model, [tv.decode(model, text, max_length=4) for text in ("helo", "abc")], mode="position", seed=0)
-    assert repr(judging.over(again.of_runs(), again.missing, seed=0)) == repr(wanted)
+    assert repr(judging.merge_verdicts(again.verdicts, again.missing, seed=0)) == repr(wanted)

@@ -114,19 +114,19 @@ def test_the_order_of_computing_changes_no_bit(make_model, make_tiny, tmp_path):
 
 def verdict(seed: int, n: int) -> Verdict:
     rng = np.random.default_rng(seed)
-    maps = {name: Agreement(rng.integers(0, 2, n).astype(float), rng.uniform(-1, 1, n)) for name in ("L1 H1", "rollout")}
-    if n:
-        maps["rollout"].rho[0] = np.nan
-    return Verdict("cross", "word", np.arange(n), np.full(n, 0.2), maps, 3, 1)
+    tops, rhos = rng.integers(0, 2, (2, n)).astype(float), rng.uniform(-1, 1, (2, n))
+    rhos[1, :1] = np.nan
+    maps = {name: Agreement(tuple(tops[i].tolist()), tuple(rhos[i].tolist())) for i, name in enumerate(("L1 H1", "rollout"))}
+    return Verdict("cross", "word", tuple(range(n)), (0.2,) * n, maps, 3, 1)
 
 
 def test_verdicts_are_those_over_all_of_them(planted, tmp_path):
     every = [verdict(seed, n) for seed, n in enumerate((3, 0, 5, 4, 6, 2, 7, 3))]
     paths = [tmp_path / f"verdict-{i}" for i in range(3)]
     for path, some in zip(paths, (every[:2], every[2:], []), strict=True):
-        path.write_bytes(VerdictResults.of("v", some, {"gradient": "none"}).to_bytes())
+        path.write_bytes(VerdictResults(digest="v", verdicts=tuple(some), missing={"gradient": "none"}).to_bytes())
     found = merged(tmp_path, planted[0], TEXTS, KINDS, verdicts=paths).verdict
-    wanted = judging.over(every, {"gradient": "none"}, seed=0)
+    wanted = judging.merge_verdicts(every, {"gradient": "none"}, seed=0)
     assert repr(found) == repr(wanted)
     other = merged(tmp_path, planted[0], TEXTS, KINDS, verdicts=paths, options={"k": 1, "seed": 1}).verdict
     assert other is not None and other.maps[0].rho.interval != wanted.maps[0].rho.interval
@@ -135,7 +135,7 @@ def test_verdicts_are_those_over_all_of_them(planted, tmp_path):
 @pytest.mark.parametrize("n", [300, pytest.param(5000, marks=pytest.mark.slow)])
 def test_a_damaged_file_is_read_or_refused_with_a_sentence(planted, tmp_path, n):
     path, rng = tmp_path / "block", random.Random(0)
-    whole = planted[0][0].to_bytes(), VerdictResults.of("v", [verdict(0, 3)], {}).to_bytes()
+    whole = planted[0][0].to_bytes(), VerdictResults(digest="v", verdicts=(verdict(0, 3),), missing={}).to_bytes()
     for i in range(n):
         data = rng.choice((bits, cut, doubled))(whole[i % 2], rng)
         path.write_bytes(data)

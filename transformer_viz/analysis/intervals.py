@@ -92,7 +92,7 @@ def bootstrap(sums: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
     return float(low), float(high)
 
 
-def mean_over_texts(values: Sequence[np.ndarray], seed: int) -> Mean:
+def mean_over_texts(values: Sequence[np.ndarray | Sequence[float]], seed: int) -> Mean:
     """The mean over all steps of all texts, NaN left out; its interval by `bootstrap`. A text is (step,)."""
     sums = np.array([np.nansum(each) for each in values])
     counts = np.array([np.isfinite(each).sum() for each in values])

@@ -48,11 +48,11 @@ def verdict(
     verdicts = []
     for n_done, trace in enumerate(runs):
         report = of_part(on_progress, n_done, len(runs))
-        verdicts.append(of_run(model, trace, others, missing, mode=mode, kind=kind, on_progress=report))
-    return result.over(verdicts, missing, seed=seed)
+        verdicts.append(judge_run(model, trace, others, missing, mode=mode, kind=kind, on_progress=report))
+    return result.merge_verdicts(verdicts, missing, seed=seed)
 
 
-def of_run(
+def judge_run(
     model: LoadedModel,
     trace: Trace,
     methods: Sequence[str],
@@ -66,7 +66,7 @@ def of_run(
     of_cause = of_part(on_progress, 0, 1 + len(methods))
     of_cause(0)
     cause = attribute(model, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
-    return result.verdict(trace, cause, other_attributions(model, trace, cause, methods, missing, on_progress))
+    return result.judge_maps(trace, cause, other_attributions(model, trace, cause, methods, missing, on_progress))
 
 
 def other_attributions(

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
 from transformer_viz import reading
-from transformer_viz.attribution.result.verdict import Agreement, Verdict
+from transformer_viz.attribution.result.verdict import Verdict
 from transformer_viz.errors import FileError, SurveyError
-from transformer_viz.schema import Count, Range, read_value, to_plain
-from transformer_viz.terms import Kind
+from transformer_viz.schema import read_value, to_plain
 
 CUT = 1000
 """Characters of a text, an output or a reason that are kept."""
@@ -112,21 +110,6 @@ def read_arrays(paths: Sequence[str | PathLike[str]], name: str, statistic: int 
 
 
 @dataclass(frozen=True, kw_only=True)
-class _StoredVerdict:
-    kind: Kind
-    mode: str | None
-    n_left_out: Count
-    n_without_choice: Count
-    steps: tuple[Count, ...]
-    chance: tuple[float, ...]
-    maps: Mapping[str, tuple[tuple[float, ...], tuple[Annotated[float, Range(has_nan=True)], ...]]]
-
-    def __post_init__(self) -> None:
-        if {len(self.steps)} != {len(self.chance), *(len(numbers) for pair in self.maps.values() for numbers in pair)}:
-            raise SurveyError("its maps are of other steps")
-
-
-@dataclass(frozen=True, kw_only=True)
 class VerdictResults:
     """What some sampled lines leave: a verdict of each that could be judged, and what the model cannot give.
 
@@ -137,40 +120,8 @@ class VerdictResults:
     """
 
     digest: str
-    verdicts: tuple[_StoredVerdict, ...]
+    verdicts: tuple[Verdict, ...]
     missing: Mapping[str, str]
-
-    @classmethod
-    def of(cls, digest: str, verdicts: Sequence[Verdict], missing: Mapping[str, str]) -> "VerdictResults":
-        """Of runs."""
-        stored = [
-            _StoredVerdict(
-                kind=of.kind,
-                mode=of.mode,
-                n_left_out=of.n_left_out,
-                n_without_choice=of.n_without_choice,
-                steps=tuple(of.steps.tolist()),
-                chance=tuple(of.chance.tolist()),
-                maps={name: (tuple(one.top.tolist()), tuple(one.rho.tolist())) for name, one in of.maps.items()},
-            )
-            for of in verdicts
-        ]
-        return cls(digest=digest, verdicts=tuple(stored), missing=dict(missing))
-
-    def of_runs(self) -> list[Verdict]:
-        """The verdicts, as they were given."""
-        return [
-            Verdict(
-                kind=of.kind,
-                mode=of.mode,
-                steps=np.array(of.steps, np.int64),
-                chance=np.array(of.chance, np.float64),
-                maps={name: Agreement(*(np.array(numbers, np.float64) for numbers in pair)) for name, pair in of.maps.items()},
-                n_left_out=of.n_left_out,
-                n_without_choice=of.n_without_choice,
-            )
-            for of in self.verdicts
-        ]
 
     def to_bytes(self) -> bytes:
         """The file."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.attribution.verdict import CAUSE, of_run
+from transformer_viz.attribution.verdict import CAUSE, judge_run
 from transformer_viz.batches import Text, answer_of, run_texts
 from transformer_viz.errors import TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
@@ -82,10 +82,10 @@ def survey_verdicts(model: LoadedModel, block: Block, options: SurveyOptions, di
                 continue  # its block says why
             try:
                 if trace is not None:
-                    verdicts.append(of_run(model, trace, others, missing, mode=options.mode))
+                    verdicts.append(judge_run(model, trace, others, missing, mode=options.mode))
             except TransformerVizError as error:
                 missing.setdefault(CAUSE, str(error))
-    return VerdictResults.of(digest, verdicts, missing)
+    return VerdictResults(digest=digest, verdicts=tuple(verdicts), missing=missing)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
-from transformer_viz.attribution.result import verdict as judging
+from transformer_viz.attribution.result.verdict import merge_verdicts
 from transformer_viz.errors import shortened
 from transformer_viz.surveys.block_results import CUT, BlockDescription, read_arrays, read_description, read_verdicts
 from transformer_viz.surveys.result import (
@@ -124,7 +124,7 @@ def merge(
             pairs = zip(shares.tolist(), n_texts.tolist(), strict=True)
             agreement[kind] = tuple(tuple(s if n else None for s, n in zip(*pair, strict=True)) for pair in pairs)
     judged = [read_verdicts(path) for path in verdicts]
-    each = [verdict for result in judged for verdict in result.of_runs()]
+    each = [verdict for result in judged for verdict in result.verdicts]
     missing = {name: why for result in judged for name, why in result.missing.items()}
     return Survey(
         model=model,
@@ -145,7 +145,7 @@ def merge(
         examples=tuple(examples),
         agreement=agreement,
         outputs=_outputs(texts, results, blocks, read, k) if any(result.outputs for result in results) else None,
-        verdict=judging.over(each, missing, seed=int(options.get("seed", 0))) if each else None,
+        verdict=merge_verdicts(each, missing, seed=int(options.get("seed", 0))) if each else None,
         version=__version__,
     )
 

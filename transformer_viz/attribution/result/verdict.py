@@ -30,6 +30,7 @@ LEAST = 0.1
 """Nats: a step that no key changes by as much has no cause to point at."""
 FLOOR = 1e-6
 """Nats: a smaller cause, of either sign, is ranked as 0. Most keys have one, and its size is rounding."""
+Numbers = tuple[Annotated[float, Range(has_nan=True)], ...]
 FLOOR_WORDS = "causes under 10⁻⁶ nats are ranked as equal, and where most are, even the best order has a ρ well below 1"
 MAP_WORDS = "Mean and max are over the heads of a layer: at each key the mean of their weights, and the largest of them"
 
@@ -43,8 +44,8 @@ class Agreement:
         rho: (step,), Spearman's ρ over the keys, with causes under `FLOOR` as 0; NaN where all of a row are equal.
     """
 
-    top: np.ndarray
-    rho: np.ndarray
+    top: Numbers
+    rho: Numbers
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,15 @@ class Verdict:
 
     kind: Kind
     mode: str | None
-    steps: np.ndarray
-    chance: np.ndarray
+    steps: tuple[Count, ...]
+    chance: tuple[float, ...]
     maps: Mapping[str, Agreement]
-    n_left_out: int
-    n_without_choice: int
+    n_left_out: Count
+    n_without_choice: Count
+
+    def __post_init__(self) -> None:
+        if {len(self.steps)} != {len(self.chance), *(len(part) for one in self.maps.values() for part in (one.top, one.rho))}:
+            raise SurveyError("its maps are of other steps")
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,7 @@ def maps_of(trace: Trace, kind: Kind, results: Iterable[Attribution] = ()) -> di
     return maps
 
 
-def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = ()) -> Verdict:
+def judge_maps(trace: Trace, cause: Attribution, results: Iterable[Attribution] = ()) -> Verdict:
     """Every map of a run beside what occlusion found.
 
     Args:
@@ -203,16 +208,16 @@ def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = (
     is_cause = [row == row.max() for row in causes]
     maps = {
         name: Agreement(
-            np.array([_top(one[t, keys[t]], best) for t, best in zip(steps, is_cause, strict=True)]),
-            np.array([spearman(one[t, keys[t]], row) for t, row in zip(steps, causes, strict=True)]),
+            tuple(_top(one[t, keys[t]], best) for t, best in zip(steps, is_cause, strict=True)),
+            tuple(spearman(one[t, keys[t]], row) for t, row in zip(steps, causes, strict=True)),
         )
         for name, one in maps_of(trace, cause.kind, results).items()
     }
-    chance = np.array([each.mean() for each in is_cause])
-    return Verdict(cause.kind, cause.mode, steps, chance, maps, n_left_out, n_without_choice)
+    chance = tuple(float(best.mean()) for best in is_cause)
+    return Verdict(cause.kind, cause.mode, tuple(steps.tolist()), chance, maps, n_left_out, n_without_choice)
 
 
-def over(verdicts: Sequence[Verdict], missing: Mapping[str, str] | None = None, *, seed: int = 0) -> Verdicts:
+def merge_verdicts(verdicts: Sequence[Verdict], missing: Mapping[str, str] | None = None, *, seed: int = 0) -> Verdicts:
     """One verdict over all runs; intervals resample the texts, since the steps of one are not independent.
 
     Args:
