@@ -12,7 +12,7 @@ from torch import Tensor
 from transformer_viz.decoding.beam import BeamResult
 from transformer_viz.model import masks
 from transformer_viz.terms import Kind, Reason
-from transformer_viz.trace.attention import Attention, Precision
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.hypotheses import Given, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Search, SearchNode

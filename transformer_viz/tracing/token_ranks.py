@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.loaded_model import Tokenizer
-from transformer_viz.trace.trace import Candidate, Step
+from transformer_viz.trace.steps import Candidate, Step
 
 Name = Callable[[int], str]
 """From an id to its token."""

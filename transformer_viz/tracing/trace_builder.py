@@ -14,7 +14,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices, masks, mistakes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
-from transformer_viz.trace.attention import Attention, Precision
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.steps import Fill
 from transformer_viz.trace.trace import Finished, Trace
