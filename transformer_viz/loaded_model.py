@@ -1,6 +1,6 @@
-"""What a program that runs a model asks of it: how to read and write text, what it is called, where it is.
+"""Protocols of a loaded model and of its tokenizer.
 
-A `Checkpoint` is one, and so is what `load_model` returns for a model that is not ours.
+A `Checkpoint` is a loaded model, and so is what `load_model` returns for a model that is not ours.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,22 +38,18 @@ class Tokenizer(Protocol):
     @property
     def has_unique_labels(self) -> bool:
         """Whether a label tells the id."""
-        ...
 
     @property
     def longest_label(self) -> int:
         """Characters."""
-        ...
 
     @property
     def mask_id(self) -> int | None:
         """The token in whose place a model that only reads says what may stand there; None = there is none."""
-        ...
 
     @property
     def unknown_id(self) -> int | None:
         """The token that stands for what is not known; None = there is none."""
-        ...
 
     def source(self, text: str) -> list[int]:
         """What is read of a source text, special tokens included.
@@ -61,44 +57,34 @@ class Tokenizer(Protocol):
         Raises:
             InputError: a text that cannot be read.
         """
-        ...
 
     def target(self, text: str) -> list[int]:
         """What would be written for a target text, without the end; as `source`."""
-        ...
 
     def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         """Ids of target tokens as people name them; `what` says in an InputError where an unknown one was given."""
-        ...
 
     @property
     def label(self) -> Callable[[int], str]:
         """The label of one id of a target; asked for thousands of times in a run."""
-        ...
 
     def source_labels(self, ids: Sequence[int]) -> list[str]:
         """A label for each id of a source."""
-        ...
 
     def target_labels(self, ids: Sequence[int]) -> list[str]:
         """A label for each id of a target."""
-        ...
 
     def text(self, ids: Sequence[int]) -> str:
         """What ids of a target spell, special ones left out."""
-        ...
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The same of several targets."""
-        ...
 
     def letters(self, source_labels: Sequence[str]) -> list[int | None]:
         """For each place of a source, padding included, the index of its symbol in the text, or None."""
-        ...
 
     def known(self, text: str, n_steps: int) -> Known:
         """What is known of a source text and of so many steps."""
-        ...
 
 
 @runtime_checkable
@@ -108,77 +94,62 @@ class LoadedModel(Protocol):
     @property
     def name(self) -> str:
         """What people call it: never a path of this machine."""
-        ...
 
     @property
     def variant(self) -> str:
         """Which kind of model it is."""
-        ...
 
     @property
     def model(self) -> "Reader":
         """What reads and writes ids."""
-        ...
 
     @property
     def tokenizer(self) -> Tokenizer:
         """What makes ids of text."""
-        ...
 
     @property
     def task(self) -> Task | None:
         """What it was trained for, where that is one of ours."""
-        ...
 
     @property
     def device(self) -> "torch.device":
         """Where it is."""
-        ...
 
     @property
     def device_title(self) -> str:
         """The device's name for people."""
-        ...
 
     @property
     def architecture(self) -> Architecture:
         """How it is built, as far as that is known."""
-        ...
 
     @property
     def n_parameters(self) -> int:
         """Trained numbers."""
-        ...
 
     @property
     def default_max_length(self) -> int:
         """The most tokens that it writes unless it is told otherwise, the end included."""
-        ...
 
     @property
     def default_total_length(self) -> int | None:
         """Likewise the prompt and what is written together, at least one token; None = there is no such limit."""
-        ...
 
     @property
     def metrics(self) -> Mapping[str, Any]:
         """How good it was found to be, as JSON has it; empty = nobody measured."""
-        ...
 
     @property
     def generation(self) -> Mapping[str, Any]:
         """What the model itself decides of what is written besides its logits, as JSON has it; empty = nothing."""
-        ...
 
     @property
     def languages(self) -> Sequence[str]:
         """The codes of those that it translates between; none for most models."""
-        ...
 
     @property
     def switches(self) -> Switches:
         """How it reads and writes."""
-        ...
 
     def switched(self, switches: Switches) -> "LoadedModel":
         """The same model that reads and writes so; None leaves a switch as it is.
@@ -186,4 +157,3 @@ class LoadedModel(Protocol):
         Raises:
             TransformerVizError: a switch that it does not have, or a language that it does not know.
         """
-        ...

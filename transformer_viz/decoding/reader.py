@@ -1,4 +1,4 @@
-"""What decoding asks of a model, and all that it knows of one.
+"""The protocol of a model that decoding runs.
 
 Greedy decoding, sampling, beam search and teacher forcing take any `Reader`; our Transformer is one. Ids are the reader's own:
 what is read first, which tokens end a sentence, and what stands in the rows of those that have ended.
@@ -50,11 +50,9 @@ class Reading(Protocol):
 
         A reader without an encoder is first given the prompt: int (batch, position) -> (batch, position, vocabulary).
         """
-        ...
 
     def reorder(self, rows: Tensor) -> None:
         """Row i of the batch becomes the former row `rows[i]`; rows may repeat or be left out, as a beam search goes on."""
-        ...
 
 
 class Reader(Protocol):
@@ -63,37 +61,30 @@ class Reader(Protocol):
     @property
     def kind(self) -> ModelKind:
         """What it is made of."""
-        ...
 
     @property
     def start_id(self) -> int | None:
         """The token before the first that is written, of an encoder-decoder; others have None: a decoder reads the prompt."""
-        ...
 
     @property
     def end_ids(self) -> tuple[int, ...]:
         """Tokens after which a sentence has ended."""
-        ...
 
     @property
     def pad_id(self) -> int:
         """Stands after the end in the rows of shorter sentences. It may be one of `end_ids`: masks tell what is padding."""
-        ...
 
     @property
     def sizes(self) -> Sizes:
         """How large it is."""
-        ...
 
     @property
     def rules(self) -> Rules | None:
         """What the model itself has decided of the next token besides its logits, as in a generation config; None = nothing."""
-        ...
 
     @property
     def training(self) -> bool:
         """Whether it would compute as in training, with dropout; no decoding is that of the model then."""
-        ...
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
         """Reads the sources once: int (batch, source), and bool of the same shape, True = padding. Returns the memory.
@@ -101,11 +92,9 @@ class Reader(Protocol):
         Where there is no encoder nothing is read. Where there is nothing else, the memory is the logits of what may stand in
         the place of each token, (batch, source, vocabulary), or None.
         """
-        ...
 
     def incremental(self, memory: Any, source_padding: Tensor | None = None) -> Reading:
         """Begins to write."""
-        ...
 
     def decode(
         self,
@@ -117,23 +106,21 @@ class Reader(Protocol):
         tap: Tap | None = None,
     ) -> Tensor:
         """Logits of the token after each target token, all rows at once: int (batch, step) -> (batch, step, vocabulary)."""
-        ...
 
     def surroundings(self, kind: Kind, layer: int) -> Surroundings:
         """What stands around the attention of one kind in one layer, as far as it can be told."""
-        ...
 
 
-def is_end(reader: Reader, ids: Tensor) -> Tensor:
+def is_end(model: Reader, ids: Tensor) -> Tensor:
     """bool, which of these tokens end a sentence."""
-    ends = reader.end_ids
+    ends = model.end_ids
     # Asked at every step: a list costs several times as much.
     return ids == ends[0] if len(ends) == 1 else torch.isin(ids, torch.tensor(ends, device=ids.device))
 
 
-def opening(reader: Reader, source: Tensor) -> Tensor:
+def opening(model: Reader, source: Tensor) -> Tensor:
     """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
-    start = reader.start_id
+    start = model.start_id
     return source if start is None else torch.full((source.shape[0], 1), start, device=source.device)
 
 
@@ -145,6 +132,6 @@ def nothing_left() -> OptionError:
     )
 
 
-def read_opening(reader: Reader, reading: Reading, tokens: Tensor, tap: Tap | None) -> Tensor:
+def read_opening(model: Reader, reading: Reading, tokens: Tensor, tap: Tap | None) -> Tensor:
     """Logits after each token of the opening, (batch, position, vocabulary)."""
-    return reading.read(tokens, tap=tap) if reader.kind.has_prompt else reading.read(tokens[:, 0], tap=tap)[:, None]
+    return reading.read(tokens, tap=tap) if model.kind.has_prompt else reading.read(tokens[:, 0], tap=tap)[:, None]

@@ -45,7 +45,13 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every model that can be named beside the checkpoints, in the order of the look-up; others with the reason."""
-    return [_entry(name, folder) for name, folder in folders().items()]
+    found = []
+    for name, folder in folders().items():
+        try:
+            found.append(Entry(name, folder, _described(folder, name)))
+        except ModelError as error:
+            found.append(Entry(name, folder, None, str(error)))
+    return found
 
 
 def folders() -> dict[str, Path]:
@@ -101,7 +107,12 @@ def _find(name_or_folder: str) -> tuple[Path, str | None]:
         raise ModelError(
             f"There is no model {name_or_folder!r}, as a folder or in the Hugging Face cache. Known are {_known()}."
         )
-    return folder, None if _is_ours(folder) else name_of(folder)
+    try:
+        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
+    except (FileError, FileNotFoundError):
+        config = None
+    is_ours = isinstance(config, dict) and "vocabularies" in config and "model_type" not in config
+    return folder, None if is_ours else name_of(folder)
 
 
 def load_named(name: str, device: str = "auto", say: Say = in_silence) -> "Checkpoint | HuggingFaceModel | FirefoxModel":
@@ -181,18 +192,3 @@ def _described(folder: Path, name: str) -> Description:
 
 def _is_checkpoint(name: str) -> bool:
     return checkpoints.is_name(name) and any(reading.is_folder(parent / name) for parent in checkpoints.folders())
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
-    except (FileError, FileNotFoundError):
-        return False
-    return isinstance(config, dict) and "vocabularies" in config and "model_type" not in config
-
-
-def _entry(name: str, folder: Path) -> Entry:
-    try:
-        return Entry(name, folder, _described(folder, name))
-    except ModelError as error:
-        return Entry(name, folder, None, str(error))

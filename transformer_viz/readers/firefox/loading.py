@@ -16,10 +16,10 @@ from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.readers.description import Description, Say, check_memory, in_silence, model_errors
 from transformer_viz.readers.firefox import binary, shortlist
+from transformer_viz.readers.firefox.architecture import architecture_of_translator
 from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, look
 from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
 from transformer_viz.readers.firefox.settings import LONGEST
-from transformer_viz.readers.firefox.structure import architecture_of_translator
 from transformer_viz.readers.firefox.tokenizer import FirefoxTokenizer
 from transformer_viz.switches import Switches
 

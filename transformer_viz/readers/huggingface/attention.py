@@ -109,11 +109,6 @@ def is_now(this: Pass) -> bool:
     return _NOW.get() is this
 
 
-def _eager_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """The attention that the authors of this module wrote out, which computes every weight; None = there is none."""
-    return getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
-
-
 def masked_by(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
     """True = masked, (batch or 1, head or 1, query, key), from the mask that attention is given; None masks nothing."""
     n_queries, n_keys = query.shape[2], key.shape[2]
@@ -137,7 +132,8 @@ def scores_of(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
 def _attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor]:
-    eager = _eager_of(module)
+    # The attention that the authors of this module wrote out, which computes every weight.
+    eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     if eager is None:
         raise ModelError(f"{type(module).__name__} has no eager attention that could be seen")
     if attention_mask is not None and attention_mask.dtype == torch.float64:

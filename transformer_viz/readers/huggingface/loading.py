@@ -120,10 +120,10 @@ class HuggingFaceModel:
         """The same model that reads and writes so; None leaves a switch as it is."""
         if switches.shortlist is not None:
             raise OptionError(f"{self.name} has no shortlist; only Firefox's translators have one.")
-        model = self.with_languages(switches.source_language, switches.target_language)
-        if switches.chat is not None:
-            model = model.with_chat(switches.chat)
-        return model if switches.generation is None else model.with_generation(switches.generation)
+        model = self
+        for method, keywords in switches.calls():
+            model = getattr(model, method)(**keywords)
+        return model
 
     @property
     def default_max_length(self) -> int:

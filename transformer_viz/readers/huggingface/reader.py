@@ -146,8 +146,15 @@ class HuggingFaceReading:
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
         """One token of every sentence, (batch,), or at first a prompt, (batch, position)."""
         rows = tokens if tokens.dim() == 2 else tokens[:, None]
+        options: dict[str, Any] = {"past_key_values": self._cache, "use_cache": True}
+        if self._reader.kind.has_encoder:
+            options |= self._reader.of_encoder(self._memory, self._padding) | {"decoder_input_ids": rows}
+        else:
+            new = _real(rows, self._padding if self._real is None else None)
+            self._real = new if self._real is None else torch.cat([self._real, new], 1)
+            options |= {"input_ids": rows, "attention_mask": self._real, **self._reader.positions(self._real, rows)}
         with attention.seen_by(_pass(self._reader.probed.decoder, tap, self._n_read)):
-            logits = self._with_encoder(rows) if self._reader.kind.has_encoder else self._alone(rows)
+            logits = self._reader.model(**options).logits
         self._n_read += rows.shape[1]
         return logits if tokens.dim() == 2 else logits[:, -1]
 
@@ -157,17 +164,6 @@ class HuggingFaceReading:
         self._memory = None if self._memory is None else self._memory.index_select(0, rows)
         self._padding = None if self._padding is None else self._padding.index_select(0, rows)
         self._real = None if self._real is None else self._real.index_select(0, rows)
-
-    def _with_encoder(self, tokens: Tensor) -> Tensor:
-        given = self._reader.of_encoder(self._memory, self._padding)
-        return self._reader.model(**given, decoder_input_ids=tokens, past_key_values=self._cache, use_cache=True).logits
-
-    def _alone(self, tokens: Tensor) -> Tensor:
-        new = _real(tokens, self._padding if self._real is None else None)
-        self._real = new if self._real is None else torch.cat([self._real, new], 1)
-        positions = self._reader.positions(self._real, tokens)
-        given = {"attention_mask": self._real, "past_key_values": self._cache, "use_cache": True, **positions}
-        return self._reader.model(input_ids=tokens, **given).logits
 
 
 @torch.inference_mode()
