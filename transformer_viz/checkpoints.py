@@ -142,13 +142,6 @@ class Checkpoint:
         return self
 
     @cached_property
-    def device_title(self) -> str:
-        """The device's name for people."""
-        from transformer_viz.model import devices
-
-        return devices.title(self.device)
-
-    @cached_property
     def tokenizer(self) -> TaskTokenizer:
         """The task's vocabularies."""
         return TaskTokenizer(self.task)

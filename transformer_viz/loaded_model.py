@@ -116,10 +116,6 @@ class LoadedModel(Protocol):
         """Where it is."""
 
     @property
-    def device_title(self) -> str:
-        """The device's name for people."""
-
-    @property
     def architecture(self) -> Architecture:
         """How it is built, as far as that is known."""
 

@@ -24,7 +24,7 @@ def test_round_trip(home):
     assert checkpoint.metrics == {"exact_match": 0.5}
     assert checkpoint.folder == home / "good"
     assert checkpoint.n_parameters == sum(p.numel() for p in tiny_model().parameters())
-    assert checkpoint.device_title == "cpu"
+    assert checkpoint.device.type == "cpu"
     assert not checkpoint.model.training
     assert (home / "good" / "history.csv").read_text(encoding="utf-8") == "step,loss,entropy\n1,0.25,\n"
     assert sorted(path.name for path in (home / "good").iterdir()) == ["config.json", "history.csv", "model.safetensors"]

@@ -32,6 +32,7 @@ def run(
 
     from transformer_viz.evaluation.accuracy_by_length import MOST_SAMPLES, accuracy_by_length, lengths_beyond
     from transformer_viz.evaluation.evaluate import evaluate
+    from transformer_viz.model import devices
 
     model = load_checkpoint(checkpoint, device)
     # Found now, not after minutes of decoding.
@@ -46,7 +47,7 @@ def run(
         longer = (accuracy if best is None else replace(accuracy, fixed_head=(best["layer"], best["head"]))).to_json()
     if json:
         both = {} if longer is None else {"beyond": longer}
-        print_json({"checkpoint": model.name, "device": model.device_title, **result, **both})
+        print_json({"checkpoint": model.name, "device": devices.title(model.device), **result, **both})
         return
     print_evaluation(result)
     if longer is not None:

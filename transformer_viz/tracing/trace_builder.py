@@ -11,7 +11,7 @@ import torch
 from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.errors import CheckpointError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.model import masks, mistakes
+from transformer_viz.model import devices, masks, mistakes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.attention import Attention
@@ -186,7 +186,7 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
         made["task"] = checkpoint.task.name
     if checkpoint.generation:
         made["generation"] = dict(checkpoint.generation)
-    made["device"] = checkpoint.device_title
+    made["device"] = devices.title(checkpoint.device)
     if checkpoint.model.kind.writes:
         given = {name: list(value) if name in ("prefix", "ban") else value for name, value in request.writing.items()}
         kept = request.keep.options(checkpoint.model.sizes)

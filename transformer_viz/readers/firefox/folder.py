@@ -28,33 +28,28 @@ _QUANTIZATION = "_QuantMultA"
 
 
 @dataclass(frozen=True)
-class Files:
-    """What a folder has.
+class Contents:
+    """A model whose tensors are all known by name and shape, before their numbers are read.
 
     Attributes:
         model: the file of weights.
         vocabulary: SentencePiece's file.
-        lexicon: the shortlist, or None.
+        lexicon: the file of the shortlist, or None.
+        config: its sizes.
+        weights: what is in the file of weights under the name that our module has for it.
     """
 
     model: Path
     vocabulary: Path
     lexicon: Path | None
-
-
-@dataclass(frozen=True)
-class Found:
-    """A model whose tensors are all known by name and shape, before their numbers are read.
-
-    Attributes:
-        files: of its folder.
-        config: its sizes.
-        weights: what is in the file under the name that our module has for it.
-    """
-
-    files: Files
     config: ModelConfig
     weights: dict[str, Item]
+
+    @property
+    def description(self) -> Description:
+        """What people are told of it."""
+        n_parameters = sum(item.n_numbers for item in self.weights.values())
+        return Description(FAMILY, n_parameters, reading.size_of(self.model))
 
 
 def is_one(folder: Path) -> bool:
@@ -74,6 +69,11 @@ def packaged() -> dict[str, Path]:
 
 
 def described(folder: Path, name: str) -> Description:
+    """What `contents` finds, for people; see there."""
+    return contents(folder, name).description
+
+
+def contents(folder: Path, name: str) -> Contents:
     """What is in a folder, if it may be loaded.
 
     Args:
@@ -83,15 +83,27 @@ def described(folder: Path, name: str) -> Description:
     Raises:
         ModelError: it is no such model, it cannot be read, or it is one that is not served.
     """
-    found = look(folder, name)
-    n_parameters = sum(item.n_numbers for item in found.weights.values())
-    return Description(FAMILY, n_parameters, reading.size_of(found.files.model))
-
-
-def look(folder: Path, name: str) -> Found:
-    """The files of a folder, and what its file of weights says that it has; as `described`."""
-    files = _files(folder, name)
-    with model_errors(name, files.model.name), reading.opened(files.model, LARGEST) as file:
+    paths = reading.inside(folder)
+    models = [path for path in paths if _is_weights(path)]
+    if packed := [path.name for path in models if path.suffix != ".bin"]:
+        raise ModelError(f"{name}: {quoted(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
+    if len(models) != 1:
+        which = listed(quoted(path.name) for path in models[:3])
+        raise ModelError(f"{name}: there must be one file of weights, model.*.bin, and there are {len(models)} ({which}).")
+    vocabularies = [path for path in paths if path.suffix == ".spm"]
+    if len(vocabularies) > 1:
+        raise ModelError(f"{name} cannot be shown here: it has separate vocabularies ({len(vocabularies)} files .spm).")
+    if not vocabularies:
+        raise ModelError(f"{name}: there is no vocabulary, vocab.*.spm. Copy the whole folder again.")
+    lexicons = [path for path in paths if path.name.startswith("lex.") and path.suffix == ".bin"]
+    if len(lexicons) > 1:
+        raise ModelError(f"{name}: there are {len(lexicons)} shortlists, lex.*.bin, and there may be one.")
+    lexicon = lexicons[0] if lexicons else None
+    for path, most in ((models[0], LARGEST), (vocabularies[0], LARGEST_VOCABULARY), (lexicon, LARGEST_LEXICON)):
+        if path is not None:
+            with model_errors(name, path.name), reading.opened(path, most):
+                pass
+    with model_errors(name, models[0].name), reading.opened(models[0], LARGEST) as file:
         there = binary.items(file)
         if _SETTINGS not in there:
             raise FileError(f"it has no settings ({_SETTINGS})")
@@ -114,32 +126,7 @@ def look(folder: Path, name: str) -> Found:
                 f"{name} cannot be shown here: {tensor.name} has {types} ({'int8' if tensor.shape[0] > 1 else 'float32'})."
             )
         weights[own] = item
-    return Found(files, config, weights)
-
-
-def _files(folder: Path, name: str) -> Files:
-    paths = reading.inside(folder)
-    models = [path for path in paths if _is_weights(path)]
-    if packed := [path.name for path in models if path.suffix != ".bin"]:
-        raise ModelError(f"{name}: {quoted(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
-    if len(models) != 1:
-        which = listed(quoted(path.name) for path in models[:3])
-        raise ModelError(f"{name}: there must be one file of weights, model.*.bin, and there are {len(models)} ({which}).")
-    vocabularies = [path for path in paths if path.suffix == ".spm"]
-    if len(vocabularies) > 1:
-        raise ModelError(f"{name} cannot be shown here: it has separate vocabularies ({len(vocabularies)} files .spm).")
-    if not vocabularies:
-        raise ModelError(f"{name}: there is no vocabulary, vocab.*.spm. Copy the whole folder again.")
-    lexicons = [path for path in paths if path.name.startswith("lex.") and path.suffix == ".bin"]
-    if len(lexicons) > 1:
-        raise ModelError(f"{name}: there are {len(lexicons)} shortlists, lex.*.bin, and there may be one.")
-    files = Files(models[0], vocabularies[0], lexicons[0] if lexicons else None)
-    largest = {files.model: LARGEST, files.vocabulary: LARGEST_VOCABULARY, files.lexicon: LARGEST_LEXICON}
-    for path, most in largest.items():
-        if path is not None:
-            with model_errors(name, path.name), reading.opened(path, most):
-                pass
-    return files
+    return Contents(models[0], vocabularies[0], lexicon, config, weights)
 
 
 def _is_weights(path: Path) -> bool:

@@ -14,10 +14,10 @@ from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, OptionError
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
-from transformer_viz.readers.description import Description, Say, check_memory, in_silence, model_errors
+from transformer_viz.readers.description import Say, check_memory, in_silence, model_errors
 from transformer_viz.readers.firefox import binary, shortlist
 from transformer_viz.readers.firefox.architecture import architecture_of_translator
-from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, look
+from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, contents
 from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
 from transformer_viz.readers.firefox.settings import LONGEST
 from transformer_viz.readers.firefox.tokenizer import FirefoxTokenizer
@@ -85,11 +85,6 @@ class FirefoxModel:
         return replace(self, model=model)
 
     @cached_property
-    def device_title(self) -> str:
-        """The device's name for people."""
-        return devices.title(self.device)
-
-    @cached_property
     def n_parameters(self) -> int:
         """Trained numbers."""
         return sum(parameter.numel() for parameter in self.model.parameters())
@@ -108,10 +103,9 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         ModelError: no such model, one that is not served, damaged or too large, or sentencepiece is not installed.
         DeviceError: out of memory.
     """
-    found = look(folder, name)
-    config, files = found.config, found.files
-    n_parameters = sum(item.n_numbers for item in found.weights.values())
-    check_memory(Description(FAMILY, n_parameters, 0), name, device)
+    files = contents(folder, name)
+    config = files.config
+    check_memory(files.description, name, device)
     say("reading its weights", None)
     with devices.memory_errors(device):
         with model_errors(name, files.vocabulary.name):
@@ -128,7 +122,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         with torch.device("meta"):
             model = FirefoxReader(config)
         with model_errors(name, files.model.name), reading.opened(files.model, LARGEST) as file:
-            weights = {own: torch.from_numpy(binary.numbers(file, item)) for own, item in found.weights.items()}
+            weights = {own: torch.from_numpy(binary.numbers(file, item)) for own, item in files.weights.items()}
         for own, tensor in model.state_dict().items():
             if own == TABLE:
                 weights[own] = weights[own].view(-1, config.d_model).T.contiguous()

@@ -150,11 +150,6 @@ class HuggingFaceModel:
         return replace(self, tokenizer=replace(self.tokenizer, is_chat=is_on))
 
     @cached_property
-    def device_title(self) -> str:
-        """The device's name for people."""
-        return devices.title(self.device)
-
-    @cached_property
     def n_parameters(self) -> int:
         """Trained numbers in the model, each once where layers share them."""
         return sum(parameter.numel() for parameter in self.model.model.parameters())
