@@ -49,10 +49,10 @@ def architecture_of(stacks: Mapping[Side, ObservedStack], sizes: Sizes, output: 
     drawn = []
     for side, (calls, layers, places) in stacks.items():
         numbers, blocks, left = [], [], iter(places)
-        if sum(branch.part.attention is not None for layer in layers for branch in layer.branches) != len(places):
+        if sum(branch.attention is not None for layer in layers for branch in layer.branches) != len(places):
             return architecture_of_sizes(sizes)
         for layer in layers:
-            own = [next(left) if branch.part.attention is not None else None for branch in layer.branches]
+            own = [next(left) if branch.attention is not None else None for branch in layer.branches]
             number = next((place[1] for place in own if place is not None), None)
             if number is None or not layer.adds_up:
                 return architecture_of_sizes(sizes)
@@ -68,8 +68,8 @@ def architecture_of(stacks: Mapping[Side, ObservedStack], sizes: Sizes, output: 
 
 def _sublayer(branch: Branch, side: Side, number: int, place: Place | None, sizes: Sizes) -> Sublayer:
     """`place` is that of the attention; None for a feed-forward layer."""
-    calls, width = branch.part.calls, branch.part.given.shape[-1]
-    norms = {slot: part.calls[0] for slot in _NORMS if (part := getattr(branch, slot)) is not None}
+    calls, width = branch.calls, branch.calls[0].given.shape[-1]
+    norms: dict[str, ModuleCall] = {slot: norm for slot in _NORMS if (norm := getattr(branch, slot)) is not None}
     # A norm that is drawn by itself may be within the module.
     apart = sum(call.n_parameters for call in norms.values() if call.name.startswith(f"{calls[0].name}."))
     n_parameters = sum(call.n_parameters for call in calls) - apart
@@ -80,7 +80,7 @@ def _sublayer(branch: Branch, side: Side, number: int, place: Place | None, size
         words = f"Each vector by itself goes from d_model {width} to d_ff {inner}{gate} and back"
     else:
         name, role, title = place[0], "attention", TITLES[place[0]]
-        call = branch.part.attention
+        call = branch.attention
         assert call is not None
         n_heads, n_shared = call.weights.shape[1], call.weights.shape[1] // call.key.shape[1]
         window = sizes.windows.get(place[0], {}).get(place[1])

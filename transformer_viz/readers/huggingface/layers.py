@@ -86,35 +86,21 @@ def first_output(output: Any) -> Tensor | None:
     return first if isinstance(first, Tensor) else None
 
 
-class Part(NamedTuple):
-    """A norm; or what stands between norms: attention with its output projection, or a feed-forward layer."""
+class Branch(NamedTuple):
+    """What is added to the residual stream: attention with its output projection, or a feed-forward layer.
 
-    is_norm: bool
+    With it the norm of what it reads (`before`), that of what it adds (`within`), and that of the sum (`after`), if any.
+    """
+
     calls: tuple[ModuleCall, ...]
-
-    @property
-    def given(self) -> Tensor:
-        """What it reads."""
-        return self.calls[0].given
-
-    @property
-    def gave(self) -> Tensor:
-        """What it gives."""
-        return self.calls[-1].gave
+    before: ModuleCall | None
+    within: ModuleCall | None
+    after: ModuleCall | None
 
     @property
     def attention(self) -> Call | None:
         """The call of attention in it, or None."""
         return next((call.attention for call in self.calls if call.attention is not None), None)
-
-
-class Branch(NamedTuple):
-    """What is added to the residual stream, with the norm before it, that of what is added, and that of the sum, if any."""
-
-    part: Part
-    before: Part | None
-    within: Part | None
-    after: Part | None
 
 
 @dataclass(frozen=True)
@@ -146,7 +132,8 @@ def layers_of(calls: Sequence[ModuleCall]) -> list[ModelLayer]:
     return layers
 
 
-def _parts(calls: Sequence[ModuleCall]) -> list[Part]:
+def _parts(calls: Sequence[ModuleCall]) -> list[tuple[ModuleCall, ...]]:
+    """Norms, and what stands between them."""
     steps = []
     for place, call in enumerate(calls):
         if call.attention is not None:
@@ -160,27 +147,28 @@ def _parts(calls: Sequence[ModuleCall]) -> list[Part]:
         ):
             steps.append(call)
     # Two norms may follow each other, of which one is of what was added and one of what is read next.
-    groups = groupby(enumerate(steps), lambda step: (norm := is_norm(step[1].module), norm and step[0]))
-    return [Part(norm, tuple(call for _, call in group)) for (norm, _), group in groups]
+    groups = groupby(enumerate(steps, 1), lambda step: is_norm(step[1].module) and step[0])
+    return [tuple(call for _, call in group) for _, group in groups]
 
 
-def _branches(parts: Sequence[Part], stream: Tensor, end: Tensor) -> tuple[list[Branch], bool]:
+def _branches(parts: Sequence[tuple[ModuleCall, ...]], stream: Tensor, end: Tensor) -> tuple[list[Branch], bool]:
     """Branches that lead from a residual stream on, and whether they lead to `end`."""
     if not parts:
         return [], is_same(stream, end)
-    before, rest = (parts[0], parts[1:]) if parts[0].is_norm else (None, parts)
-    if not rest or rest[0].is_norm or (before is not None and not is_same(before.given, stream)):
+    norms = [part[0] if is_norm(part[0].module) else None for part in parts]
+    n_before = int(norms[0] is not None)
+    before = norms[0]
+    if len(parts) == n_before or norms[n_before] is not None or (before is not None and not is_same(before.given, stream)):
         return [], False
-    part, rest = rest[0], rest[1:]
-    n_attentions = sum(call.attention is not None for call in part.calls)
-    if n_attentions > 1 or not is_same(part.given, stream if before is None else before.gave):
+    part, rest = parts[n_before], parts[n_before + 1 :]
+    n_attentions = sum(call.attention is not None for call in part)
+    if n_attentions > 1 or not is_same(part[0].given, stream if before is None else before.gave):
         return [], False
-    if part.gave.numel() != stream.numel():
+    if part[-1].gave.numel() != stream.numel():
         return [], False
-    added = part.gave.reshape(stream.shape)
+    added = part[-1].gave.reshape(stream.shape)
     ways = [(rest, stream + added, Branch(part, before, None, None))]
-    if rest and rest[0].is_norm:
-        norm = rest[0]
+    if rest and (norm := norms[n_before + 1]) is not None:
         if is_same(norm.given, added):
             ways.append((rest[1:], stream + norm.gave.reshape(stream.shape), Branch(part, before, norm, None)))
         if is_same(norm.given, stream + added):
@@ -191,7 +179,7 @@ def _branches(parts: Sequence[Part], stream: Tensor, end: Tensor) -> tuple[list[
         others, adds_up = _branches(left, then, end)
         if adds_up:
             return [branch, *others], True
-        if len(others) + 1 > len(longest) and is_same(left[0].given if left else end, then):
+        if len(others) + 1 > len(longest) and is_same(left[0][0].given if left else end, then):
             longest = [branch, *others]
     return longest, False
 
@@ -265,17 +253,17 @@ def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_sc
             yield AttentionModules(call.module, None, None, module, told)
             continue
         told = replace(told, out=matrix, out_bias=getattr(out.module, "bias", None))
-        branch = next((branch for branch in layer.branches if branch.part.attention is attention), None)
+        branch = next((branch for branch in layer.branches if branch.attention is attention), None)
         norm = None
-        if branch is not None and is_same(branch.part.gave, out.gave):
-            placements: tuple[tuple[Part | None, NormPlacement], ...] = (
+        if branch is not None and is_same(branch.calls[-1].gave, out.gave):
+            norms: list[tuple[ModuleCall | None, NormPlacement]] = [
                 (branch.before, "pre"),
                 (branch.within, "residual-post"),
                 (branch.after, "post"),
-            )
-            norms = [(part.calls[0], placement) for part, placement in placements if part is not None]
-            if len(norms) == 1 and (kind := _norm(norms[0][0])) is not None:
-                norm, told = norms[0][0].module, replace(told, placement=norms[0][1], norm=kind)
+            ]
+            there = [(call, placement) for call, placement in norms if call is not None]
+            if len(there) == 1 and (kind := _norm(there[0][0])) is not None:
+                norm, told = there[0][0].module, replace(told, placement=there[0][1], norm=kind)
         yield AttentionModules(call.module, out.module, norm, module, told)
 
 
