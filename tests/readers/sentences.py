@@ -1,53 +1,35 @@
-"""Plain sentences in English and Portuguese, made of templates: what a translator is compared on."""
+"""Plain sentences and odd texts in English and Portuguese: what a translator is compared on."""
 
-from itertools import cycle, islice, product
-
-_ENGLISH = (
-    (
-        "{0} {1} the {2} {3}.",
-        ("My sister", "The old teacher", "A young man", "Nobody"),
-        ("bought", "forgot", "found", "likes"),
-        ("red", "heavy", "broken", "new"),
-        ("bicycle", "suitcase", "window", "piano"),
+SENTENCES = {
+    "enpt": (
+        "My sister bought the red bicycle.",
+        "The old teacher forgot the heavy suitcase.",
+        "Nobody likes the broken piano.",
+        "Did your brother really see the house yesterday?",
+        "Did the doctor really sell two horses last week?",
+        "Tomorrow, she has to work late because the train is full.",
+        "On Monday, the company has to pay 250 euros because it is very cold.",
+        "In summer, the farmer has to wait for the rain because the shop closes at 6.",
+        "If the weather stays good, we will go to the beach.",
+        "If the price changes, we will travel to Lisbon with our friends.",
+        "The roof of the school was described by three students.",
+        "The owner of the boat was painted by an artist.",
     ),
-    (
-        "Did {0} really {1} {2} {3}?",
-        ("your brother", "they", "the doctor", "Maria"),
-        ("see", "sell", "clean", "draw"),
-        ("the house", "two horses", "a bridge", "my shoes"),
-        ("yesterday", "last week", "in the morning", "without help"),
+    "pten": (
+        "A minha irmã comprou a bicicleta vermelha.",
+        "O gato preto dorme na casa grande do meu irmão.",
+        "Ninguém viu o piano na rua.",
+        "O teu irmão viu mesmo a casa ontem?",
+        "A médica vendeu mesmo dois cavalos na semana passada?",
+        "Amanhã, ela tem de trabalhar até tarde porque o comboio está cheio.",
+        "Na segunda-feira, a empresa tem de pagar 250 euros porque está muito frio.",
+        "No verão, o agricultor tem de esperar pela chuva porque a loja fecha às 6.",
+        "Se o tempo ficar bom, vamos andar até à praia.",
+        "Se o preço mudar, vamos viajar para Lisboa com os nossos amigos.",
+        "O telhado da escola foi descrito por três estudantes.",
+        "O dono do barco foi pintado por um artista.",
     ),
-    (
-        "{0}, {1} has to {2} because {3}.",
-        ("Tomorrow", "On Monday", "Today", "In summer"),
-        ("she", "the company", "the farmer", "he"),
-        ("work late", "pay 250 euros", "leave early", "wait for the rain"),
-        ("the train is full", "it is very cold", "the shop closes at 6", "nobody knows the answer"),
-    ),
-)
-_PORTUGUESE = (
-    (
-        "{0} {1} {2} {3}.",
-        ("A minha irmã", "O velho professor", "Um jovem", "Ninguém"),
-        ("comprou", "esqueceu", "encontrou", "viu"),
-        ("a bicicleta", "a mala", "o piano", "a janela"),
-        ("vermelha", "ontem", "na rua", "sem querer"),
-    ),
-    (
-        "{0} {1} mesmo {2} {3}?",
-        ("O teu irmão", "A médica", "O João", "Ela"),
-        ("viu", "vendeu", "limpou", "desenhou"),
-        ("a casa", "dois cavalos", "uma ponte", "os meus sapatos"),
-        ("ontem", "na semana passada", "de manhã", "sem ajuda"),
-    ),
-    (
-        "{0}, {1} tem de {2} porque {3}.",
-        ("Amanhã", "Na segunda-feira", "Hoje", "No verão"),
-        ("ela", "a empresa", "o agricultor", "ele"),
-        ("trabalhar até tarde", "pagar 250 euros", "sair cedo", "esperar pela chuva"),
-        ("o comboio está cheio", "está muito frio", "a loja fecha às 6", "ninguém sabe a resposta"),
-    ),
-)
+}
 ODD = (
     "a  b   c",
     "</s>",
@@ -61,16 +43,3 @@ ODD = (
     "ﬁne ½",
 )
 """What tokenizers disagree about."""
-DIRECTIONS = {"enpt": _ENGLISH, "pten": _PORTUGUESE}
-
-
-def sentences(direction: str, n: int) -> list[str]:
-    """The first `n`, of each template in turn, spread over its words."""
-    each = [_of(template, *words) for template, *words in DIRECTIONS[direction]]
-    return [next(made) for made in islice(cycle(each), n)]
-
-
-def _of(template, *words):
-    every = list(product(*words))
-    # 101 has no factor with 256 in common: all are seen, far apart ones first.
-    return (template.format(*every[number * 101 % len(every)]) for number in range(len(every)))

@@ -94,12 +94,12 @@ def outcomes(folders: list[Path], sound: Path, kernels: Path) -> list[dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(4))
 def test_each_is_refused_or_used_in_little_time_and_memory(
     part: int, sound: dict[str, Path], kernels: Path, tmp_path: Path
 ) -> None:
     """In a process in which a network, or a kernel, that is asked for ends the program."""
-    n = hostile_folders.N // 5
+    n = hostile_folders.N // 4
     made = dict(hostile_folders.spoiled(seed, sound, tmp_path)[::-1] for seed in range(part * n, (part + 1) * n))
     found = outcomes(list(made), sound["gpt2"], kernels)
     assert len(found) == n
@@ -204,7 +204,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
         {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "use_regex": False}] * 40}},
         "1,099,511,627,776 times as long",
     ),
-    "after": ({"post_processor": hostile_folders.POST[1]}, "387,420,489 times as long"),
+    "after": ({"post_processor": hostile_folders.TWICE}, "387,420,489 times as long"),
     "many tokens": ({"post_processor": hostile_folders.template(300)}, "it adds 300 tokens to a text"),
     "decoder": ({"decoder": {"type": "Replace", "pattern": {"String": "w"}, "content": "w" * 999}}, "999 times as long"),
     "words": ({"model": {"type": "WordLevel", "vocab": {f"x{i}": i for i in range(10**6)}}}, "it names more words than"),
