@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.export.options import FileOptions, ShownOptions
+from transformer_viz.export.content import FileOptions, ShownOptions
 from transformer_viz.tracing.decode_request import DecodeKeywords
 
 

@@ -110,7 +110,7 @@ def show_in_notebook(trace: "Trace") -> "str | None":
     Here, in the one place that joins the parts: a Trace does not know what draws it.
     """
     try:
-        from transformer_viz.export.frames import shown
+        from transformer_viz.export.pages import shown
     except ModuleNotFoundError:
         return None
     return shown(trace)

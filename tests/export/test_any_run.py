@@ -12,7 +12,7 @@ from tests.export.test_pages import array, data_of
 from tests.trace import planted
 from tests.trace.conftest import is_same
 from transformer_viz.analysis.sentences import plain, step_sentence
-from transformer_viz.export import frames
+from transformer_viz.export import pages
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.terms import visible
@@ -47,7 +47,7 @@ def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
 
 
 def test_a_notebook_shows_the_page(run: Trace) -> None:
-    shown = frames.shown(run)
+    shown = pages.shown(run)
     assert shown is not None and "srcdoc" in shown
     assert tv.show_in_notebook(run) == shown
 

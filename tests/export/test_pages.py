@@ -19,7 +19,7 @@ import transformer_viz as tv
 from tests.trace import planted
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.errors import OptionError
-from transformer_viz.export import frames, saving
+from transformer_viz.export import pages, saving
 from transformer_viz.export.assets import templates
 from transformer_viz.export.pages import html, plotly_file
 from transformer_viz.terms import KINDS, visible
@@ -279,7 +279,7 @@ def test_a_trace_shows_itself_in_a_frame(trace: Trace) -> None:
 
 
 def test_a_large_trace_leaves_its_line(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "LARGEST", 1000)
+    monkeypatch.setattr(pages, "LARGEST_SHOWN", 1000)
     assert trace._repr_html_() is None
     line = repr(trace)
     assert len(line) < 200

@@ -16,7 +16,7 @@ from transformer_viz import figures
 from transformer_viz.errors import ExportError, OptionError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
-from transformer_viz.export.names import file_name
+from transformer_viz.export.saving import file_name
 from transformer_viz.trace.trace import Trace
 
 SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}

@@ -9,7 +9,7 @@ from transformer_viz import Trace, figures
 from transformer_viz.analysis.correctness import answer, hypothesis_answer
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export.content import default_step, view
-from transformer_viz.export.names import file_name
+from transformer_viz.export.saving import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.theme import shown
 from transformer_viz.terms import row_labels, visible

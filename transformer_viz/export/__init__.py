@@ -3,11 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from transformer_viz.export.frames import frame
-from transformer_viz.export.pages import figure_html, html
-from transformer_viz.export.pictures import picture
-from transformer_viz.export.saving import save
-from transformer_viz.export.tables import table
+from transformer_viz.export.pages import figure_html, frame, html
+from transformer_viz.export.saving import picture, save, table
 from transformer_viz.inside_head.page import inside_html
 
 __all__ = ["figure_html", "frame", "html", "inside_html", "picture", "save", "survey_html", "table"]

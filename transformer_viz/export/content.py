@@ -4,14 +4,14 @@ Sentences are made here and not in the page, so that there is one place that say
 """
 
 import base64
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from os import PathLike
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from transformer_viz.analysis.alignment_head import AlignmentHead
-from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
+from transformer_viz.analysis.sentences import best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, listed, shortened
@@ -27,6 +27,39 @@ PageTheme = Literal["auto", "light", "dark"]
 NO_KEY = 65535
 _LONGEST_TEXT, _MOST_EDITS = 600, 100
 """Signs of a source or an output in the page's title, and changes that it names."""
+PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
+WIDTH, SCALE = 1200, 2.0
+"""Pixels of a picture, and what is expected of a page; and the pixels of a PNG for each."""
+
+
+class ShownOptions(TypedDict, total=False):
+    """What is shown of a run, and how; `html` says more of each."""
+
+    kind: Kind | None
+    layer: int | None
+    head: Head | None
+    step: int | None
+    theme: PageTheme
+    large: bool
+    with_answer: bool
+    colours: Scale
+
+
+class FileOptions(ShownOptions, total=False):
+    """And of what belongs to a page alone, or to a picture alone."""
+
+    plotlyjs: PlotlyJs
+    aligner: str | None
+    width: int
+    height: int | None
+    scale: float
+
+
+DEFAULTS: dict[str, Any] = {
+    **{"theme": "auto", "large": False, "with_answer": True, "colours": "fixed"},
+    **{"plotlyjs": True, "width": WIDTH, "scale": SCALE},
+}
+"""Of these keywords; None of the others."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +109,61 @@ def content(
     trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answer: bool, colours: Scale = "fixed"
 ) -> dict[str, Any]:
     """The page's data, ready for JSON."""
-    words = _Words()
+    pieces: dict[tuple[str, str], int] = {}
+    """Pieces of sentences by their numbers, each stored once: the sentences of all heads share most of theirs."""
+    kinds = {}
+    for kind, attention in trace.attentions.items():
+        # Browsers know no half precision yet.
+        weights = attention.weights.astype(np.float32, copy=False)
+        heads: list[Head] = [*range(attention.n_heads), *COMBINED]
+        # Beside a decoder the encoder's sentences speak of no head and are one for all.
+        is_one = not trace.is_stepped(kind)
+        sentences = [
+            [
+                [
+                    [
+                        pieces.setdefault(piece, len(pieces))
+                        for piece in step_sentence(trace, kind, layer, head, step, with_answer=with_answer)
+                    ]
+                    for step in range(len(trace.rows))
+                ]
+                for head in (heads[:1] if is_one else heads)
+            ]
+            for layer in attention.layers[: 1 if is_one else None]
+        ]
+        looked = None
+        if kind == "cross":  # the key with the most weight, (layer, head and combined, query); NO_KEY in rows without weight
+            combined = np.concatenate([weights, weights.mean(1, keepdims=True), weights.max(1, keepdims=True)], 1)
+            has_weight = np.isfinite(combined).all(-1) & combined.any(-1)
+            looked = packed(np.where(has_weight, combined.argmax(-1), NO_KEY).astype(np.uint16))
+        kinds[kind] = {
+            "title": kind_title(trace, kind),
+            "colouring": colours,
+            "coloured": TITLES[colours],
+            "legend": legend(trace, kind),
+            "layers": attention.n_layers,
+            "numbers": list(attention.layers),
+            "heads": attention.n_heads,
+            "names": [[head_title(layer, head) for head in heads] for layer in attention.layers],
+            "labels": [[head_label(layer, head) for head in range(attention.n_heads)] for layer in attention.layers],
+            "keys": place_labels(attention.keys),
+            "queries": row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens),
+            "weights": packed(weights),
+            "reasons": packed(attention.reasons),
+            "looked": looked,
+            "sentences": sentences,
+            "picture": templates.player_template(trace, kind, scale=colours, large=large, with_answer=with_answer),
+            "mask": templates.mask_template(trace, kind),
+        }
+    by = trace.made_by
+    made = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
+    made += ["part of its attention not seen"] if by.get("not_seen") else []
+    made += [f"edit {edit}" for edit in trace.edits[:_MOST_EDITS]] + ["…"] * (len(trace.edits) > _MOST_EDITS)
+    made += [f"with the mistake {trace.mistake}"] if trace.mistake else []
     return {
         "version": __version__,
         "title": page_title(trace),
-        "made": _made(trace),
+        "made": [shortened(words, _LONGEST_TEXT) for words in made],
         # The page counts layers by their place; each kind has their numbers.
         "focus": {**vars(now), "layer": trace.attentions[now.kind].layer_index(now.layer)},
         "theme": theme,
@@ -95,86 +178,10 @@ def content(
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace),
         "true": templates.true_keys(trace, with_answer=with_answer),
-        "kinds": {kind: _kind(trace, kind, words, Drawn(large, with_answer, colours)) for kind in trace.kinds},
-        "pieces": words.pieces,
+        "kinds": kinds,
+        "pieces": list(pieces),
         "colours": {"light": templates.page_colours("light"), "dark": templates.page_colours("dark")},
     }
-
-
-class Drawn(NamedTuple):
-    """How maps look."""
-
-    large: bool
-    with_answer: bool
-    colours: Scale
-
-
-class _Words:
-    """Pieces of sentences, each stored once: the sentences of all heads share most of theirs."""
-
-    def __init__(self) -> None:
-        self.pieces: list[tuple[str, str]] = []
-        self._numbers: dict[tuple[str, str], int] = {}
-
-    def numbers(self, sentence: Sentence) -> list[int]:
-        """The sentence as numbers of its pieces."""
-        found = []
-        for piece in sentence:
-            if piece not in self._numbers:
-                self._numbers[piece] = len(self.pieces)
-                self.pieces.append(piece)
-            found.append(self._numbers[piece])
-        return found
-
-
-def _kind(trace: Trace, kind: Kind, words: _Words, looks: Drawn) -> dict[str, Any]:
-    attention = trace.attentions[kind]
-    drawn = {"large": looks.large, "with_answer": looks.with_answer}
-    # Browsers know no half precision yet.
-    weights = attention.weights.astype(np.float32, copy=False)
-    return {
-        "title": kind_title(trace, kind),
-        "colouring": looks.colours,
-        "coloured": TITLES[looks.colours],
-        "legend": legend(trace, kind),
-        "layers": attention.n_layers,
-        "numbers": list(attention.layers),
-        "heads": attention.n_heads,
-        "names": [[head_title(layer, head) for head in _heads(attention.n_heads)] for layer in attention.layers],
-        "labels": [[head_label(layer, head) for head in range(attention.n_heads)] for layer in attention.layers],
-        "keys": place_labels(attention.keys),
-        "queries": row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens),
-        "weights": packed(weights),
-        "reasons": packed(attention.reasons),
-        "looked": packed(_looked(weights)) if kind == "cross" else None,
-        "sentences": list(_sentences(trace, kind, words, looks.with_answer)),
-        "picture": templates.player_template(trace, kind, scale=looks.colours, **drawn),
-        "mask": templates.mask_template(trace, kind),
-    }
-
-
-def _heads(n_heads: int) -> list[Head]:
-    """The heads of a layer, and what is combined from them, in the order in which the page counts them."""
-    return [*range(n_heads), *COMBINED]
-
-
-def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
-    """Per layer, per head, per step; beside a decoder the encoder's speak of no head and are one for all."""
-    attention = trace.attentions[kind]
-    n_steps, is_one = len(trace.rows), not trace.is_stepped(kind)
-    heads = [0] if is_one else _heads(attention.n_heads)
-    for layer in attention.layers[: 1 if is_one else None]:
-        yield [
-            [words.numbers(step_sentence(trace, kind, layer, head, t, with_answer=with_answer)) for t in range(n_steps)]
-            for head in heads
-        ]
-
-
-def _looked(weights: np.ndarray) -> np.ndarray:
-    """The key with the most weight, (layer, head and combined, query) uint16; `NO_KEY` for rows without weight."""
-    combined = np.concatenate([weights, weights.mean(1, keepdims=True), weights.max(1, keepdims=True)], 1)
-    has_weight = np.isfinite(combined).all(-1) & combined.any(-1)
-    return np.where(has_weight, combined.argmax(-1), NO_KEY).astype(np.uint16)
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:
@@ -192,13 +199,3 @@ def page_title(trace: Trace) -> str:
     """What a page of this run is called."""
     read = visible(trace.source, _LONGEST_TEXT)
     return f"{read} → {visible(trace.text, _LONGEST_TEXT)}" if trace.writes else read
-
-
-def _made(trace: Trace) -> list[str]:
-    """What made the run, in short phrases."""
-    by = trace.made_by
-    said = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
-    said += ["part of its attention not seen"] if by.get("not_seen") else []
-    said += [f"edit {edit}" for edit in trace.edits[:_MOST_EDITS]] + ["…"] * (len(trace.edits) > _MOST_EDITS)
-    said += [f"with the mistake {trace.mistake}"] if trace.mistake else []
-    return [shortened(words, _LONGEST_TEXT) for words in said]

@@ -7,8 +7,7 @@ from typing import Any, Unpack
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.export.content import view
-from transformer_viz.export.options import DEFAULTS, WIDTH, ShownOptions
+from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, view
 from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind

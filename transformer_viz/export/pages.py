@@ -3,26 +3,29 @@
 import base64
 import gzip
 import hashlib
+import html as markup
 import json
 import re
 from functools import cache
 from os import fspath
-from typing import Any
+from typing import Any, Unpack
 
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script, templates
-from transformer_viz.export.content import PageTheme, aligned, content, view
+from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, content, view
 from transformer_viz.export.drawings import check_colours
-from transformer_viz.export.options import PlotlyJs
 from transformer_viz.figures import files
 from transformer_viz.figures.shades import Scale
+from transformer_viz.keywords import with_keywords
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
 BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
+LARGEST_SHOWN = 8 * 2**20
+"""Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
 _SCRIPTS = ("arrays.js", "numbers.js", "player.js", "focus.js", "masks.js", "tiles.js")
 _OF_AN_ALIGNER = ("lines.js", "aligned.js", "crossing.js")
 
@@ -72,6 +75,35 @@ def html(
     scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if found else ()), "page.js")
     styles = ("player.css", *(("lines.css",) if found else ()), "page.css")
     return page("page.html", data, scripts, styles, plotlyjs)
+
+
+@with_keywords(ShownOptions, DEFAULTS)
+def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **options: Unpack[ShownOptions]) -> str:
+    """The page as an HTML element for a notebook.
+
+    The frame is a place of its own without any right but that to run scripts; it asks nothing of the network.
+
+    Args:
+        trace: the run.
+        height: of the frame in pixels.
+        plotlyjs: as in `html`; compressed it takes 2 MB of the notebook for each run that is shown.
+        options: as in `html`: what the page opens with, and how it looks.
+
+    Raises:
+        OptionError: the run has no such kind, layer, head or step, or an option has an impossible value.
+    """
+    # ASCII alone: whatever a notebook takes the encoding for, the scripts keep the hashes by which they may run.
+    inner = markup.escape(html(trace, plotlyjs=plotlyjs, **options)).encode("ascii", "xmlcharrefreplace").decode()
+    return (
+        f'<iframe srcdoc="{inner}" sandbox="allow-scripts" title="Transformer Viz: one run, step by step" '
+        f'style="width: 100%; height: {int(height)}px; border: 0;" loading="lazy"></iframe>'
+    )
+
+
+def shown(trace: Trace) -> str | None:
+    """What a Trace shows of itself in a notebook; None, which leaves its one line of text, for a large or empty one."""
+    size = sum(attention.weights.nbytes for attention in trace.attentions.values())
+    return frame(trace) if 0 < size <= LARGEST_SHOWN else None
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:

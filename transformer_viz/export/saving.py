@@ -1,22 +1,30 @@
-"""A run written to a file, whose ending says what it is. A file is whole or not there."""
+"""A run written to a file, or as a file's bytes: pages, pictures, tables. A file is whole or not there."""
 
+import importlib.util
+import io
+import re
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, get_args
 
+from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import ExportError, OptionError, listed
-from transformer_viz.export.content import page_title
+from transformer_viz.export.content import DEFAULTS, SCALE, WIDTH, FileOptions, ShownOptions, View, page_title
 from transformer_viz.export.drawings import figure_of
-from transformer_viz.export.options import DEFAULTS, FileOptions
 from transformer_viz.export.pages import figure_html, html
-from transformer_viz.export.pictures import picture
-from transformer_viz.export.tables import TABLE_FORMATS, table
+from transformer_viz.figures import files
 from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.keywords import with_keywords
+from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.writing import check_target, write_bytes
 
+TableFormat = Literal["csv", "parquet", "npz"]
+TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
+_HEIGHT = 480
+"""Pixels of a picture whose figure does not say."""
+_LONGEST = 40
 
 
 @with_keywords(FileOptions, DEFAULTS)
@@ -83,3 +91,69 @@ def write(path: Path, data: bytes) -> None:
         write_bytes(data, path)
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+@with_keywords(ShownOptions, DEFAULTS)
+def picture(
+    shown: Any,
+    format: str = "png",
+    *,
+    width: int = WIDTH,
+    height: int | None = None,
+    scale: float = SCALE,
+    what: str = "player",
+    **options: Unpack[ShownOptions],
+) -> bytes:
+    """A picture's bytes. A Chrome or Chromium of the system draws it, which takes about three seconds.
+
+    Args:
+        shown: a figure from `transformer_viz.figures`, or a Trace.
+        format: `png`, `svg` or `pdf`.
+        width: in pixels of the figure.
+        height: likewise; by default what the figure asks for.
+        scale: pixels of a PNG for each of those.
+        what: of a Trace: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind,
+            `masks` every mask by its reasons, `search` the tree of a beam search.
+        options: of a Trace, as in `html`; the theme `auto` is `light`.
+
+    Raises:
+        OptionError: an option has an impossible value.
+        ExportError: kaleido or a browser is missing; the message says what to install.
+    """
+    figure = figure_of(shown, what, **options) if isinstance(shown, Trace) else shown
+    return files.picture_of(figure, format, width, height or int(figure.layout.height or _HEIGHT), scale)
+
+
+def table(trace: Trace, format: str = "csv") -> bytes:
+    """The tidy frame, one row a weight, as CSV (UTF-8) or Parquet; or the whole run as `.npz`.
+
+    Layers, heads and positions count from 0, as in `trace.to_frame()`.
+
+    Raises:
+        OptionError: no such format.
+        ExportError: Parquet without pyarrow.
+    """
+    if format not in TABLE_FORMATS:
+        raise OptionError(f"format {format!r} is no table; choose one of {listed(TABLE_FORMATS)}")
+    if format == "npz":
+        return to_bytes(trace)
+    frame = trace.to_frame()
+    if format == "csv":
+        return frame.to_csv(index=False).encode()
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ExportError("Parquet needs pyarrow: pip install pyarrow. CSV holds the same numbers.")
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, engine="pyarrow", index=False)
+    return buffer.getvalue()
+
+
+def file_name(trace: Trace, format: str, now: View) -> str:
+    """`attention-hello-reverse-cross-layer2-head1-step4.png`; what holds the whole run names no head. Counts from 1."""
+    texts = (trace.source, str(trace.made_by.get("checkpoint") or ""))
+    # ASCII letters, digits and `_`; anything else is `_`.
+    source, checkpoint = (re.sub(r"[^A-Za-z0-9]+", "_", text[:_LONGEST]).strip("_") for text in texts)
+    parts = ["attention", source or "run", checkpoint]
+    if format in PICTURE_FORMATS:
+        head = now.head if isinstance(now.head, str) else f"head{now.head + 1}"
+        parts += [now.kind, f"layer{now.layer + 1}", head, f"{step_name(trace)}{now.step + 1}"]
+    return "-".join(filter(None, parts)) + f".{format}"

@@ -8,7 +8,7 @@ from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
-from transformer_viz.export.names import file_name
+from transformer_viz.export.saving import file_name
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace import limits
