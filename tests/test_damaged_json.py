@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.checkpoints import tiny as checkpoint
+from tests.fuzz.mutations import bits, cut, doubled
 from tests.surveys import made
 from tests.trace import planted
 from tests.trace.conftest import members_of, zip_of
-from tests.trace.fuzz_program import bits, cut, doubled
 from tests.training.tiny import RECIPE
 from transformer_viz import checkpoints, reading
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, SurveyError, TraceError, TransformerVizError

@@ -1,13 +1,10 @@
 """Files: tables hold every weight, pictures are pictures, and a file is whole or not there."""
 
 import html as markup
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import transformer_viz as tv
@@ -20,24 +17,6 @@ from transformer_viz.export.saving import file_name
 from transformer_viz.trace.trace import Trace
 
 SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
-
-
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_a_table_is_the_tidy_frame(trace: Trace, format: str) -> None:
-    data = io.BytesIO(tv.export.table(trace, format))
-    read = pd.read_csv(data, keep_default_na=False) if format == "csv" else pd.read_parquet(data)
-    frame = trace.to_frame()
-    assert list(read.columns) == list(frame.columns)
-    assert read.query_token.tolist() == frame.query_token.tolist()
-    assert read.key_token.tolist() == frame.key_token.tolist()
-    assert read.masked.tolist() == frame.masked.tolist()
-    np.testing.assert_array_equal(read.weight.to_numpy(np.float32), frame.weight.to_numpy(np.float32))
-
-
-def test_npz_is_the_run(trace: Trace, tmp_path: Path) -> None:
-    tv.export.save(trace, tmp_path / "run.npz")
-    again = tv.load_trace(tmp_path / "run.npz")
-    np.testing.assert_array_equal(again.cross.weights, trace.cross.weights)
 
 
 @needs("chromium", "fonts-dejavu-core", "kaleido")

@@ -33,8 +33,8 @@ def test_a_few_damaged_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_few_hostile_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    outcomes = hostile.run(tmp_path, 30, 0, budget=False).outcomes
-    assert outcomes["drawn"] + outcomes["TraceError"] + outcomes.get("TraceTooLargeHere", 0) == 30
+    outcomes = hostile.run(tmp_path, 100, 0, budget=False).outcomes
+    assert outcomes["drawn"] + outcomes["TraceError"] + outcomes.get("TraceTooLargeHere", 0) == 100
     assert min(outcomes["drawn"], outcomes["TraceError"]) > 3
 
 

@@ -13,9 +13,10 @@ from unittest.mock import patch
 import numpy as np
 
 from tests.conftest import build_checkpoint, build_model
+from tests.fuzz import mutations
+from tests.fuzz.mutations import Members
 from tests.fuzz.watch import Watch
-from tests.trace import fuzz_program, planted
-from tests.trace.fuzz_program import Members
+from tests.trace import planted
 from transformer_viz import Trace, decode, save_trace
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.drawings import WHATS
@@ -200,7 +201,7 @@ def hostile(data: bytes, rng: random.Random) -> tuple[str, bytes]:
     """A file made of a good one, and how."""
     parts = _members(data)
     if rng.random() < 0.45:
-        return fuzz_program.mutated(data, parts, rng)
+        return mutations.mutated(data, parts, rng)
     ways = rng.choices(OFTEN, k=2 if rng.random() < 0.15 else 1)
     for way in ways:
         parts = OURS[way](parts, rng)
@@ -224,7 +225,7 @@ def try_one(folder: Path, good: list[Path], rng: random.Random, watch: Watch) ->
         trace = _loaded(path, watch)
         if trace is not None:
             with watch.use("look"):
-                fuzz_program.looked_at(trace, rng)
+                mutations.looked_at(trace, rng)
                 assert len(repr(trace)) < 1000
         _command(folder, path, origin, trace, rng, watch)
 

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from tests.trace.fuzz_program import peak
+from tests.fuzz.mutations import peak
 from transformer_viz.commands import main
 
 MOST_SECONDS, MOST_BYTES = 2.0, 500 * 10**6

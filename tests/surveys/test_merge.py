@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.fuzz.mutations import bits, cut, doubled
 from tests.surveys.runs import blocks_of, kinds_of, merged
-from tests.trace.fuzz_program import bits, cut, doubled
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.attribution.result.verdict import Agreement, Verdict

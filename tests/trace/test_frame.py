@@ -1,10 +1,13 @@
 """The data frame against a loop over every cell."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 
-from tests.attentions import with_parts
+import transformer_viz as tv
+from transformer_viz.errors import OptionError
+from transformer_viz.trace.trace import Trace
 
 COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked"]
 
@@ -19,38 +22,54 @@ def by_hand(trace) -> list[tuple]:
                     for k, key in enumerate(trace.attentions[kind].keys):
                         reasons = trace.attentions[kind].reasons
                         masked = bool((reasons if reasons.ndim == 2 else reasons[layer, head])[q, k])
-                        rows.append((kind, layer, head, q, query, k, key, float(weights[layer, head, q, k]), masked))
+                        rows.append(
+                            (
+                                kind,
+                                trace.attentions[kind].layers[layer],
+                                head,
+                                q,
+                                query,
+                                k,
+                                key,
+                                float(weights[layer, head, q, k]),
+                                masked,
+                            )
+                        )
     return rows
 
 
-def test_every_row_is_the_cell_that_it_names(hello):
-    """Guards swapped axes, tokens of the wrong side, and masks of another cell."""
-    frame = hello.to_frame()
+RUNS: dict[str, Callable[[tv.Checkpoint], Trace]] = {
+    "whole": lambda tiny: tv.decode(tiny, "hello"),
+    "padded": lambda tiny: tv.decode(tiny, "hello", pad_to=9),
+    "masks by head": lambda tiny: tv.decode(tiny, "hello", edits=["cross.2.3:2-4"]),
+    "some layers in half precision": lambda tiny: tv.decode(
+        tiny, "hello", kinds=("cross",), layers=(0, 2), precision="float16"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_row_is_the_cell_that_it_names(tiny, name):
+    """Guards swapped axes, tokens of the wrong side, masks of another cell, and numbers of other layers."""
+    trace = RUNS[name](tiny)
+    frame = trace.to_frame()
     assert list(frame.columns) == COLUMNS
-    assert list(frame.itertuples(index=False, name=None)) == by_hand(hello)
-    assert frame["weight"].dtype == np.float32
-    assert frame["masked"].dtype == bool
+    assert list(frame.itertuples(index=False, name=None)) == by_hand(trace)
+    assert (frame["weight"].dtype, frame["masked"].dtype) == (np.float32, bool)
     assert bool((frame.loc[frame["masked"], "weight"] == 0).all())
-    n = len(hello.steps)
-    assert len(frame) == 5 * (2 * 7 * 7 + 3 * n * n + 3 * n * 7)
 
 
-def test_padding_and_masks_by_head_are_rows_too(tiny):
-    import dataclasses
-
-    from transformer_viz import decode
-
-    trace: Any = decode(tiny, "hello", pad_to=9)
-    reasons = np.broadcast_to(trace.cross.reasons, trace.cross.weights.shape).copy()
-    reasons[2, 1, 0, 3] = 4
-    trace = dataclasses.replace(trace, attentions=with_parts(trace, "cross", reasons=reasons))
-    assert list(trace.to_frame().itertuples(index=False, name=None)) == by_hand(trace)
-
-
-def test_the_rows_of_one_head_or_one_layer_are_those_of_the_whole_frame(hello):
+def test_the_rows_of_one_head_or_one_layer_are_those_of_the_whole_frame(tiny):
     """Made without the others: those of a long run would be gigabytes."""
-    whole = hello.to_frame()
-    for kind in hello.kinds:
-        of_layer = whole[(whole.kind == kind) & (whole.layer == 1)].reset_index(drop=True)
-        assert hello.to_frame(kind, 1).equals(of_layer)
-        assert hello.to_frame(kind, 1, 3).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))
+    for trace in (RUNS["masks by head"](tiny), RUNS["some layers in half precision"](tiny)):
+        whole = trace.to_frame()
+        for kind in trace.kinds:
+            layer = trace.attentions[kind].layers[1]
+            of_layer = whole[(whole.kind == kind) & (whole.layer == layer)].reset_index(drop=True)
+            assert trace.to_frame(kind, layer).equals(of_layer)
+            assert trace.to_frame(kind, layer, 3).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))
+            assert trace.to_frame(kind).equals(whole[whole.kind == kind].reset_index(drop=True))
+    with pytest.raises(OptionError, match="one of 0, 2"):
+        trace.to_frame("cross", 1)
+    with pytest.raises(OptionError, match="this run has no encoder attention"):
+        trace.to_frame("encoder")

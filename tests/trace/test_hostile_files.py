@@ -3,7 +3,6 @@
 import io
 import json
 import pickle
-import random
 import tracemalloc
 import zipfile
 
@@ -26,22 +25,6 @@ def test_files_of_another_kind(data, refused_or_sound):
     assert refused_or_sound(data)
 
 
-def test_truncated_anywhere(saved, refused_or_sound):
-    for end in range(0, len(saved), max(1, len(saved) // 300)):
-        assert refused_or_sound(saved[:end]), end
-
-
-def test_random_bytes_changed_in_the_file(saved, refused_or_sound):
-    rng = random.Random(0)
-    refused = 0
-    for _ in range(500):
-        data = bytearray(saved)
-        for _ in range(rng.choice((1, 1, 2, 8))):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-        refused += refused_or_sound(bytes(data))
-    assert refused > 250
-
-
 def test_every_byte_of_the_directory_changed(saved, refused_or_sound):
     """The end of a zip is its directory: methods, flags, sizes and offsets all lie there."""
     start = saved.rindex(b"PK\x01\x02")
@@ -49,19 +32,6 @@ def test_every_byte_of_the_directory_changed(saved, refused_or_sound):
     for place in range(start, len(saved)):
         for value in (0, 1, 12, 14, 99, 0x7F, 0xFF):
             refused_or_sound(saved[:place] + bytes([value]) + saved[place + 1 :])
-
-
-def test_random_bytes_changed_inside_the_members(saved, members, zipped, refused_or_sound):
-    """With a correct checksum, so that it reaches our own reading of arrays and JSON."""
-    rng, parts = random.Random(1), members(saved)
-    refused = 0
-    for _ in range(500):
-        name = rng.choice(sorted(parts))
-        content = bytearray(parts[name])
-        for _ in range(rng.choice((1, 1, 2, 5))):
-            content[rng.randrange(min(len(content), 200 if name.endswith(".npy") else len(content)))] = rng.randrange(256)
-        refused += refused_or_sound(zipped({**parts, name: bytes(content)}, zipfile.ZIP_STORED))
-    assert refused > 100
 
 
 def npy(header: bytes, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:

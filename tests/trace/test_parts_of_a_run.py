@@ -49,28 +49,6 @@ def test_layers_are_asked_for_by_their_numbers(tiny):
         tv.decode(tiny, "hello").cross.layer_index(3)
 
 
-def test_the_frame_has_true_numbers(tiny):
-    """Row by row against the frame of the whole run."""
-    whole = tv.decode(tiny, "hello").to_frame()
-    part = tv.decode(tiny, "hello", kinds=("decoder", "cross"), layers=(0, 2)).to_frame()
-    want = whole[(whole.kind != "encoder") & whole.layer.isin([0, 2])].reset_index(drop=True)
-    assert part.equals(want)
-    half = tv.decode(tiny, "hello", precision="float16").to_frame()
-    assert half.weight.dtype == np.float32
-    assert np.abs(half.weight - whole.weight).max() <= 2**-12
-
-
-def test_a_piece_of_the_frame(tiny):
-    trace = tv.decode(tiny, "hello", layers=(1,), kinds=("decoder", "cross"), edits=["cross.2.3:2-4"])
-    frame = trace.to_frame()
-    here = frame[(frame.kind == "cross") & (frame["head"] == 2)].reset_index(drop=True)
-    assert trace.to_frame("cross", 1, 2).equals(here)
-    assert here.masked.sum() == 1
-    assert trace.to_frame("cross").equals(frame[frame.kind == "cross"].reset_index(drop=True))
-    with pytest.raises(OptionError, match="one of 1"):
-        trace.to_frame("cross", 0)
-
-
 def test_parts_that_do_not_fit_are_refused(tiny):
     beam = tv.decode(tiny, "hello", strategy="beam", beam_size=2)
     assert beam.search is not None

@@ -1,14 +1,8 @@
-"""Run by `test_fuzz.py` in a process of its own, without torch: `python fuzz_program.py SEED.npz… N`.
-
-Mutates trace files N times and loads each; prints as JSON how many were refused and how much memory was taken. Every
-exception that is no TraceError ends the program.
-"""
+"""Ways to damage a trace file, and what the app does with one that still loads."""
 
 import io
 import json
 import random
-import sys
-import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +10,6 @@ from typing import Any
 from transformer_viz import figures
 from transformer_viz.analysis.diff import diff
 from transformer_viz.analysis.sentences import step_sentence
-from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import load_trace, to_bytes
 from transformer_viz.trace.trace import Trace
 
@@ -172,54 +165,7 @@ def looked_at(trace: Trace, rng: random.Random) -> None:
         assert diff(trace, trace).equal
 
 
-def main(paths: list[str], n: int) -> None:
-    warnings.filterwarnings("ignore", message="Duplicate name")  # of writing, for the member that is renamed to another's name
-    rng = random.Random(0)
-    seeds = [(data := Path(path).read_bytes(), _members(data)) for path in paths]
-    refused: dict[str, int] = {}
-    loaded: dict[str, int] = {}
-    for _, parts in seeds:
-        looked_at(load_trace(_zip(parts)), rng)
-    before = peak()
-    for i in range(n):
-        name, changed = mutated(*rng.choice(seeds), rng)
-        try:
-            trace = load_trace(changed, max_bytes=MOST, max_unpacked=MOST)
-        except TraceError:
-            refused[name] = refused.get(name, 0) + 1
-        except BaseException:
-            Path(paths[0]).with_name("failed.npz").write_bytes(changed)
-            print(f"file {i}, {name}", file=sys.stderr)
-            raise
-        else:
-            loaded[name] = loaded.get(name, 0) + 1
-            try:
-                looked_at(trace, rng)
-            except BaseException:
-                Path(paths[0]).with_name("failed.npz").write_bytes(changed)
-                print(f"file {i}, {name}, loaded", file=sys.stderr)
-                raise
-    print(json.dumps({"refused": refused, "loaded": loaded, "grown": peak() - before, "torch": "torch" in sys.modules}))
-
-
 def peak() -> int:
     """The most memory so far, in bytes. The usual `ru_maxrss` would begin with that of the process which started this one."""
     status = Path("/proc/self/status")
     return 1024 * int(status.read_text().split("VmHWM:")[1].split()[0]) if status.exists() else 0
-
-
-def _members(data: bytes) -> Members:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _zip(parts: Members) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:-1], int(sys.argv[-1]))
