@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.correctness import answer, answer_words, is_given
@@ -44,24 +43,73 @@ class Row:
 
 
 def verdict(comparison: Comparison) -> Sentence:
-    """What differs, and where attention differs most."""
-    return (*_texts(comparison), *_most(comparison))
+    """What differs, and where attention differs most, with both weights."""
+    pieces = _texts(comparison)
+    found = comparison.largest
+    if not comparison.kinds or found is None:
+        return (*pieces, ("plain", " No weight differs." if comparison.kinds else " They have no kind of attention in common."))
+    in_row = f": in row {found.query + 1}{' of A' if found.in_b else ''}, "
+    pieces += [("plain", " Attention differs most in "), ("strong", _head_words(found)), ("plain", in_row)]
+    in_b = found.in_b[1] if found.in_b else found.key
+    for name, run, key, weight in (("A", comparison.a, found.key, found.a), ("B", comparison.b, in_b, found.b)):
+        pieces.append(("strong", name))
+        if math.isnan(weight):
+            pieces.append(("plain", " has no number"))
+        else:
+            token = of_run(run.attentions[found.kind].keys[key])
+            pieces += [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(key, noun(run))})")]
+        pieces.append(("plain", ", " if name == "A" else "."))
+    return tuple(pieces)
 
 
 def table(comparison: Comparison) -> list[Row]:
     """Input, model, decoding, output, and a line for each kind of attention; masks where they differ."""
     a, b = comparison.a, comparison.b
-    a_reads, b_reads = (visible_text(_short(run.source)) for run in (a, b))
-    a_writes, b_writes = map(written_words, (a, b))
-    answers = [_answer_row(a, b)] if answer(a) or answer(b) else []
-    plain_rows = [
-        Row("reads", a_reads, b_reads, _reads_apart(comparison)),
-        Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
-        Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
-        Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
+
+    def row(what: str, of_a: str, of_b: str, apart: str = "") -> Row:
+        return Row(what, of_a, of_b, apart or ("same" if of_a == of_b else "differs"))
+
+    read = [tokens_read(run) for run in (a, b)]
+    pairs, words, reads_apart = comparison.paired(*read), noun(a), "same"
+    if places := apart(pairs, *read):
+        in_a, in_b = pairs[places[0]]
+        reads_apart = place_words(in_b or 0, words) + " of B" if in_a is None else place_words(in_a, words)
+        reads_apart = f"{len(places)} {words}s, from {reads_apart} on" if len(places) > 1 else reads_apart
+    if writes_nothing(a) and writes_nothing(b):
+        writes_apart = "same" if fills_words(a) == fills_words(b) else "differs"
+    elif not (a.output_tokens and b.output_tokens):
+        writes_apart = "unknown"
+    else:
+        writes_apart = "same" if comparison.parted is None else f"from step {comparison.parted + 1} on"
+    rows = [
+        row("reads", visible_text(_short(a.source)), visible_text(_short(b.source)), reads_apart),
+        row("model", model_words(a), model_words(b)),
+        row("decoding", how_words(a), how_words(b)),
+        row("writes", written_words(a), written_words(b), writes_apart),
     ]
-    kinds = [kind for kind in KINDS if kind in (*a.kinds, *b.kinds)]
-    return [*plain_rows, *answers, *(_kind_row(comparison, kind) for kind in kinds), *_mask_rows(comparison)]
+    if answer(a) or answer(b):
+        # The expected answer is in the words of a wrong one.
+        is_known = None not in (a.is_right, b.is_right)
+        answers_apart = ("same" if answer(a) == answer(b) else "differs") if is_known else "not known of both"
+        rows.append(row("answer", plain(answer_words(a)), plain(answer_words(b)), answers_apart))
+    for kind in [kind for kind in KINDS if kind in (*a.kinds, *b.kinds)]:
+        found = comparison.farthest(kind) if kind in comparison.kinds else None
+        if found is not None:
+            of_a = " of A" if found.in_b else ""
+            place = f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}{of_a}"
+            words = f"{size_words(found.size)} in {place}"
+            rows.append(Row(KIND_TITLES[kind], f"{found.a:.3f}", f"{found.b:.3f}", words, kind))
+        elif kind in comparison.kinds:
+            rows.append(Row(KIND_TITLES[kind], "", "", "no weight differs"))
+        else:
+            has = ["" if kind in run.kinds else "has none" for run in (a, b)]
+            rows.append(Row(KIND_TITLES[kind], has[0], has[1], "not in both"))
+    for mask in filter(None, map(comparison.mask_difference, comparison.kinds)):
+        alone = [f"{n} masked here alone" for n in (mask.in_a_alone, mask.in_b_alone)]
+        in_a, in_b = (REASON_WORDS[code] for code in mask.reasons)
+        where = cell_words(*mask.first) + (" of A" if comparison.is_by_text else "")
+        rows.append(Row(f"{mask.kind} mask", alone[0], alone[1], f"first: {where}: {in_a} in A, {in_b} in B"))
+    return rows
 
 
 def change_words(found: LargestDifference) -> str:
@@ -89,7 +137,10 @@ def model_words(run: Trace) -> str:
 def how_words(run: Trace) -> str:
     """`beam, size 5`, with edits and a mistake."""
     known = [(name, run.made_by[name]) for name in _HOW if run.made_by.get(name) is not None]
-    words = [str(value) if name == "strategy" else f"{_NAMES.get(name, name)} {_number(value)}" for name, value in known]
+    words = [
+        str(value) if name == "strategy" else f"{_NAMES.get(name, name)} {f'{value:g}' if isinstance(value, float) else value}"
+        for name, value in known
+    ]
     words += [count_words(len(run.edits), "edit")] if run.edits else []
     words += [f"mistake {run.mistake}"] if run.mistake else []
     return ", ".join(words) or "not recorded"
@@ -132,10 +183,8 @@ def fills_words(run: Trace) -> str:
     return ", ".join(fill.candidates[0][0] for fill in run.fills)
 
 
-# ---- the sentence
-
-
 def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
+    """What both read and write, and where that parts."""
     a, b = comparison.a, comparison.b
     first, second = _short(a.source), _short(b.source)
     pieces: list[tuple[Style, str]] = [("plain", "Both read "), of_run(first)]
@@ -143,131 +192,38 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
         pieces = [("strong", "A"), ("plain", " reads "), of_run(first), ("plain", ", "), ("strong", "B"), ("plain", " ")]
         pieces.append(of_run(second))
     if writes_nothing(a) and writes_nothing(b):
-        return [*pieces, *_fills(a, b)]
+        if not (a.fills and b.fills):
+            return [*pieces, ("plain", "; neither writes anything.")]
+        fills = [of_run(fills_words(run)) for run in (a, b)]
+        if fills[0] == fills[1]:
+            return [*pieces, ("plain", "; both fill in "), fills[0], ("plain", ".")]
+        pieces += [("plain", "; "), ("strong", "A"), ("plain", " fills in "), fills[0], ("plain", ", ")]
+        return [*pieces, ("strong", "B"), ("plain", " "), fills[1], ("plain", ".")]
     if not (a.output_tokens and b.output_tokens):
         names = [name for name, run in (("A", a), ("B", b)) if writes_nothing(run)]
         if names:
             return [*pieces, ("plain", "; "), ("strong", names[0]), ("plain", " is an encoder alone, which writes nothing.")]
         return [*pieces, ("plain", "; not both have recorded what they write.")]
     if comparison.parted is None:
-        return [*pieces, *_same_output(_short(a.text) or "nothing", is_given(a), is_given(b), a.source == b.source)]
+        text = of_run(_short(a.text) or "nothing")
+        if is_given(a) == is_given(b):
+            verb = "are given" if is_given(a) else "write"
+            start = f" and {verb} " if a.source == b.source else f"; both {verb} "
+            return [*pieces, ("plain", start), text, ("plain", ".")]
+        writer, reader = ("B", "A") if is_given(a) else ("A", "B")
+        pieces += [("plain", "; "), ("strong", writer), ("plain", " writes "), text, ("plain", ", which ")]
+        return [*pieces, ("strong", reader), ("plain", " is given.")]
     for name, run, start in (("A", a, "; "), ("B", b, ", ")):
         verb = " is given " if is_given(run) else " writes "
         pieces += [("plain", start), ("strong", name), ("plain", verb), of_run(_short(run.text) or "nothing")]
     return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
 
 
-def _fills(a: Trace, b: Trace) -> list[tuple[Style, str]]:
-    """Of two encoders alone: what they put at their mask tokens."""
-    if not (a.fills and b.fills):
-        return [("plain", "; neither writes anything.")]
-    first, second = map(fills_words, (a, b))
-    if first == second:
-        return [("plain", "; both fill in "), of_run(first), ("plain", ".")]
-    ends: list[tuple[Style, str]] = [("plain", ", "), ("strong", "B"), ("plain", " "), of_run(second), ("plain", ".")]
-    return [("plain", "; "), ("strong", "A"), ("plain", " fills in "), of_run(first), *ends]
-
-
-def _same_output(text: str, a_given: bool, b_given: bool, is_same_source: bool) -> list[tuple[Style, str]]:
-    """Who chose the tokens that both have."""
-    if a_given == b_given:
-        verb = "are given" if a_given else "write"
-        return [("plain", f" and {verb} " if is_same_source else f"; both {verb} "), of_run(text), ("plain", ".")]
-    writer, reader = ("B", "A") if a_given else ("A", "B")
-    end: list[tuple[Style, str]] = [("plain", ", which "), ("strong", reader), ("plain", " is given.")]
-    return [("plain", "; "), ("strong", writer), ("plain", " writes "), of_run(text), *end]
-
-
-def _most(comparison: Comparison) -> list[tuple[Style, str]]:
-    """Where attention differs most, with both weights."""
-    if not comparison.kinds:
-        return [("plain", " They have no kind of attention in common.")]
-    found = comparison.largest
-    if found is None:
-        return [("plain", " No weight differs.")]
-    start: list[tuple[Style, str]] = [
-        ("plain", " Attention differs most in "),
-        ("strong", _head_words(found)),
-        ("plain", f": in row {found.query + 1}{' of A' if found.in_b else ''}, "),
-    ]
-    looks = [_look(comparison.a, found.kind, found.key, found.a)]
-    looks.append(_look(comparison.b, found.kind, found.in_b[1] if found.in_b else found.key, found.b))
-    return [*start, ("strong", "A"), *looks[0], ("plain", ", "), ("strong", "B"), *looks[1], ("plain", ".")]
-
-
 def _head_words(found: LargestDifference) -> str:
     return f"{KIND_TITLES[found.kind]}, {head_title(found.layer, found.head)}"
-
-
-def _look(run: Trace, kind: Kind, key: int, weight: float) -> list[tuple[Style, str]]:
-    if math.isnan(weight):
-        return [("plain", " has no number")]
-    token: tuple[Style, str] = of_run(run.attentions[kind].keys[key])
-    return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(key, noun(run))})")]
-
-
-# ---- the table
-
-
-def _reads_apart(comparison: Comparison) -> str:
-    a, b = (tokens_read(run) for run in (comparison.a, comparison.b))
-    pairs = comparison.paired(a, b)
-    places = apart(pairs, a, b)
-    if not places:
-        return "same"
-    words, (in_a, in_b) = noun(comparison.a), pairs[places[0]]
-    first = place_words(in_b or 0, words) + " of B" if in_a is None else place_words(in_a, words)
-    return f"{len(places)} {words}s, from {first} on" if len(places) > 1 else first
-
-
-def _outputs_apart(comparison: Comparison) -> str:
-    a, b = comparison.a, comparison.b
-    if writes_nothing(a) and writes_nothing(b):
-        return _same(fills_words(a) == fills_words(b))
-    if not (a.output_tokens and b.output_tokens):
-        return "unknown"
-    return "same" if comparison.parted is None else f"from step {comparison.parted + 1} on"
-
-
-def _answer_row(a: Trace, b: Trace) -> Row:
-    """Whether each output is right; the expected one is in the words of a wrong one."""
-    first, second = (plain(answer_words(run)) for run in (a, b))
-    is_known = None not in (a.is_right, b.is_right)
-    return Row("answer", first, second, _same(answer(a) == answer(b)) if is_known else "not known of both")
-
-
-def _same(is_same: bool) -> str:
-    return "same" if is_same else "differs"
-
-
-def _kind_row(comparison: Comparison, kind: Kind) -> Row:
-    title = KIND_TITLES[kind]
-    if kind not in comparison.kinds:
-        a, b = ("" if kind in run.kinds else "has none" for run in (comparison.a, comparison.b))
-        return Row(title, a, b, "not in both")
-    found = comparison.farthest(kind)
-    if found is None:
-        return Row(title, "", "", "no weight differs")
-    weights = [f"{weight:.3f}" for weight in (found.a, found.b)]
-    place = f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}{' of A' if found.in_b else ''}"
-    return Row(title, *weights, f"{size_words(found.size)} in {place}", kind)
-
-
-def _mask_rows(comparison: Comparison) -> list[Row]:
-    rows = []
-    for found in filter(None, map(comparison.mask_difference, comparison.kinds)):
-        a, b = (f"{n} masked here alone" for n in (found.in_a_alone, found.in_b_alone))
-        in_a, in_b = (REASON_WORDS[code] for code in found.reasons)
-        where = cell_words(*found.first) + (" of A" if comparison.is_by_text else "")
-        rows.append(Row(f"{found.kind} mask", a, b, f"first: {where}: {in_a} in A, {in_b} in B"))
-    return rows
 
 
 def _short(text: str) -> str:
     """A long text by its two ends; the strips have all of it."""
     half = _LONGEST_TEXT // 2
     return text if len(text) <= _LONGEST_TEXT else f"{text[:half]}…{text[1 - half :]}"
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
