@@ -12,22 +12,15 @@ from transformer_viz.loaded_model import LoadedModel
 
 def fingerprint(model: LoadedModel) -> str:
     """Of the weights to the last bit, the tokens by their labels, the switches and the rules of its generation, in hex."""
-    found = hashlib.sha256(json.dumps(_about(model), sort_keys=True, default=str).encode())
-    for name, tensor in sorted(_module(model).state_dict().items()):
+    tokenizer, sizes = model.tokenizer, model.model.sizes
+    labels = [tokenizer.target_labels(range(sizes.vocabulary)), tokenizer.source_labels(range(sizes.source_vocabulary))]
+    task = [model.task.name, model.task.options()] if model.task else None
+    built = [model.variant, repr(model.architecture), repr(sizes)]
+    about = [*built, asdict(model.switches), dict(model.generation), task, *labels]
+    found = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
+    # The weights of a reader: its own, or of the model that it wraps.
+    module = next(each for each in (model.model, getattr(model.model, "model", None)) if isinstance(each, nn.Module))
+    for name, tensor in sorted(module.state_dict().items()):
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         found.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
-
-
-def _about(model: LoadedModel) -> list[object]:
-    tokenizer, sizes = model.tokenizer, model.model.sizes
-    labels = tokenizer.target_labels(range(sizes.vocabulary))
-    sources = tokenizer.source_labels(range(sizes.source_vocabulary))
-    task = [model.task.name, model.task.options()] if model.task else None
-    built = [model.variant, repr(model.architecture), repr(sizes)]
-    return [*built, asdict(model.switches), dict(model.generation), task, labels, sources]
-
-
-def _module(model: LoadedModel) -> nn.Module:
-    """The weights of a reader: its own, or of the model that it wraps."""
-    return next(each for each in (model.model, getattr(model.model, "model", None)) if isinstance(each, nn.Module))

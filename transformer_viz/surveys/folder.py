@@ -13,7 +13,7 @@ from typing import Any
 
 from transformer_viz import locks, reading
 from transformer_viz.errors import FileError, OptionError, SurveyError, listed
-from transformer_viz.writing import PARTIAL, write_bytes, write_text
+from transformer_viz.writing import PARTIAL, write_bytes
 
 IDENTITY = "survey.json"
 PARTS = ("blocks", "verdicts")
@@ -71,7 +71,7 @@ class Folder:
             SurveyError: the disk is full, or takes nothing.
         """
         with _disk_errors(self.path):
-            (write_text if isinstance(content, str) else write_bytes)(content, self.path / name)  # ty: ignore
+            write_bytes(content.encode() if isinstance(content, str) else content, self.path / name)
 
 
 @contextmanager

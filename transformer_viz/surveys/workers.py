@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
@@ -171,13 +171,18 @@ class Workers:
         if self.ray is None and self.n == 1:
             yield from ((unit, run_unit(model, unit, job.options)) for unit in units)
             return
-        with (
-            _ray_tasks(self.ray, self.count, self.gpus) if self.ray is not None else _processes(self.n or 1) as (
-                n,
-                submit,
-            )
-        ):
-            yield from _run(n, submit, job, units)
+        left = iter(units)
+        pool = _processes(self.n or 1) if self.ray is None else _ray_tasks(self.ray, self.count, self.gpus)
+        with pool as (n_at_once, submit):
+            running = {submit(job, unit): unit for unit in islice(left, n_at_once)}
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    unit, result = running.pop(future), future.result()
+                    running |= {submit(job, following): following for following in islice(left, 1)}
+                    if isinstance(result, SurveyError):
+                        raise result
+                    yield unit, result
 
 
 def memory_of_worker(model: LoadedModel) -> int:
@@ -186,20 +191,6 @@ def memory_of_worker(model: LoadedModel) -> int:
 
 
 Submit = Callable[[Job, Unit], "Future[bytes | SurveyError]"]
-
-
-def _run(n: int, submit: Submit, job: Job, units: Iterable[Unit]) -> Iterator[tuple[Unit, bytes]]:
-    """So many units at a time."""
-    left = iter(units)
-    running = {submit(job, unit): unit for unit in islice(left, n)}
-    while running:
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
-            unit, result = running.pop(future), future.result()
-            running |= {submit(job, following): following for following in islice(left, 1)}
-            if isinstance(result, SurveyError):
-                raise result
-            yield unit, result
 
 
 @contextmanager
