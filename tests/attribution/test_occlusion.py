@@ -104,23 +104,20 @@ def test_it_is_what_captum_finds(tiny, hello, mode):
             assert np.allclose(values[t], theirs.numpy(), **EXACT)
 
 
-def test_edits_of_the_run_stay_in_force(tiny):
-    edits = ["cross.1.1:zero", "decoder.2.2:*=uniform"]
-    trace = tv.decode(tiny, "hello", target="olleh", edits=edits)
-    found = tv.attribute(tiny, trace, "occlusion", mode="position").values
-    plain_run = tv.decode(tiny, "hello", target="olleh")
-    assert not np.allclose(found, tv.attribute(tiny, plain_run, "occlusion", mode="position").values, atol=1e-3)
-    closed = tv.decode(tiny, "hello", target="olleh", edits=[*edits, "cross:*-4"])
-    expected = [a.log_probability - b.log_probability for a, b in zip(trace.steps, closed.steps, strict=True)]
-    assert np.allclose(found[:, 3], expected, rtol=0, atol=1e-9)
-
-
-def test_a_forced_row_loses_what_it_gave_a_closed_key(tiny):
-    trace = tv.decode(tiny, "hello", target="olleh", edits=["cross.3:*=3"])
-    found = tv.attribute(tiny, trace, "occlusion", mode="position").values
-    closed = tv.decode(tiny, "hello", target="olleh", edits=["cross:*-3", *(f"cross.3.{n}:zero" for n in range(1, 6))])
-    expected = [a.log_probability - b.log_probability for a, b in zip(trace.steps, closed.steps, strict=True)]
-    assert np.allclose(found[:, 2], expected, rtol=0, atol=1e-9)
+@pytest.mark.parametrize(
+    ("edits", "key", "closed"),
+    [
+        (["cross.1.1:zero", "decoder.2.2:*=uniform"], 3, ["cross.1.1:zero", "decoder.2.2:*=uniform", "cross:*-4"]),
+        # A row that was forced onto a key that is closed loses what it gave it.
+        (["cross.3:*=3"], 2, ["cross:*-3", *(f"cross.3.{n}:zero" for n in range(1, 6))]),
+    ],
+)
+def test_edits_of_the_run_stay_in_force(tiny, edits, key, closed):
+    trace, after, unedited = (tv.decode(tiny, "hello", target="olleh", edits=each) for each in (edits, closed, []))
+    values, plain_values = (tv.attribute(tiny, run, "occlusion", mode="position").values for run in (trace, unedited))
+    expected = [a.log_probability - b.log_probability for a, b in zip(trace.steps, after.steps, strict=True)]
+    assert np.allclose(values[:, key], expected, rtol=0, atol=1e-9)
+    assert not np.allclose(values, plain_values, atol=1e-3)
 
 
 def test_what_saw_later_tokens_step_by_step_is_asked_step_by_step(tiny):
@@ -142,14 +139,6 @@ def test_padding_that_a_run_kept_is_read_again(tiny):
     n_steps, n_source = alone.shape
     assert np.allclose(found[:n_steps, :n_source], alone, **EXACT)
     assert np.abs(found[:n_steps, n_source:]).max() < 1e-12
-
-
-def test_many_texts_are_read_part_by_part(tiny, hello, monkeypatch):
-    whole = tv.attribute(tiny, hello, "occlusion").values
-    gradient = tv.attribute(tiny, hello, "gradient").values
-    monkeypatch.setattr("transformer_viz.attribution.rerun.MOST_TOKENS", 3 * (hello.n_steps + len(hello.source_tokens)))
-    assert np.allclose(tv.attribute(tiny, hello, "occlusion").values, whole, **EXACT)
-    assert np.allclose(tv.attribute(tiny, hello, "gradient").values, gradient, rtol=1e-5)
 
 
 def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_tiny):
@@ -198,10 +187,8 @@ def test_how_far_it_is_can_be_heard_and_the_numbers_stay_the_same(tiny, hello, m
     n = len(hello.source_tokens) if method == "occlusion" else hello.n_steps
     assert shares == [0.0, *(start / n for start in range(0, n, 2))], "two texts at a time, after the run's own pass"
 
-
-def test_what_hears_it_can_end_it(tiny, hello):
-    def enough(share: float) -> None:
+    def stop(share: float) -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        tv.attribute(tiny, hello, "occlusion", on_progress=enough)
+        tv.attribute(tiny, hello, method, on_progress=stop)

@@ -8,10 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_viz.model.tap import Keep, Site
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer, make_optimizer
-from transformer_viz.training.losses import EntropyTap, loss_sum
+from transformer_viz.training.losses import attention_entropy, loss_sum
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 
@@ -47,17 +48,22 @@ def test_the_divergence_is_the_formula_and_gives_padding_nothing(smoothing):
     assert bool((logits.grad[TARGET == 0] == 0).all())
 
 
-def test_the_entropy_tap_leaves_padded_rows_out():
-    from transformer_viz.model.tap import Site
-
-    weights = torch.rand(2, 3, 4, 5, generator=GENERATOR)
-    weights = weights / weights.sum(-1, keepdim=True)
-    padding = torch.tensor([[False, False, True, True], [False, False, False, True]])
-    tap = EntropyTap(padding)
-    tap(Site("cross", 0), "weights", weights)
-    entropies = -(weights * weights.log()).sum(-1)
-    kept = [float(entropies[b, h, q]) for b in range(2) for h in range(3) for q in range(4) if not padding[b, q]]
-    assert float(tap.mean()) == pytest.approx(sum(kept) / len(kept), rel=1e-5)
+def test_the_entropy_of_cross_attention_is_the_formula_over_rows_that_are_no_padding():
+    weights = torch.rand(2, 3, 4, 5, generator=GENERATOR, dtype=torch.float64)
+    weights[..., 3] = 0
+    weights = (weights / weights.sum(-1, keepdim=True)).requires_grad_()
+    uniform, exact = torch.full((2, 3, 4, 7), 1 / 7, dtype=torch.float64), weights.detach().numpy()
+    none, some = torch.zeros(2, 4, dtype=torch.bool), torch.tensor([[False, False, True, True], [False, False, False, True]])
+    keep = Keep("weights")
+    for kind, layer, values in (("cross", 0, weights), ("cross", 1, uniform), ("encoder", 0, uniform), ("decoder", 0, uniform)):
+        keep(Site(kind, layer), "weights", values)
+    for target_padding, padding in ((None, none), (some, some)):
+        own = [[exact[b, h, q] for h in range(3)] for b in range(2) for q in range(4) if not padding[b, q]]
+        rows = [-sum(p * math.log(p) for p in row if p > 0) for heads in own for row in heads]
+        entropy = attention_entropy(keep, target_padding)
+        assert float(entropy.detach()) == pytest.approx((sum(rows) / len(rows) + math.log(7)) / 2, abs=1e-6)
+    entropy.backward()
+    assert weights.grad is not None and weights.grad.isfinite().all() and not weights.grad[0, :, 2:].any()
 
 
 @given(st.integers(5, 300), st.sampled_from([0.1, 0.3, 0.5]))

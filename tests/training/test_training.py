@@ -1,4 +1,4 @@
-"""Batches, loss, accuracies, the entropy tap and the loop, each against a computation by hand."""
+"""Batches, loss, accuracies and the loop, each against a computation by hand."""
 
 import math
 from dataclasses import replace
@@ -10,13 +10,12 @@ import torch
 import torch.nn.functional as F
 
 from transformer_viz.errors import ConfigError
-from transformer_viz.model.tap import Site
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
 from transformer_viz.training.loop import Event, Trainer, make_optimizer
-from transformer_viz.training.losses import EntropyTap, correct_counts
+from transformer_viz.training.losses import correct_counts
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 
@@ -117,22 +116,6 @@ def test_the_reported_loss_is_the_mean_over_real_tokens():
     assert event.step == 1
     assert event.loss == pytest.approx(np.mean(losses), abs=1e-5)
     assert event.attention_entropy is None
-
-
-def test_the_entropy_tap_is_the_formula_and_sees_cross_attention_only():
-    tap = EntropyTap()
-    weights = torch.rand(2, 3, 5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    weights[..., 3] = 0
-    weights = (weights / weights.sum(-1, keepdim=True)).requires_grad_()
-    for kind, name in (("cross", "weights"), ("encoder", "weights"), ("decoder", "weights"), ("cross", "scores")):
-        assert tap(Site(kind, 0), name, weights) is weights
-    tap(Site("cross", 1), "weights", torch.full((2, 3, 5, 4), 0.25, dtype=torch.float64))
-    rows = weights.detach().numpy().reshape(-1, 7)
-    first = np.mean([-sum(p * math.log(p) for p in row if p > 0) for row in rows])
-    assert float(tap.mean().detach()) == pytest.approx((first + math.log(4)) / 2, abs=1e-6)
-    tap.mean().backward()
-    assert weights.grad is not None
-    assert weights.grad.isfinite().all()
 
 
 def test_training_reduces_the_loss_and_reports_at_the_asked_steps():

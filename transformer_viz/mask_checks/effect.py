@@ -161,7 +161,7 @@ class EffectInProgress:
         if self.is_done:
             return
         strings, started = self._strings, time.perf_counter()
-        with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters):
+        with devices.running(model):
             before = strings.decode(model, self._batch)
             after = strings.decode(model, self._batch, *self._change)
         for text, a, b in zip(strings.batches[self._batch], before, after, strict=True):

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import torch
 
+from transformer_viz.model.tap import Keep
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import Batch
-from transformer_viz.training.losses import EntropyTap, correct_counts, loss_sum
+from transformer_viz.training.losses import attention_entropy, correct_counts, loss_sum
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import PAD_ID
 
@@ -77,14 +78,15 @@ class Trainer:
             group["lr"] = learning_rate
         if model.config.dropout:
             torch.manual_seed(int(np.random.default_rng([recipe.seed, 4, step]).integers(2**63)))
-        tap = EntropyTap(batch.target_padding) if sharpness > 0 else None
+        keep = Keep("weights") if sharpness > 0 else None
         model.train()
         is_half = recipe.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16) if is_half else nullcontext():
-            logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=tap)
+            logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=keep)
         loss = loss_sum(logits, batch.target_out, recipe) / n_tokens
+        entropy = None if keep is None else attention_entropy(keep, batch.target_padding)
         self.optimizer.zero_grad()
-        (loss if tap is None else loss + sharpness * tap.mean()).backward()
+        (loss if entropy is None else loss + sharpness * entropy).backward()
         if recipe.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         self.optimizer.step()
@@ -92,9 +94,9 @@ class Trainer:
         if not report:
             return None
         right_tokens, right_texts = correct_counts(logits, batch.target_out)
-        entropy = None if tap is None else float(tap.mean().detach())
         accuracies = right_tokens / n_tokens, right_texts / len(batch.source)
-        return Event(self.step, float(loss.detach()), *accuracies, learning_rate, entropy)
+        nats = None if entropy is None else float(entropy.detach())
+        return Event(self.step, float(loss.detach()), *accuracies, learning_rate, nats)
 
 
 def make_optimizer(model: Transformer, recipe: Recipe) -> torch.optim.Optimizer:

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_viz.model.tap import Site, TapName
+from transformer_viz.model.tap import Keep
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import PAD_ID
 
@@ -38,23 +38,16 @@ def correct_counts(logits: Tensor, target: Tensor) -> tuple[int, int]:
     return int((is_right & is_token).sum()), int((is_right | ~is_token).all(-1).sum())
 
 
-class EntropyTap:
-    """Collects the mean entropy of the cross-attention rows that are no padding, with gradient."""
+def attention_entropy(keep: Keep, target_padding: Tensor | None = None) -> Tensor:
+    """Mean entropy of the rows of cross-attention over layers, heads, rows and sentences, in nats, with gradient.
 
-    names = frozenset({"weights"})
-
-    def __init__(self, target_padding: Tensor | None = None) -> None:
-        """`target_padding`: bool (batch, target), True = a padded row; None = no padding."""
-        self.target_padding = target_padding
-        self.entropies: list[Tensor] = []
-
-    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if site.kind == "cross" and name == "weights":
-            rows = torch.special.entr(value.clamp_min(1e-9)).sum(-1).mean(1)
-            padding = torch.zeros_like(rows, dtype=torch.bool) if self.target_padding is None else self.target_padding
-            self.entropies.append(rows.masked_fill(padding, 0.0).sum() / (~padding).sum())
-        return value
-
-    def mean(self) -> Tensor:
-        """Over layers, heads, rows and sentences, in nats."""
-        return torch.stack(self.entropies).mean()
+    Args:
+        keep: the weights of a pass.
+        target_padding: bool (batch, query), True = a padded row, which is left out; None = no padding.
+    """
+    entropies = []
+    for weights in (kept["weights"] for site, kept in keep.kept.items() if site.kind == "cross"):
+        rows = torch.special.entr(weights.clamp_min(1e-9)).sum(-1).mean(1)
+        padding = torch.zeros_like(rows, dtype=torch.bool) if target_padding is None else target_padding
+        entropies.append(rows.masked_fill(padding, 0.0).sum() / (~padding).sum())
+    return torch.stack(entropies).mean()
