@@ -8,7 +8,6 @@ other.
 import math
 import os
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -56,24 +55,41 @@ def items(file: BinaryIO) -> dict[str, Item]:
         FileError: it is in another format, or a part of it is missing.
     """
     size = os.fstat(file.fileno()).st_size
-    head = _Head(file.read(min(size, _LARGEST_HEADER)))
-    version, n = head.numbers("Q", 2)
+    head, place = file.read(min(size, _LARGEST_HEADER)), 0
+
+    def take(n: int) -> bytes:
+        nonlocal place
+        part = head[place : place + n]
+        if len(part) < n:
+            raise FileError("it ends in its list of tensors: a part is missing")
+        place += n
+        return part
+
+    def whole_numbers(sign: str, n: int) -> tuple[int, ...]:
+        return struct.unpack(f"<{n}{sign}", take(struct.calcsize(f"<{n}{sign}")))
+
+    version, n = whole_numbers("Q", 2)
     if version != _VERSION or not 0 < n <= _MOST_ITEMS:
         raise FileError(f"it is no file of Marian's binary format, version {_VERSION}")
-    headers = list(zip(*[iter(head.numbers("Q", 4 * n))] * 4, strict=True))
+    headers = [whole_numbers("Q", 4) for _ in range(n)]
     if any(length > _LONGEST_NAME or n_dimensions > _MOST_DIMENSIONS for length, _, n_dimensions, _ in headers):
         raise FileError("it has a name or a shape that is too long")
-    names = [head.name(length) for length, *_ in headers]
-    shapes = [head.numbers("i", n_dimensions) for _, _, n_dimensions, _ in headers]
-    (padding,) = head.numbers("Q", 1)
-    starts = _starts(head.place + padding, [header[3] for header in headers], size)
-    found = {}
-    for name, (_, kind, _, n_bytes), shape, start in zip(names, headers, shapes, starts, strict=True):
+    try:
+        names = [take(length).rstrip(b"\0").decode("ascii") for length, *_ in headers]
+    except UnicodeDecodeError:
+        raise FileError("it has a name that is not ASCII") from None
+    shapes = [whole_numbers("i", n_dimensions) for _, _, n_dimensions, _ in headers]
+    (padding,) = whole_numbers("Q", 1)
+    start, found = place + padding, dict[str, Item]()
+    for name, (_, kind, _, n_bytes), shape in zip(names, headers, shapes, strict=True):
+        if start + n_bytes > size:
+            raise FileError(f"it ends after {size:,} bytes, and its tensors go on to {start + n_bytes:,}: a part is missing")
         if name in found:
             raise FileError(f"it has {quoted(name)} twice")
         if any(length < 1 for length in shape):
             raise FileError(f"{quoted(name)} has a shape with nothing in it")
         found[name] = Item(name, kind, shape, start, n_bytes)
+        start += n_bytes
     return found
 
 
@@ -125,36 +141,3 @@ def _data(file: BinaryIO, item: Item, n: int) -> bytes:
     if len(data) < n:
         raise FileError("it became shorter while it was read")
     return data
-
-
-def _starts(start: int, lengths: list[int], size: int) -> Iterator[int]:
-    """Where each item's data begins; each ends within the file."""
-    for length in lengths:
-        if start + length > size:
-            raise FileError(f"it ends after {size:,} bytes, and its tensors go on to {start + length:,}: a part is missing")
-        yield start
-        start += length
-
-
-class _Head:
-    """The head of a file, read from its beginning."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self.place = data, 0
-
-    def numbers(self, sign: str, n: int) -> tuple[int, ...]:
-        found = struct.unpack(f"<{n}{sign}", self._next(struct.calcsize(f"<{n}{sign}")))
-        return tuple(map(int, found))
-
-    def name(self, length: int) -> str:
-        try:
-            return self._next(length).rstrip(b"\0").decode("ascii")
-        except UnicodeDecodeError:
-            raise FileError("it has a name that is not ASCII") from None
-
-    def _next(self, n: int) -> bytes:
-        part = self._data[self.place : self.place + n]
-        if len(part) < n:
-            raise FileError("it ends in its list of tensors: a part is missing")
-        self.place += n
-        return part

@@ -46,12 +46,11 @@ def config_of(text: str, name: str) -> ModelConfig:
         ModelError: a model that is not served here; the message names the setting.
     """
     found = _values(text)
-    for key, (served, about) in _SERVED.items():
-        if found.get(key) != served:
-            raise _other(name, key, found.get(key), served, f" ({about})")
-    for key, served in _DEFAULT.items():
-        if found.get(key, served) != served:
-            raise _other(name, key, found[key], served)
+    served = [(key, value, found.get(key), f" ({about})") for key, (value, about) in _SERVED.items()]
+    for key, value, given, about in (*served, *((key, value, found.get(key, value), "") for key, value in _DEFAULT.items())):
+        if given != value:
+            said = "is not said" if given is None else f"is {quoted(given)}"
+            raise ModelError(f"{name} cannot be shown here: {key}{about} {said}, and {quoted(value)} is what is served.")
     vocabularies = found.get("dim-vocabs", "").split()
     if len(set(vocabularies)) != 1:
         raise ModelError(
@@ -76,11 +75,6 @@ def config_of(text: str, name: str) -> ModelConfig:
         )
     except ConfigError as error:
         raise FileError(f"its settings cannot be: {error}") from error
-
-
-def _other(name: str, key: str, given: str | None, served: str, about: str = "") -> ModelError:
-    said = "is not said" if given is None else f"is {quoted(given)}"
-    return ModelError(f"{name} cannot be shown here: {key}{about} {said}, and {quoted(served)} is what is served.")
 
 
 def _whole(text: str, key: str) -> int:

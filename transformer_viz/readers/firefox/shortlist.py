@@ -71,16 +71,12 @@ def read(path: Path, n_tokens: int) -> Shortlist:
         raise FileError(f"it is not of a vocabulary of {n_tokens:,} tokens")
     if offsets[0] != 0 or offsets[-1] != m or (offsets[1:] < offsets[:-1]).any():
         raise FileError("its offsets do not ascend from its first to its last id")
-    return Shortlist(first, torch.from_numpy(_table(offsets.astype(np.int64), ids)))
-
-
-def _table(offsets: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """(token, place): the ids of each token, filled up with the first id of all, which is always allowed."""
-    lengths = np.diff(offsets)
-    if len(lengths) * int(lengths.max()) > _MOST_PLACES:
-        most = _MOST_PLACES // len(lengths)
+    # The ids of each token, (token, place), filled up with the first id of all, which is always allowed.
+    lengths = np.diff(offsets.astype(np.int64))
+    if n_tokens * int(lengths.max()) > _MOST_PLACES:
+        most = _MOST_PLACES // n_tokens
         raise FileError(f"it has a token with {lengths.max():,} others; at most {most:,} are read of so many tokens")
-    table = np.zeros((len(lengths), int(lengths.max())), np.int64)
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    table[rows, np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)] = ids
-    return table
+    table = np.zeros((n_tokens, int(lengths.max())), np.int64)
+    rows = np.repeat(np.arange(n_tokens), lengths)
+    table[rows, np.arange(m) - np.repeat(offsets[:-1].astype(np.int64), lengths)] = ids
+    return Shortlist(first, torch.from_numpy(table))

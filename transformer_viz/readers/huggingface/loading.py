@@ -18,7 +18,7 @@ from transformer_viz.errors import ModelError, OptionError, TransformerVizError,
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.readers.description import Say, check_memory, in_silence
-from transformer_viz.readers.huggingface import bounds, languages
+from transformer_viz.readers.huggingface import bounds
 from transformer_viz.readers.huggingface.folder import Contents, contents
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
@@ -66,10 +66,10 @@ class HuggingFaceModel:
         named = {"source_language": self.source_language, "target_language": self.target_language}
         return {name: code for name, code in named.items() if code} | self.model.generation.in_force
 
-    @cached_property
+    @property
     def languages(self) -> tuple[str, ...]:
         """The codes of those that it translates between, for `with_languages`; none for most models."""
-        return tuple(languages.languages(self.tokenizer.tokenizer))
+        return tuple(self.tokenizer.pieces.languages)
 
     @property
     def source_language(self) -> str | None:
@@ -91,18 +91,17 @@ class HuggingFaceModel:
         """
         tokenizer, generation = self.tokenizer, self.model.generation
         if source is not None:
-            languages.language(tokenizer.tokenizer, source)
+            tokenizer.pieces.language_id(source)
             tokenizer = replace(tokenizer, source_language=source)
         if target is not None:
-            number = languages.language(tokenizer.tokenizer, target)
+            number = tokenizer.pieces.language_id(target)
             tokenizer = replace(tokenizer, target_language=target)
             is_first = tokenizer.frame_of_target()[:1] == [number]
             generation = generation.with_target("forced_bos_token_id" if is_first else "decoder_start_token_id", number)
         return replace(self, tokenizer=tokenizer, model=replace(self.model, generation=generation))
 
     def _code(self, number: int | None) -> str | None:
-        known = languages.languages(self.tokenizer.tokenizer)
-        return next((code for code, other in known.items() if other == number), None)
+        return next((code for code, other in self.tokenizer.pieces.languages.items() if other == number), None)
 
     @property
     def switches(self) -> Switches:

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from transformer_viz.errors import OptionError, listed, shortened
+
+_NLLB = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
+"""The code of a language."""
 _SPACE = "▁"
 """How SentencePiece writes a space."""
 _ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -29,6 +33,33 @@ class Pieces:
         self.tokenizer = tokenizer
         self.n_ids = n_ids or len(tokenizer)
         self.lock = threading.Lock()
+
+    @cached_property
+    def languages(self) -> dict[str, int]:
+        """The token of each language that it is translated between by its code, as mBART, M2M100 and NLLB have them.
+
+        The source language stands in what is read. The target's is the token that is forced first, or, for the first mBART, the
+        token that the decoder begins with: where the tokenizer puts it in a target tells which.
+        """
+        if getattr(self.tokenizer, "src_lang", None) is None:
+            return {}
+        codes = getattr(self.tokenizer, "lang_code_to_id", None)
+        if codes is None:
+            named = filter(_NLLB.fullmatch, self.tokenizer.all_special_tokens)
+            codes = {code: self.tokenizer.convert_tokens_to_ids(code) for code in named}
+        return dict(sorted(codes.items()))
+
+    def language_id(self, code: str) -> int:
+        """The token of one.
+
+        Raises:
+            OptionError: it is not known; the message names those that are.
+        """
+        if not self.languages:
+            raise OptionError(f"language {shortened(code)!r} is not possible: this model's tokenizer knows no languages")
+        if code not in self.languages:
+            raise OptionError(f"language {shortened(code)!r} is not known; choose one of {listed(self.languages)}")
+        return self.languages[code]
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer_viz.errors import InputError, shortened
-from transformer_viz.readers.huggingface.languages import languages
 from transformer_viz.readers.huggingface.pieces import Pieces
 from transformer_viz.readers.piece_tokenizer import PieceTokenizer
 
@@ -37,9 +36,8 @@ class HuggingFaceTokenizer(PieceTokenizer):
     @classmethod
     def of(cls, tokenizer: Any, n_ids: int | None = None) -> "HuggingFaceTokenizer":
         """As it reads by itself, for a model of so many ids; None = as many as it names."""
-        if not languages(tokenizer):
-            return cls(Pieces(tokenizer, n_ids))
-        return cls(Pieces(tokenizer, n_ids), source_language=tokenizer.src_lang, target_language=tokenizer.tgt_lang)
+        pieces = Pieces(tokenizer, n_ids)
+        return cls(pieces, False, tokenizer.src_lang, tokenizer.tgt_lang) if pieces.languages else cls(pieces)
 
     @property
     def tokenizer(self) -> Any:
