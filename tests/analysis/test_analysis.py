@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.attentions import unmasked
-from transformer_viz.analysis.sentences import plain, step_sentence
+from tests.sentences import step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace

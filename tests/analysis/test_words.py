@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run, runs
-from transformer_viz.analysis.sentences import plain, step_sentence
+from tests.sentences import step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.word_pooling import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.errors import OptionError

@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
+from tests.sentences import step_sentence
 from transformer_viz.analysis.correctness import answer_words
-from transformer_viz.analysis.sentences import step_sentence
-from transformer_viz.figures.shades import TITLES, Scale
+from transformer_viz.figures.colour_scale import TITLES, Scale
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace

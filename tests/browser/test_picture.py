@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import FOCUS, ROWS, TREE, area, at_rest, point_at, wait_for_step, wait_until_drawn
-from transformer_viz.figures.reasons import colour
+from transformer_viz.figures.mask_reasons import colour
 from transformer_viz.figures.theme import LIGHT
 from transformer_viz.terms import Kind
 from transformer_viz.trace.search import STATE_WORDS

@@ -10,9 +10,10 @@ import pytest
 import transformer_viz as tv
 from tests.export.test_pages import array, data_of
 from tests.figures.conftest import build
+from tests.sentences import step_sentence
 from tests.trace import planted
 from tests.trace.conftest import is_same
-from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.export import pages
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html

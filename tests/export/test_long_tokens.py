@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sentences import step_sentence
 from transformer_viz import Trace, decode
 from transformer_viz.analysis.diff import diff
-from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.figures.theme import shown

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_viz as tv
+from tests.sentences import step_sentence
 from tests.trace import planted
-from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.errors import OptionError
 from transformer_viz.export import pages, saving
 from transformer_viz.export.assets import templates

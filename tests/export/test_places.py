@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from tests.attentions import with_parts
+from tests.sentences import step_sentence
 from transformer_viz import figures
 from transformer_viz.analysis.compare_words import table, verdict
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.sentences import Sentence, plain, step_sentence
+from transformer_viz.analysis.sentences import Sentence, plain
 from transformer_viz.export.content import content, view
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import Kind, head_label, head_title, visible

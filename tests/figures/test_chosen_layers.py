@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
+from tests.sentences import step_sentence
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, view
 from transformer_viz.figures.theme import LIGHT

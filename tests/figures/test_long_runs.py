@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sentences import step_sentence
 from transformer_viz import Trace, export, figures
-from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.figures.player import COVERED_FROM
 from transformer_viz.terms import Kind
 

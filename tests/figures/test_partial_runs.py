@@ -8,10 +8,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.sentences import step_sentence
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.mask_parts import mask_parts
-from transformer_viz.analysis.sentences import plain, step_sentence
-from transformer_viz.figures.reasons import colour
+from transformer_viz.analysis.sentences import plain
+from transformer_viz.figures.mask_reasons import colour
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.sentences import step_sentence
 from tests.trace import planted
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.correctness import answer, hypothesis_answer
-from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.content import default_step, view
 from transformer_viz.export.saving import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels

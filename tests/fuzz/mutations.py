@@ -7,9 +7,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from tests.sentences import step_sentence
 from transformer_viz import figures
 from transformer_viz.analysis.diff import diff
-from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.trace.store import load_trace, to_bytes
 from transformer_viz.trace.trace import Trace
 

@@ -15,7 +15,7 @@ from tests.views.test_answer_view import sent
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
-from transformer_viz.figures.shades import SCALES
+from transformer_viz.figures.colour_scale import SCALES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen
 from transformer_viz.views.state import deep

@@ -5,7 +5,6 @@ from typing import Literal
 
 from transformer_viz.analysis.sentences import Sentence, Style, of_run
 from transformer_viz.analysis.word_pooling import is_by_words, noun
-from transformer_viz.errors import shortened
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import START
@@ -13,7 +12,7 @@ from transformer_viz.vocabulary import START
 Answer = Literal["right", "wrong", "unfinished", "not known"]
 TEACHER_FORCING = "teacher forcing"
 """What a Trace calls this strategy."""
-_LONGEST = 160
+_LONGEST_TEXT, _LONGEST_TOKEN = 160, 40
 
 
 def is_given(trace: Trace) -> bool:
@@ -82,7 +81,7 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
         # It ends where something is left to be read: wrong, though the answer is not known.
         key = None if step is None else trace.alignment[step]
         assert key is not None
-        token = of_run(shortened(trace.source_tokens[key]))
+        token = of_run(trace.source_tokens[key], _LONGEST_TOKEN)
         return (
             ("strong", "wrong"),
             ("plain", ", ends before "),
@@ -90,5 +89,5 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
             ("plain", f" ({place_words(key, noun(trace))}) is read"),
         )
     words: list[tuple[Style, str]] = [("strong", "wrong"), ("plain", ", expected ")]
-    words.append(of_run(shortened(trace.expected, _LONGEST)) if trace.expected else ("plain", "nothing"))
+    words.append(of_run(trace.expected, _LONGEST_TEXT) if trace.expected else ("plain", "nothing"))
     return (*words, *([] if step is None else [("plain", f", differs from {step_name} {step + 1} on")]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.analysis.sentences import Sentence, Style, look, of_run, shortened_code, so_far
+from transformer_viz.analysis.sentences import Piece, Sentence, head_looks, of_run, so_far
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
@@ -49,35 +49,31 @@ def question(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sen
         asked.append(f"where does {head_title(layer, head)} look")
     if trace.output_tokens:
         asked.append("what does the model write")
-    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *so_far(trace, step)]
-    return shortened_code([*pieces, ("plain", f", {', and '.join(asked)}?")])
+    begin: Piece = ("strong", f"Step {step + 1} of {trace.n_steps}: ")
+    return (begin, *so_far(trace)[step], ("plain", f", {', and '.join(asked)}?"))
 
 
 def came(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
     """What a revealed step was, after what somebody guessed: ``You guessed `e`; the model wrote `h`, …``"""
     if guess is not None:
         kind, layer, head = guess.kind, guess.layer, guess.head
-    pieces: list[tuple[Style, str]] = [] if guess is None else _guessed(trace, guess)
+    pieces: list[Piece] = []
+    if guess is not None:
+        pieces = [("plain", "You guessed ")]
+        if guess.key is None:
+            pieces += [of_run(guess.token or "")]
+        else:
+            pieces += [of_run(trace.attentions[kind].keys[guess.key]), ("plain", f" ({place_words(guess.key)})")]
     if trace.output_tokens:
         begins = "; the model wrote " if guess else f"At step {step + 1} the model wrote "
         pieces += [("plain", begins), of_run(trace.output_tokens[step])]
     if kind != "encoder":
         begins = "" if not pieces else ", and " if trace.output_tokens else "; "
-        pieces += [("plain", f"{begins}{head_title(layer, head)} "), *look(trace, kind, layer, head, step)]
-    return shortened_code([*pieces, ("plain", ".")])
+        pieces += [("plain", f"{begins}{head_title(layer, head)} "), *head_looks(trace, kind, layer, head)[step]]
+    return (*pieces, ("plain", "."))
 
 
 def tally(trace: Trace, guesses: Iterable[Guess]) -> str:
     """`3 of 4 guesses right`; empty before the first."""
     found = [is_right(trace, guess) for guess in guesses]
     return f"{sum(found)} of {count_words(len(found), 'guess', 'guesses')} right" if found else ""
-
-
-def _guessed(trace: Trace, guess: Guess) -> list[tuple[Style, str]]:
-    if guess.key is None:
-        return [("plain", "You guessed "), of_run(guess.token or "")]
-    return [
-        ("plain", "You guessed "),
-        of_run(trace.attentions[guess.kind].keys[guess.key]),
-        ("plain", f" ({place_words(guess.key)})"),
-    ]

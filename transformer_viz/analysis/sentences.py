@@ -4,7 +4,7 @@ A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piec
 and `strong`. The text is never markup; whoever draws it must draw it literally.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,45 +19,130 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 
 Style = Literal["plain", "code", "strong"]
-Sentence = tuple[tuple[Style, str], ...]
+Piece = tuple[Style, str]
+Sentence = tuple[Piece, ...]
 _LONGEST_CODE = 120
 """Signs of a piece of the run."""
 
 
-def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
-    """Where the focus head looks at a step and what the model writes.
+def step_sentences(
+    trace: Trace, kind: Kind, heads: Sequence[tuple[int, Head]], *, with_answer: bool = True
+) -> list[list[Sentence]]:
+    """For each head, at each step, where it looks and what the model writes.
 
     `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999.`
+
+    Args:
+        trace: the run.
+        kind: `encoder`, `decoder` or `cross`.
+        heads: layer and head of each. Beside a decoder the encoder's sentences name none.
+        with_answer: with the expected token where the model wrote another one.
+
+    Raises:
+        OptionError: the run has no such kind, layer or head.
     """
-    if not trace.writes:
-        return shortened_code(_of_encoder_alone(trace, kind, layer, head, step))
-    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *so_far(trace, step)]
-    if kind != "encoder":
-        pieces += [("plain", f", {head_title(layer, head)} "), *look(trace, kind, layer, head, step)]
-    is_given = step < trace.n_given
-    pieces += _given(trace, step) if is_given else _writes(trace, step, joined=", " if kind == "encoder" else " and ")
-    if with_answer:
-        pieces += _correction(trace, step)
-    if kind == "encoder":
-        pieces += [("plain", " The encoder read the whole source before the first step: its maps are the same at every step.")]
-    return shortened_code(pieces)
+    n, is_stepped = len(trace.rows), trace.is_stepped(kind)
+    begins, ends = _of_decoder(trace, kind, with_answer) if trace.writes else _of_encoder_alone(trace)
+    if not is_stepped:
+        return [[(*begins[t], *ends[t]) for t in range(n)]] * len(heads)
+    sentences: list[list[Sentence]] = []
+    for layer, head in heads:
+        looks, title = head_looks(trace, kind, layer, head), head_title(layer, head)
+        if trace.writes:
+            named: Piece = ("plain", f", {title} ")
+            sentences.append([(*begins[t], named, *looks[t], *ends[t]) for t in range(n)])
+        else:
+            first: Piece = ("plain", f"{title}, ")
+            space: Piece = ("plain", " ")
+            sentences.append([(begins[t][0], first, begins[t][1], space, *looks[t], *ends[t]) for t in range(n)])
+    return sentences
 
 
-def _of_encoder_alone(trace: Trace, kind: Kind, layer: int, head: Head, token: int) -> list[tuple[Style, str]]:
-    """Where a token of the source looks, and at a mask token what would stand there."""
-    pieces: list[tuple[Style, str]] = [
-        ("strong", f"The encoder alone, {place_words(token, noun(trace))} of {len(trace.rows)}: "),
-        ("plain", f"{head_title(layer, head)}, "),
-        of_run(trace.source_tokens[token]),
-        ("plain", " "),
-        *look(trace, kind, layer, head, token),
-        ("plain", "."),
+def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sentence], list[Sentence]]:
+    """Of each step what was read before a head looks, and what is written, as far as both are recorded."""
+    joined = ", " if kind == "encoder" else " and "
+    ends: list[Sentence] = []
+    for step in range(trace.n_steps):
+        pieces: list[Piece] = []
+        written = trace.output_tokens[step] if trace.output_tokens else None
+        if step < trace.n_given:
+            pieces = [("plain", "; next comes "), of_run(written or ""), ("plain", ", which was given")]
+            if trace.steps and trace.steps[step].candidates:
+                guess, p = trace.steps[step].candidates[0]
+                pieces += [("plain", ". The model's own guess: "), of_run(guess), ("plain", f", p {probability_words(p)}")]
+            pieces += [("plain", ".")]
+        elif written is None:
+            pieces = [("plain", "; what it writes is not recorded.")]
+        elif not trace.steps:
+            pieces = [("plain", f"{joined}what is written is "), of_run(written), ("plain", ", its probability not recorded.")]
+        else:
+            p = probability_words(trace.steps[step].probability)
+            pieces = [("plain", f"{joined}the model writes "), of_run(written), ("plain", f", p {p}.")]
+        true = trace.true_token(step) if with_answer and written is not None else None
+        if true is not None and true != written:
+            pieces += [("plain", " Expected: "), of_run(true), ("plain", ".")]
+        if kind == "encoder":
+            same = " The encoder read the whole source before the first step: its maps are the same at every step."
+            pieces += [("plain", same)]
+        ends.append(tuple(pieces))
+    begins: list[Sentence] = [
+        (("strong", f"Step {step} of {trace.n_steps}: "), *read) for step, read in enumerate(so_far(trace), 1)
     ]
-    fill = next((fill for fill in trace.fills if fill.place == token), None)
-    if fill is None:
-        return pieces
-    best, probability = fill.candidates[0]
-    return [*pieces, ("plain", " Its first guess here: "), of_run(best), ("plain", f", p {probability_words(probability)}.")]
+    return begins, ends
+
+
+def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
+    """Of each token of the source its place and itself, and at a mask token what would stand there."""
+    n, word = len(trace.source_tokens), noun(trace)
+    guesses = {fill.place: fill.candidates[0] for fill in trace.fills}
+    begins: list[Sentence] = []
+    ends: list[Sentence] = []
+    for place, token in enumerate(trace.source_tokens):
+        begins.append((("strong", f"The encoder alone, {place_words(place, word)} of {n}: "), of_run(token)))
+        ends.append((("plain", "."),))
+        if place in guesses:
+            best, p = guesses[place]
+            ends[-1] += (("plain", " Its first guess here: "), of_run(best), ("plain", f", p {probability_words(p)}."))
+    return begins, ends
+
+
+def so_far(trace: Trace) -> list[Sentence]:
+    """At each step what was written before it; where that is not recorded, what was read."""
+    if not trace.output_tokens:
+        return [(("plain", "having read "), of_run(token)) for token in trace.target_tokens]
+    # What comes next goes on from the end of the text: of a long one no more than that is put together.
+    verb, last = ("read", 1) if trace.n_given else ("written", 0)
+    parts = spelt(trace, trace.target_tokens if trace.n_given else trace.output_tokens)
+    sentences: list[Sentence] = []
+    for step in range(trace.n_steps):
+        text, place = "", step + last
+        while place and len(text) <= _LONGEST_CODE:
+            place -= 1
+            text = parts[place] + text
+        text = text if len(text) <= _LONGEST_CODE else "…" + text[-_LONGEST_CODE + 1 :]
+        is_none = not text and not trace.n_given
+        sentences.append(
+            (("plain", "having written nothing yet"),) if is_none else (("plain", f"having {verb} "), of_run(text))
+        )
+    return sentences
+
+
+def head_looks(trace: Trace, kind: Kind, layer: int, head: Head) -> list[Sentence]:
+    """`looks 96 % at `l` (token 4)`: of each row of a head the key with the most weight."""
+    attention, word = trace.attentions[kind], noun(trace)
+    tokens = [of_run(key) for key in attention.keys]
+    places = [f" ({place_words(key, word)})" for key in range(len(tokens))]
+    looks: list[Sentence] = []
+    for row in attention.head(layer, head):
+        if not np.isfinite(row).all():
+            looks.append((("plain", "has no numbers here"),))
+        elif not row.any():
+            looks.append((("plain", "may look at nothing"),))
+        else:
+            key = int(row.argmax())
+            share = percent_words(float(row[key]))
+            looks.append((("plain", f"looks {share} at "), tokens[key], ("plain", places[key])))
+    return looks
 
 
 def step_name(trace: Trace) -> str:
@@ -65,14 +150,9 @@ def step_name(trace: Trace) -> str:
     return "step" if trace.writes else "token"
 
 
-def shortened_code(pieces: Iterable[tuple[Style, str]]) -> Sentence:
-    """A sentence whose pieces of the run are not longer than one can read."""
-    return tuple((style, shortened(text, _LONGEST_CODE) if style == "code" else text) for style, text in pieces)
-
-
-def of_run(text: str) -> tuple[Style, str]:
-    """A token or a text of the run as a piece of a sentence, its spaces to be seen."""
-    return "code", visible_text(text)
+def of_run(text: str, most: int = _LONGEST_CODE) -> Piece:
+    """A token or a text of the run as a piece of a sentence: its spaces to be seen, and no longer than one can read."""
+    return "code", shortened(visible_text(text), most)
 
 
 def plain(sentence: Sentence) -> str:
@@ -95,75 +175,3 @@ def source_unit(trace: Trace) -> str:
         return noun(trace)
     own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]
     return unit(own or trace.source_tokens)
-
-
-def so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
-    """What was written before this step; where that is not recorded, what was read."""
-    if not trace.output_tokens:
-        return [("plain", "having read "), of_run(trace.target_tokens[step])]
-    if trace.n_given:
-        return [("plain", "having read "), of_run(_end_of(spelt(trace, trace.target_tokens[: step + 1])))]
-    written = _end_of(spelt(trace, trace.output_tokens[:step]))
-    return [("plain", "having written "), of_run(written)] if written else [("plain", "having written nothing yet")]
-
-
-def _given(trace: Trace, step: int) -> list[tuple[Style, str]]:
-    """What comes next in a prompt, and what the model would have written there."""
-    pieces: list[tuple[Style, str]] = [
-        ("plain", "; next comes "),
-        of_run(trace.output_tokens[step]),
-        ("plain", ", which was given"),
-    ]
-    if trace.steps and trace.steps[step].candidates:
-        guess, probability = trace.steps[step].candidates[0]
-        pieces += [("plain", ". The model's own guess: "), of_run(guess), ("plain", f", p {probability_words(probability)}")]
-    return [*pieces, ("plain", ".")]
-
-
-def _end_of(parts: list[str]) -> str:
-    """The last part of what these spell: what comes next goes on from there. No more is put together."""
-    last: list[str] = []
-    length = 0
-    while parts and length <= _LONGEST_CODE:
-        last.append(parts.pop()[-_LONGEST_CODE - 1 :])
-        length += len(last[-1])
-    written = "".join(reversed(last))
-    return written if length <= _LONGEST_CODE else "…" + written[-_LONGEST_CODE + 1 :]
-
-
-def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
-    """The written token and its probability, as far as they are recorded."""
-    if not trace.output_tokens:
-        return [("plain", "; what it writes is not recorded.")]
-    token: tuple[Style, str] = of_run(trace.output_tokens[step])
-    if not trace.steps:
-        return [("plain", f"{joined}what is written is "), token, ("plain", ", its probability not recorded.")]
-    return [
-        ("plain", f"{joined}the model writes "),
-        token,
-        ("plain", f", p {probability_words(trace.steps[step].probability)}."),
-    ]
-
-
-def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
-    """`looks 96 % at `l` (token 4)`: the key with the most weight in a row of the head."""
-    attention = trace.attentions[kind]
-    row = attention.row(layer, head, step)
-    if not np.isfinite(row).all():
-        return [("plain", "has no numbers here")]
-    if not row.any():
-        return [("plain", "may look at nothing")]
-    key = int(row.argmax())
-    return [
-        ("plain", f"looks {percent_words(float(row[key]))} at "),
-        of_run(attention.keys[key]),
-        ("plain", f" ({place_words(key, noun(trace))})"),
-    ]
-
-
-def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:
-    """The true token, where the model wrote another one."""
-    true = trace.true_token(step)
-    if true is None or not trace.output_tokens or true == trace.output_tokens[step]:
-        return []
-    return [("plain", " Expected: "), of_run(true), ("plain", ".")]

@@ -11,13 +11,13 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from transformer_viz.analysis.alignment_head import AlignmentHead
-from transformer_viz.analysis.sentences import best_head_words, step_sentence
+from transformer_viz.analysis.sentences import best_head_words, step_sentences
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
-from transformer_viz.figures import templates
-from transformer_viz.figures.shades import TITLES, Scale
+from transformer_viz.figures import page_templates
+from transformer_viz.figures.colour_scale import TITLES, Scale
 from transformer_viz.terms import COMBINED, Head, Kind, head_label, head_title, place_labels, row_labels, visible
 from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.trace import Trace
@@ -120,14 +120,10 @@ def content(
         is_one = not trace.is_stepped(kind)
         sentences = [
             [
-                [
-                    [
-                        pieces.setdefault(piece, len(pieces))
-                        for piece in step_sentence(trace, kind, layer, head, step, with_answer=with_answer)
-                    ]
-                    for step in range(len(trace.rows))
-                ]
-                for head in (heads[:1] if is_one else heads)
+                [[pieces.setdefault(piece, len(pieces)) for piece in sentence] for sentence in of_head]
+                for of_head in step_sentences(
+                    trace, kind, [(layer, head) for head in (heads[:1] if is_one else heads)], with_answer=with_answer
+                )
             ]
             for layer in attention.layers[: 1 if is_one else None]
         ]
@@ -152,8 +148,8 @@ def content(
             "reasons": packed(attention.reasons),
             "looked": looked,
             "sentences": sentences,
-            "picture": templates.player_template(trace, kind, scale=colours, large=large, with_answer=with_answer),
-            "mask": templates.mask_template(trace, kind),
+            "picture": page_templates.player_template(trace, kind, scale=colours, large=large, with_answer=with_answer),
+            "mask": page_templates.mask_template(trace, kind),
         }
     by = trace.made_by
     made = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
@@ -176,11 +172,11 @@ def content(
         "prompt": prompt_token(trace),
         "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
-        "candidates": templates.candidate_steps(trace),
-        "true": templates.true_keys(trace, with_answer=with_answer),
+        "candidates": page_templates.candidate_steps(trace),
+        "true": page_templates.true_keys(trace, with_answer=with_answer),
         "kinds": kinds,
         "pieces": list(pieces),
-        "colours": {"light": templates.page_colours("light"), "dark": templates.page_colours("dark")},
+        "colours": {"light": page_templates.page_colours("light"), "dark": page_templates.page_colours("dark")},
     }
 
 

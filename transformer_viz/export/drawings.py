@@ -8,7 +8,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, view
-from transformer_viz.figures.shades import SCALES, Scale
+from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace

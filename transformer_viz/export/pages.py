@@ -16,7 +16,7 @@ from transformer_viz.export.assets import asset, script, templates
 from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, content, view
 from transformer_viz.export.drawings import check_colours
 from transformer_viz.figures import files
-from transformer_viz.figures.shades import Scale
+from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.figures import cells, shades
+from transformer_viz.figures import cells, colour_scale
+from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import colour_axis
-from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Style, Theme, base_layout
 from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
@@ -81,7 +81,7 @@ def colour_axes(
     if scale == "log":
         first, *others = (f"{of.full * 10.0**decade:.2g}" for decade in range(-4, 1))
         bar |= {"title": f"{of.word} (log scale)", "tickvals": [-4, -3, -2, -1, 0], "ticktext": [f"≤ {first}", *others]}
-        colours = {"cmin": 0, "cmax": top, "colorscale": shades.stops(theme, scale), "showscale": False}
+        colours = {"cmin": 0, "cmax": top, "colorscale": colour_scale.stops(theme, scale), "showscale": False}
         return {"coloraxis": colours, "coloraxis2": colour_axis(theme, size, (-4, 0), **bar)}
     names = ("0", "0.5", "1") if scale == "fixed" and top == 1 else ("0", f"{top / 2:.2g}", f"{top:.2g}")
     title = of.word if scale == "fixed" else f"{of.word} (to maximum)"

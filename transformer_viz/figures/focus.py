@@ -13,13 +13,13 @@ import numpy as np
 from transformer_viz.analysis.attribution_maps import full, is_of_heads, map_of
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
-from transformer_viz.figures.arrangement import TITLE, arranged
 from transformer_viz.figures.attention import colour_axes, map_traces, most_of
+from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.figure_data import Plain, scatter
 from transformer_viz.figures.margins import margins
 from transformer_viz.figures.parts import panel
+from transformer_viz.figures.player_layout import TITLE, arranged
 from transformer_viz.figures.second_map import AXES, SecondMap
-from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Style, base_layout, labels
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution

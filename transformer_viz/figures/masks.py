@@ -9,7 +9,7 @@ import numpy as np
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.word_pooling import axis_noun, kind_title
 from transformer_viz.errors import OptionError, shortened
-from transformer_viz.figures import cells, reasons
+from transformer_viz.figures import cells, mask_reasons
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import legend, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape, labels
@@ -60,7 +60,7 @@ def mask(
         line = {"width": 2, "color": style.colours.accent}
         frames = [scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)]
     title = f"{kind_title(trace, kind, in_full=False)}: {(matrix > 0).sum()} of {matrix.size} cells masked"
-    drawn = [reasons.cells(matrix, style.theme), *frames, *reasons.legend([0, *cells.codes_in(matrix)], style.theme)]
+    drawn = [mask_reasons.cells(matrix, style.theme), *frames, *mask_reasons.legend([0, *cells.codes_in(matrix)], style.theme)]
     return PlainFigure(drawn, mask_layout(trace, kind, title, style, height))
 
 
@@ -136,7 +136,7 @@ def mask_grid(
             title = f"{part.title} ({(part.reasons > 0).sum()} of {part.reasons.size})"
             at = left, 1 - (top + 4) / inner
             layout["annotations"].append(words_at(title, *at, size + 1, colours.muted, yanchor="top"))
-            drawn += panel(number, [reasons.cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])
+            drawn += panel(number, [mask_reasons.cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])
             every = math.ceil(_LABEL / cell)
             looks: dict[str, Any] = {"every": every, "automargin": False}
             across = named_axis(colours, size - 1, labels(part.keys), tickangle=-90, **looks)
@@ -144,4 +144,4 @@ def mask_grid(
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))
         top += height + _TITLE + gap
     codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})
-    return PlainFigure([*drawn, *reasons.legend(codes, style.theme)], layout)
+    return PlainFigure([*drawn, *mask_reasons.legend(codes, style.theme)], layout)

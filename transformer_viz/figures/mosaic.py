@@ -17,11 +17,11 @@ import numpy as np
 from transformer_viz.analysis.attribution_maps import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.figures import shades
+from transformer_viz.figures import colour_scale
 from transformer_viz.figures.cells import only
+from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import outline
-from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Style, Theme, base_layout, flat
 from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
@@ -82,7 +82,7 @@ def mosaic(
         places = [(attention.layer_index(layer), head) for layer, head in tiles]
         # Tiles that are missing in the last row are not masked, and no numbers.
         weights, masked = in_rows(weights, places, columns, np.nan), in_rows(masked, places, columns, False)
-    weights = shades.scaled(weights.astype(np.float32, copy=False), masked, scale)
+    weights = colour_scale.scaled(weights.astype(np.float32, copy=False), masked, scale)
     blocks = block_sizes(weights.shape)
     if blocks != (1, 1):
         # The strongest allowed weight of each block, and the blocks of which every cell is masked.
@@ -93,16 +93,16 @@ def mosaic(
             masked = np.logical_and.reduceat(masked, starts, axis)
     grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus)
     thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
-    title = kind_title(trace, kind, in_full=False) + words + shades.TITLES[scale] + thinned
+    title = kind_title(trace, kind, in_full=False) + words + colour_scale.TITLES[scale] + thinned
     if is_exact(weights):
         exact = (
             np.where(masked, np.float32(np.nan), weights),
-            {"zmin": 0, "zmax": 1, "colorscale": shades.stops(colours, scale)},
+            {"zmin": 0, "zmax": 1, "colorscale": colour_scale.stops(colours, scale)},
         )
         maps = grid.exact_maps(*exact, [(masked, colours.masked)])
     else:
         known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
-        codes = np.rint(shades.share(known, scale) * (_LAST_SHADE - _FIRST_SHADE) + _FIRST_SHADE).astype(np.uint8)
+        codes = np.rint(colour_scale.share(known, scale) * (_LAST_SHADE - _FIRST_SHADE) + _FIRST_SHADE).astype(np.uint8)
         codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(EMPTY), codes))
         maps = [grid.coded_map(codes, _coded(colours))]
     return grid.figure(maps, [], title, kind, blocks, style, height)

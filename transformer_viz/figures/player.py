@@ -6,9 +6,9 @@ Frames are applied in the browser, so stepping costs no round trip.
 from typing import Any
 
 from transformer_viz.figures.attention import bar_traces, bar_words, most_of
+from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.focus import CoveredFocus, Focus, GuessFocus
-from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution

@@ -215,12 +215,10 @@ def _processes(n: int) -> Generator[tuple[int, Submit]]:
     except BrokenProcessPool as error:
         raise SurveyError(f"A worker was ended before its block was done. {_KEPT}") from error
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        ours = set(active_children()) - before
-        for process in ours:
+        for process in set(active_children()) - before:
             process.kill()
-        for process in ours:
-            process.join()
+        # The pool's own thread sees that they are gone, and joins them.
+        pool.shutdown(cancel_futures=True)
 
 
 def _begin_process() -> None:

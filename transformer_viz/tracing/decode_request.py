@@ -287,7 +287,7 @@ def _writing(checkpoint: LoadedModel, options: DecodeKeywords, max_length: int) 
         raise OptionError(f"{name_of_both!r} is forced by prefix and forbidden by ban; take it out of one of them")
     if len(prefix) > max_length:
         raise OptionError(f"prefix has {len(prefix)} tokens; at most max_length={max_length} are written")
-    if len(set(ban)) >= reader.sizes.vocabulary:
+    if ban and len(set(ban)) >= reader.sizes.vocabulary:
         raise OptionError("ban forbids every token; leave at least one")
     beam, sampling, size = None, None, given.get("beam_size", 5)
     if name == "beam":

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz.analysis.sentences import Sentence, of_run
-from transformer_viz.figures import shades
+from transformer_viz.figures import colour_scale
 from transformer_viz.figures.theme import THEMES, ThemeName
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
@@ -37,7 +37,7 @@ class Looks:
 
     theme: ThemeName
     large: bool
-    scale: shades.Scale
+    scale: colour_scale.Scale
     shares: np.ndarray
 
 
@@ -63,7 +63,7 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
         "large": looks.large,
         "dark": looks.theme == "dark",
         "diverging": colours.diverging,
-        "weights": shades.stops(colours, looks.scale),
+        "weights": colour_scale.stops(colours, looks.scale),
         "row": _row_words(inside),
         "hint": _hint(inside),
         "words": "One row of one head, from what enters to what leaves",
@@ -219,7 +219,7 @@ def _weights(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
         columns.append(_column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
     cells = _of_each(inside, "weight", keys)
     for key, cell in zip(keys, cells, strict=True):
-        cell["share"] = float(np.nan_to_num(shades.share(looks.shares[key], looks.scale)))
+        cell["share"] = float(np.nan_to_num(colour_scale.share(looks.shares[key], looks.scale)))
     # Its own arithmetic is that of all but the largest.
     address = "rest" if keys == numbers.shown_keys(inside) else None
     more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz.analysis.alignment_head import AlignmentHead
-from transformer_viz.analysis.sentences import step_sentence
+from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
@@ -47,7 +47,7 @@ def data(
         "output": output_strip(trace),
         "answer": answer_mark(trace),
         "first": trace.n_given,
-        "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(len(trace.rows))],
+        "sentences": step_sentences(trace, at.kind, [(at.layer, at.head)])[0],
         "looked": _looked_at(trace, at.kind, at.layer, at.head) if aligner is None else _most(aligner.map_of(trace)),
     }
 

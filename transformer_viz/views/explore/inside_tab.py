@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz.addresses import row_address
 from transformer_viz.errors import OptionError, TransformerVizError
-from transformer_viz.figures import shades
+from transformer_viz.figures import colour_scale
 from transformer_viz.inside_head import explanations
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
@@ -129,7 +129,7 @@ def _looks(trace: Trace, inside: Inside, shown: Shown) -> picture.Looks:
     """With the colours that the map has."""
     scale = display_options.scale()
     attention, place = trace.attentions[inside.kind], (inside.layer, inside.head)
-    shares = shades.scaled(attention.head(*place), attention.head_mask(*place), scale)[inside.row]
+    shares = colour_scale.scaled(attention.head(*place), attention.head_mask(*place), scale)[inside.row]
     return picture.Looks(shown.theme, display_options.current().is_large, scale, shares)
 
 

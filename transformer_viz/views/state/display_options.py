@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from transformer_viz.analysis.correctness import answer_words
-from transformer_viz.figures.shades import SCALES, Scale
+from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.components import word_list

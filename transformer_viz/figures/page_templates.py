@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.figures import candidates, cells
+from transformer_viz.figures import candidates, cells, mask_reasons
 from transformer_viz.figures import masks as masks_figure
-from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.attention import bar_traces
+from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import Plain
 from transformer_viz.figures.focus import Focus
-from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import LIGHT, THEMES, Style, ThemeName, rgb
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -85,12 +84,12 @@ def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
 
     def parts(style: Style) -> dict[str, Any]:
         # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
-        heatmap = _without_numbers(reason_cells.cells(np.zeros((1, 1), np.uint8), style.theme))
+        heatmap = _without_numbers(mask_reasons.cells(np.zeros((1, 1), np.uint8), style.theme))
         layout = masks_figure.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), style)
-        return {"heatmap": heatmap, "legend": reason_cells.legend(codes, style.theme), "layout": layout}
+        return {"heatmap": heatmap, "legend": mask_reasons.legend(codes, style.theme), "layout": layout}
 
     light, dark = parts(Style()), parts(Style("dark"))
-    words = {str(code): reason_cells.hover_words(code) for code in codes}
+    words = {str(code): mask_reasons.hover_words(code) for code in codes}
     return {"light": light, "dark": changes(light, dark), "words": words}
 
 
