@@ -112,6 +112,7 @@ def _player(
     """
     if st.session_state.pop("measure_switched", False):
         st.rerun()
+    link.settle("step", "pin", "lines", "measure")
     focus.draw_hidden()
     lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or "auto"
     if measured.chosen:

@@ -126,6 +126,7 @@ def _player(
     """
     if st.session_state.pop(_MOVED, False):
         st.rerun()
+    link.settle("moment")
     link.hidden("moment", *_moments(found))
     place = _place(found)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)

@@ -30,8 +30,8 @@ _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 _BARE, _TOUCHED, _SEEN, _RESET, _SWITCHED = "link_bare", "link_touched", "link_seen", "link_reset", "link_switched"
 """Likewise: whether the first address said nothing; whether anything was changed since; the page and the address of the run
 before; what is to have its default; and whether this is another page than that of the run before."""
-_OF_FRAGMENTS, _DECIDED = "link_of_fragments", "link_decided"
-"""Likewise: the keys of what fragments draw, whose runs are not the page's; and the value of each key in the last run."""
+_DECIDED = "link_decided"
+"""Likewise: the value of each key in the last run."""
 
 
 @contextmanager
@@ -264,7 +264,6 @@ def hidden(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
         is_possible: whether the session or the link may have this value now.
         allowed: what may be, in words.
     """
-    _settle(key)
     value = hidden_value(key, is_possible, allowed)
     with st.container(key=f"in-link-{key}"):
         st.text_input(key, key=key, label_visibility="collapsed", **_bind(key))
@@ -362,17 +361,18 @@ def _went_through_history() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def _settle(key: str) -> None:
-    """A fragment's request may have left the browser before the answer to the page's last run came there, as when a step is
-    reported while a click moves the focus. Its address and its boxes are then the old ones: they get what was decided in that
-    run, and the whole page runs."""
+def settle(*own: str) -> None:
+    """First in the fragment of a player, which reports by itself, with the keys that its report changes.
+
+    A report may leave the browser before the answer to the page's last run came there, as when a step is reported while a click
+    moves the focus. Its address and its boxes are then the old ones: they get what was decided in that run, and the whole page
+    runs.
+    """
     context, state = get_script_run_ctx(), st.session_state
     if context is None or not context.fragment_ids_this_run:
         return
-    own = state.setdefault(_OF_FRAGMENTS, set())
-    own.add(key)
     (_, before), here = state.get(_SEEN, ("", {})), address()
-    if any(before.get(each) != here.get(each) for each in {*before, *here} - own):
+    if any(before.get(each) != here.get(each) for each in {*before, *here}.difference(own)):
         for other, value in state.get(_DECIDED, {}).items():
             if other not in own and other in state and state[other] != value:
                 state[other] = value
