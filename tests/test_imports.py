@@ -67,7 +67,7 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
-ROOMS = {"attribution", "evaluation", "inside_head", "mask_checks", "surveys"}
+ROOMS = {"attribution", "evaluation", "inside_head", "mask_checks", "surveys", "training"}
 STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
 OF_SURVEYS = ("statistics", "readings", "sentences", "comparison", "block_results", "merge")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}

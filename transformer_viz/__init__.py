@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from transformer_viz.tracing.batch import read_batch as read_batch
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
-    from transformer_viz.tracing.replay import replay as replay
     from transformer_viz.tracing.untrained import untrained as untrained
+    from transformer_viz.training.replay import replay as replay
     from transformer_viz.version import __version__ as __version__
 
 _HOMES = {
@@ -75,7 +75,7 @@ _HOMES = {
     "diff": "analysis.diff",
     "evaluate": "evaluation.evaluate",
     "untrained": "tracing.untrained",
-    "replay": "tracing.replay",
+    "replay": "training.replay",
     "compare_surveys": "surveys.comparison",
     "load_survey": "surveys.result",
     "survey": "surveys.survey",

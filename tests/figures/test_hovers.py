@@ -13,7 +13,7 @@ from transformer_viz import Trace, figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import head_softmax
-from transformer_viz.trace.snapshots import TrainingSnapshot
+from transformer_viz.training.result import TrainingSnapshot
 
 SIZES = [(7, 5), (65, 100), (100, 65), (200, 67)]
 """Tokens of the source and of the target: with room for all labels, and without, on rows, columns and both."""

@@ -9,8 +9,8 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz.checkpoints import load_checkpoint, load_snapshot, snapshots
-from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.tracing.trace_size import held_bytes
+from transformer_viz.training.result import TrainingSnapshot
 from transformer_viz.views.cache.store import Call, Store, size_of
 
 

@@ -23,10 +23,7 @@ from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.overview import overview
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
-from transformer_viz.figures.snapshot_maps import snapshot_maps
 from transformer_viz.figures.theme import Style
-from transformer_viz.figures.training import training
-from transformer_viz.figures.training_playback import training_playback
 
 if TYPE_CHECKING:
     from transformer_viz.attribution.figures.counter_proof import counter_proof as counter_proof
@@ -39,8 +36,11 @@ if TYPE_CHECKING:
     from transformer_viz.surveys.figures.survey_distribution import survey_distribution as survey_distribution
     from transformer_viz.surveys.figures.survey_heads import survey_heads as survey_heads
     from transformer_viz.surveys.figures.survey_lengths import survey_lengths as survey_lengths
+    from transformer_viz.training.figures.snapshot_maps import snapshot_maps as snapshot_maps
+    from transformer_viz.training.figures.training import training as training
+    from transformer_viz.training.figures.training_playback import training_playback as training_playback
 
-_ROOMS = ("attribution", "surveys")
+_ROOMS = ("attribution", "surveys", "training")
 _OF_ROOMS = {
     file.stem: f"transformer_viz.{room}.figures.{file.stem}"
     for room in _ROOMS
@@ -62,11 +62,8 @@ __all__ = [
     "overview",
     "player",
     "search_tree",
-    "snapshot_maps",
     "softmax_maps",
     "token_losses",
-    "training",
-    "training_playback",
 ]
 
 _modules = {module.name: import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)}

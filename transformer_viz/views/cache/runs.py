@@ -23,13 +23,13 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.inside import Inside
-from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.progress import OnProgress
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.untrained import untrained as untrained_run
+from transformer_viz.training import replay as runs_replay
+from transformer_viz.training.result import TrainingSnapshot
 from transformer_viz.views.cache import computing, limits, model_list
 from transformer_viz.views.components.recorded_calls import Call, record
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError, listed
 from transformer_viz.figures.figure_data import plain
-from transformer_viz.figures.training_playback import training_playback
 from transformer_viz.terms import KIND_TITLES, row_labels
-from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
+from transformer_viz.training.figures.training_playback import training_playback
+from transformer_viz.training.result import TrainingSnapshot, when
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
 from transformer_viz.views.components.markdown import literal

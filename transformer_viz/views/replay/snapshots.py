@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.terms import Kind, visible_text
-from transformer_viz.trace.snapshots import TrainingSnapshot
+from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence
 from transformer_viz.views.state.focus import Focus
 
 _RULES: dict[Kind, str] = {

@@ -10,13 +10,13 @@ import streamlit as st
 
 from transformer_viz import checkpoints, figures, serving
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.figures.training import head_columns
 from transformer_viz.numbers_in_words import duration_words, percent_words
 from transformer_viz.terms import head_title, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job
+from transformer_viz.training.result import best_head
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, figure_file, screen, style
 from transformer_viz.views.components.markdown import literal, of_run
@@ -154,7 +154,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
     except TransformerVizError as error:
         st.info(literal(str(error)), icon=":material/keyboard:")
         return
-    layer, head = _best_head(rows)
+    layer, head = best_head(rows)
     st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading **{of_run(probe)}**, as it forms:")
     said = [(f"step {step:,}: {visible_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
@@ -171,11 +171,6 @@ def _moment(name: str, step: int, text: str) -> tuple[Trace, Trace]:
     run = decode(then, text, max_length=min(64, then.task.max_target_length + 1))
     known = run.expected_tokens
     return run, run if known is None else decode(then, text, target=known[:-1])
-
-
-def _best_head(rows: list[dict]) -> tuple[int, int]:
-    masses = head_columns(rows)
-    return max(masses, key=lambda place: masses[place][-1][1]) if masses else (0, 0)
 
 
 def _spread(steps: list[int], most: int) -> list[int]:

@@ -1,16 +1,14 @@
 """A training as it goes: loss, exact match on texts that are not trained on, and each head's mass on the true key."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import axis, on_axes, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout
 from transformer_viz.terms import head_label
-
-Row = Mapping[str, Any]
-_MASS = "mass_"
+from transformer_viz.training.result import Row, best_head, head_masses
 
 
 @plotly_figure
@@ -34,10 +32,9 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
         )
     ]
     # Heads first, so that the exact match lies over them; the best head is named, the others are quiet.
-    heads = head_columns(rows)
-    best = max(heads, key=lambda place: heads[place][-1][1]) if heads else None
+    best = best_head(rows)
     shares: list[tuple[str, list[tuple[int, float]], dict[str, Any]]] = []
-    for place, points in sorted(heads.items(), key=lambda item: item[0] == best):
+    for place, points in sorted(head_masses(rows).items(), key=lambda item: item[0] == best):
         line = {"color": colours.accent, "width": 2} if place == best else {"color": colours.other, "width": 1}
         shares.append((f"{head_label(*place)} on the true key", points, {"mode": "lines", "line": line}))
     if held_out := [(row["step"], row["held_out"]) for row in rows if isinstance(row.get("held_out"), int | float)]:
@@ -73,14 +70,3 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
             "hovermode": "closest",
         },
     )
-
-
-def head_columns(rows: Sequence[Row]) -> dict[tuple[int, int], list[tuple[int, float]]]:
-    """(layer, head) from 0 -> (step, mass on the true key), for the rows that have it."""
-    found: dict[tuple[int, int], list[tuple[int, float]]] = {}
-    for row in rows:
-        for name, value in row.items():
-            parts = name.removeprefix(_MASS).split("_")
-            if name.startswith(_MASS) and isinstance(value, int | float) and len(parts) == 2:
-                found.setdefault((int(parts[0]), int(parts[1])), []).append((row["step"], float(value)))
-    return found

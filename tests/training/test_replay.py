@@ -16,9 +16,9 @@ from transformer_viz.errors import CheckpointError, OptionError, TraceTooLarge
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.replay import replay
 from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.replay import replay
 from transformer_viz.vocabulary import END, END_ID, UNKNOWN
 
 TASK = Reverse("abcd", 23, (2, 5))

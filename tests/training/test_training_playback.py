@@ -16,9 +16,9 @@ from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import KINDS, Kind
-from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
+from transformer_viz.training.result import TrainingSnapshot
 
 STEPS = (0, 1, 7, 150, 12_500)
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.sentences import source_unit
-from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axes, map_traces
@@ -20,7 +19,7 @@ from transformer_viz.figures.theme import Style, base_layout, escape
 from transformer_viz.numbers_in_words import compact_words, percent_words
 from transformer_viz.terms import Kind, head_label, row_labels
 from transformer_viz.trace.attention import check_index
-from transformer_viz.trace.snapshots import TrainingSnapshot
+from transformer_viz.training.result import Course, TrainingSnapshot, course
 
 _MAP_SHARE = 0.56
 _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}

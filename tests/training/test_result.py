@@ -9,12 +9,11 @@ import pytest
 
 from tests.attentions import chosen
 from transformer_viz.analysis.sentences import plain
-from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
+from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence
 
 SOURCE = ("<start>", *"abcde", "<end>")
 TARGET = ("c", "a", "<end>")

@@ -6,11 +6,11 @@ from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import CheckpointError, listed
 from transformer_viz.schema import LARGEST, whole_number
-from transformer_viz.trace.snapshots import Target, TrainingSnapshot
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest
 from transformer_viz.tracing.tokenize_batch import LONGEST
 from transformer_viz.tracing.trace_size import check, predicted
+from transformer_viz.training.result import Target, TrainingSnapshot
 from transformer_viz.vocabulary import END, UNKNOWN
 
 MOST_MOMENTS = 60

@@ -1,8 +1,8 @@
-"""How attention changes along a training: one number per head and moment, and each moment in words."""
+"""What is known of a training without torch: its history, its moments, how far each head is, and each moment in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,11 +10,32 @@ from transformer_viz.analysis.sentences import Sentence, Style, of_run, source_u
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.terms import Kind, head_title
-from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 
+Target = Literal["answer", "final output"]
+"""What every moment reads: the task's true answer, or, where nobody knows it, what the finished model writes."""
 Measure = Literal["mass", "entropy"]
 """The mean weight on the true key; or, where no key is the true one, the mean entropy of the rows."""
+Row = Mapping[str, Any]
+"""A row of a training's history: `step`, `loss` and others, in some rows `held_out` and `mass_LAYER_HEAD`."""
+_MASS = "mass_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSnapshot:
+    """One snapshot and what it makes of the source.
+
+    Attributes:
+        step: steps of training behind it; 0 = untrained.
+        written: greedy decoding, what the model writes by itself; its rows differ from moment to moment.
+        forced: one pass over a fixed target, so that its rows are the same at every moment.
+        target: where that target comes from.
+    """
+
+    step: int
+    written: Trace
+    forced: Trace
+    target: Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +110,20 @@ def when(step: int) -> str:
     if step == 0:
         return "Before any training"
     return f"After {count_words(step, 'step')} of training"
+
+
+def head_masses(rows: Sequence[Row]) -> dict[tuple[int, int], list[tuple[int, float]]]:
+    """(layer, head) from 0 -> (step, mass on the true key), from the rows of a history that have it."""
+    masses: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for row in rows:
+        for name, value in row.items():
+            parts = name.removeprefix(_MASS).split("_")
+            if name.startswith(_MASS) and isinstance(value, int | float) and len(parts) == 2:
+                masses.setdefault((int(parts[0]), int(parts[1])), []).append((row["step"], float(value)))
+    return masses
+
+
+def best_head(rows: Sequence[Row]) -> tuple[int, int]:
+    """Layer and head, from 0, with the most mass on the true key in the end; the first one where no row says."""
+    masses = head_masses(rows)
+    return max(masses, key=lambda place: masses[place][-1][1], default=(0, 0))

@@ -5,7 +5,7 @@ import pytest
 
 from transformer_viz import figures
 from transformer_viz.figures.theme import Style
-from transformer_viz.figures.training import head_columns
+from transformer_viz.training.result import head_masses
 
 ROWS = [
     {"step": 50, "loss": 2.0, "held_out": 0.25, "mass_0_0": 0.1, "mass_1_2": 0.3},
@@ -33,7 +33,7 @@ def test_curves_hold_the_numbers_and_name_the_best_head(narrow):
 def test_without_checks_there_is_the_loss_alone():
     figure = figures.training([{"step": 1, "loss": 0.0}], 10)
     assert len(figure.data) == 1
-    assert head_columns([{"step": 1, "mass_x": 3, "mass_0_1": "no"}]) == {}
+    assert head_masses([{"step": 1, "mass_x": 3, "mass_0_1": "no"}]) == {}
 
 
 def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
