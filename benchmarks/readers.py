@@ -31,7 +31,7 @@ def measure(report: Report) -> None:
         except (Skipped, ImportError) as reason:
             report.remark(f"skipped: {reason}")
             continue
-        ids = torch.tensor([ours.tokenizer.source(text)])
+        ids = torch.tensor([ours.tokenizer.encode_source(text)])
         works = {
             "traced": partial(tv.decode, ours, text, max_length=N_TOKENS),
             "Hugging Face, with all attentions": partial(_own, theirs, ids),

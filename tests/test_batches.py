@@ -11,7 +11,7 @@ from tests.readers import families
 from transformer_viz import batches
 from transformer_viz.batches import Answer, Batch, Text, answer_of, compare_with_answer, drawn_texts, run_batch, run_texts
 from transformer_viz.errors import OptionError
-from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.loaded_model import LoadedModel, TaskAnswer
 from transformer_viz.terms import Kind
 
 TEXTS = ["helo", "a", "abcd hel", "lo lo lo", "bad", "cab"]
@@ -19,7 +19,7 @@ RECORD = ("weights", "mask", "probabilities")
 
 
 def texts_of(model: LoadedModel, texts: Sequence[str], limit: int) -> list[Text]:
-    return [Text(i, model.tokenizer.source(text), limit) for i, text in enumerate(texts)]
+    return [Text(i, model.tokenizer.encode_source(text), limit) for i, text in enumerate(texts)]
 
 
 def check(model: LoadedModel, texts: Sequence[str], found: Sequence[Batch], limit: int, most: float) -> None:
@@ -115,7 +115,7 @@ def test_only_what_is_named_is_recorded(tiny):
 def test_what_is_written_is_compared_with_the_answer(tiny):
     """By tokens where they are known, else by text; nothing is right that has not ended."""
     end = tiny.model.end_ids[0]
-    a, b, c = (tiny.tokenizer.target(letter)[0] for letter in "abc")
+    a, b, c = (tiny.tokenizer.encode_target(letter)[0] for letter in "abc")
     by_tokens, by_ids, by_text = Answer("ab", ("a", "b", "<end>")), Answer("ab", [a, b, end]), Answer("ab")
     for answer in (by_tokens, by_ids):
         got = [compare_with_answer(tiny, answer, ids) for ids in ([a, b, end], [a, b], [a, c, end], [c, b, end, a])]
@@ -124,7 +124,7 @@ def test_what_is_written_is_compared_with_the_answer(tiny):
         assert [each.n_right_before_wrong for each in got] == [3, 2, 1, 0]
     assert [compare_with_answer(tiny, by_text, ids).is_exact for ids in ([a, b, end], [a, b], [a, end])] == [True, False, False]
     assert not compare_with_answer(tiny, Answer(), [end]).is_exact
-    known = Known(alignment=(), expected="ab", expected_tokens=("a", "b", "<end>"))
+    known = TaskAnswer(alignment=(), expected="ab", expected_tokens=("a", "b", "<end>"))
     assert answer_of(tiny, known) == by_tokens
     assert answer_of(tiny, known, "ab") == by_ids
     assert answer_of(tiny, known, "ZZ") == Answer("ZZ")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import InputError, OptionError, TransformerVizError
-from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.loaded_model import LoadedModel, TaskAnswer
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.terms import Kind, ModelKind
@@ -313,12 +313,12 @@ def drawn_texts(model: LoadedModel, texts: Sequence[str], first: int = 0) -> Ite
         yield Text(index, task.source_vocabulary.encode(task.frame(symbols)), limit, known, task.alignment(symbols, limit))
 
 
-def answer_of(model: LoadedModel, known: Known, target: str | None = None) -> Answer:
+def answer_of(model: LoadedModel, known: TaskAnswer, target: str | None = None) -> Answer:
     """The right answer of a text: its target, else what the task knows."""
     if target is None:
         return Answer(known.expected, known.expected_tokens)
     try:
-        return Answer(target, [*model.tokenizer.target(target), model.model.end_ids[0]])
+        return Answer(target, [*model.tokenizer.encode_target(target), model.model.end_ids[0]])
     except InputError:
         return Answer(target)
 

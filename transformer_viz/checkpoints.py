@@ -21,9 +21,9 @@ from transformer_viz import places, reading, tasks
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
 from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.places import FOLDERS_VARIABLE
 from transformer_viz.schema import Count, Range, read_value, to_plain
-from transformer_viz.switches import Switches
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
@@ -135,9 +135,9 @@ class Checkpoint:
     default_total_length = None
     generation = MappingProxyType[str, Any]({})
     languages = ()
-    switches = Switches()
+    options = ModelOptions()
 
-    def switched(self, switches: Switches) -> "Checkpoint":
+    def with_options(self, options: ModelOptions) -> "Checkpoint":
         """Itself: nothing is to be chosen of how it reads and writes."""
         return self
 

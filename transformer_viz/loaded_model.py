@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transformer_viz.model.architecture import Architecture
-from transformer_viz.switches import Switches
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class TaskAnswer:
     """What a task knows of a text beside the model; nothing where there is no task.
 
     Attributes:
@@ -51,17 +51,17 @@ class Tokenizer(Protocol):
     def unknown_id(self) -> int | None:
         """The token that stands for what is not known; None = there is none."""
 
-    def source(self, text: str) -> list[int]:
+    def encode_source(self, text: str) -> list[int]:
         """What is read of a source text, special tokens included.
 
         Raises:
             InputError: a text that cannot be read.
         """
 
-    def target(self, text: str) -> list[int]:
-        """What would be written for a target text, without the end; as `source`."""
+    def encode_target(self, text: str) -> list[int]:
+        """What would be written for a target text, without the end; as `encode_source`."""
 
-    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
+    def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         """Ids of target tokens as people name them; `what` says in an InputError where an unknown one was given."""
 
     @property
@@ -80,10 +80,10 @@ class Tokenizer(Protocol):
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The same of several targets."""
 
-    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
+    def symbol_indices(self, source_labels: Sequence[str]) -> list[int | None]:
         """For each place of a source, padding included, the index of its symbol in the text, or None."""
 
-    def known(self, text: str, n_steps: int) -> Known:
+    def task_answer(self, text: str, n_steps: int) -> TaskAnswer:
         """What is known of a source text and of so many steps."""
 
 
@@ -144,12 +144,12 @@ class LoadedModel(Protocol):
         """The codes of those that it translates between; none for most models."""
 
     @property
-    def switches(self) -> Switches:
+    def options(self) -> ModelOptions:
         """How it reads and writes."""
 
-    def switched(self, switches: Switches) -> "LoadedModel":
-        """The same model that reads and writes so; None leaves a switch as it is.
+    def with_options(self, options: ModelOptions) -> "LoadedModel":
+        """The same model with other options; None leaves one as it is.
 
         Raises:
-            TransformerVizError: a switch that it does not have, or a language that it does not know.
+            TransformerVizError: an option that it does not have, or a language that it does not know.
         """

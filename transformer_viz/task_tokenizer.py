@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transformer_viz.errors import InputError
-from transformer_viz.loaded_model import Known
+from transformer_viz.loaded_model import TaskAnswer
 from transformer_viz.tasks.task import Task
 from transformer_viz.terms import text_words
 from transformer_viz.vocabulary import END, UNKNOWN_ID
@@ -29,14 +29,14 @@ class TaskTokenizer:
     def label(self) -> Callable[[int], str]:
         return self.task.target_vocabulary.tokens.__getitem__
 
-    def source(self, text: str) -> list[int]:
+    def encode_source(self, text: str) -> list[int]:
         return self.task.source_vocabulary.encode(self.task.frame(self.task.read(text)))
 
-    def target(self, text: str) -> list[int]:
+    def encode_target(self, text: str) -> list[int]:
         # The empty target is the end alone, which no task reads as a text.
         return self.task.target_vocabulary.encode(self.task.read_target(text) if text else [])
 
-    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
+    def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         vocabulary = self.task.target_vocabulary
         if unknown := [token for token in map(str, tokens) if token not in vocabulary]:
             raise InputError(f"{what} {text_words(unknown[0])} is not in the vocabulary of this model.")
@@ -55,13 +55,13 @@ class TaskTokenizer:
         tokens, join = self.task.target_vocabulary.tokens, self.task.join
         return [join([tokens[number] for number in ids]) for ids in rows]
 
-    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
-        return self.task.letters(source_labels)
+    def symbol_indices(self, source_labels: Sequence[str]) -> list[int | None]:
+        return self.task.symbol_indices(source_labels)
 
-    def known(self, text: str, n_steps: int) -> Known:
+    def task_answer(self, text: str, n_steps: int) -> TaskAnswer:
         symbols = self.task.read(text)
         answer = self.task.answer(symbols)
-        return Known(
+        return TaskAnswer(
             alignment=tuple(self.task.alignment(symbols, n_steps)),
             expected=None if answer is None else self.task.join(answer),
             expected_tokens=None if answer is None else (*answer, END),

@@ -14,7 +14,7 @@ def test_the_best_head_and_its_baselines(make_run, on) -> None:
     run, untrained = make_run(5, 6, MIRROR, cross=cross), make_run(5, 6, MIRROR)
     words = "Layer 1 head 2 of cross-attention is best: 91 % of its weight is on the right key"
     words += ", which is the largest at 100 % of the steps."
-    even = "Even attention would have 14 % there"
+    even = "Uniform attention would have 14 % there"
     assert plain(grades_sentence(alignment(run))) == f"{words} {even}."
     both = plain(grades_sentence(alignment(run, untrained)))
     assert both == f"{words} {even}, an untrained model 14 %."

@@ -38,11 +38,11 @@ def test_a_planted_head_scores_one_and_a_uniform_one_its_share(make_run, on) -> 
     assert even.entropy == pytest.approx(math.log(6), abs=1e-6)
     assert even.entropy_share == pytest.approx(1, abs=1e-6)
     for grade in (best, even):
-        assert grade.even.mass == grade.even.hit_rate == pytest.approx(1 / 6, abs=1e-12)
-        assert grade.even.entropy == pytest.approx(math.log(6), abs=1e-12)
-        assert grade.even.entropy_share == pytest.approx(1, abs=1e-12)
+        assert grade.uniform.mass == grade.uniform.hit_rate == pytest.approx(1 / 6, abs=1e-12)
+        assert grade.uniform.entropy == pytest.approx(math.log(6), abs=1e-12)
+        assert grade.uniform.entropy_share == pytest.approx(1, abs=1e-12)
     # Row t: mean over keys 0 to 5 of |key − (5 − t)|.
-    assert even.even.distance == pytest.approx(np.mean([[abs(k - key) for k in range(6)] for key in MIRROR[:-1]]), abs=1e-12)
+    assert even.uniform.distance == pytest.approx(np.mean([[abs(k - key) for k in range(6)] for key in MIRROR[:-1]]), abs=1e-12)
     assert [grade.kind for grade in others] == ["encoder"] * 2 + ["decoder"] * 2
     assert all(grade.mass is grade.hit_rate is None for grade in others)
 
@@ -58,7 +58,7 @@ def test_of_equal_weights_the_lowest_key_is_the_top(make_run) -> None:
 
 def test_a_run_without_right_keys_or_without_a_kind_is_no_error(make_run) -> None:
     grades = alignment(make_run(5, 3))
-    assert all(grade.mass is grade.hit_rate is grade.even.mass is None for grade in grades)
+    assert all(grade.mass is grade.hit_rate is grade.uniform.mass is None for grade in grades)
     assert all(grade.distance is None for grade in grades.of("cross"))
     assert all(grade.distance is not None for grade in grades.of("encoder"))
     only_decoder = alignment(make_run(5, 3, encoder=None, cross=None))
@@ -133,7 +133,7 @@ def by_hand(run: Trace, kind: str, layer: int, head: int) -> dict[str, Any]:
     """Every measure and its even baseline with loops over the rows of the data frame."""
     frame = run.to_frame()
     frame = frame[(frame.kind == kind) & (frame.layer == layer) & (frame["head"] == head)]
-    sums: dict[str, list[float]] = {f"{b}{m}": [] for b in ("", "even_") for m in BY_HAND}
+    sums: dict[str, list[float]] = {f"{b}{m}": [] for b in ("", "uniform_") for m in BY_HAND}
     n_rows = 0
     for query, row in frame.groupby("query"):
         query = int(str(query))
@@ -143,7 +143,7 @@ def by_hand(run: Trace, kind: str, layer: int, head: int) -> dict[str, Any]:
         if row["query_token"].iloc[0] == PAD or not allowed or math.isnan(total) or total == 0:
             continue
         n_rows += 1
-        for prefix, used in (("", weights), ("even_", {k: 1 / len(allowed) for k in allowed})):
+        for prefix, used in (("", weights), ("uniform_", {k: 1 / len(allowed) for k in allowed})):
             entropy = -sum(w * math.log(w) for w in used.values() if w > 0)
             sums[f"{prefix}entropy"].append(entropy)
             if len(allowed) > 1:
@@ -169,7 +169,7 @@ def test_all_grades_are_those_of_plain_python(data: st.DataObject) -> None:
         assert grade.n_rows == want["n_rows"]
         assert grade.n_rows + grade.n_left_out == len(run.attentions[grade.kind].queries)
         for name in BY_HAND:
-            for prefix, measures in (("", grade), ("even_", grade.even)):
+            for prefix, measures in (("", grade), ("uniform_", grade.uniform)):
                 value, wanted = getattr(measures, name), want[prefix + name]
                 assert (value is None) == (wanted is None), (grade.kind, prefix + name)
                 if value is not None:
@@ -182,14 +182,14 @@ def test_all_grades_are_those_of_plain_python(data: st.DataObject) -> None:
 def test_every_measure_keeps_its_promises(data: st.DataObject) -> None:
     """The contract of a file in `analysis/measures/`: a finite number or none a head, a share between 0 and 1, no warning."""
     for grade in alignment(random_run(data)):
-        assert list(grade.measures) == list(grade.even.measures) == list(MEASURES)
+        assert list(grade.measures) == list(grade.uniform.measures) == list(MEASURES)
         for name, measure in MEASURES.items():
-            for of, value in (("run", grade.measures[name]), ("uniform", grade.even.measures[name])):
+            for of, value in (("run", grade.measures[name]), ("uniform", grade.uniform.measures[name])):
                 assert value is None or math.isfinite(value), (name, of)
                 is_possible = value is None or not measure.is_share or -1e-9 <= value <= 1 + 1e-9
                 assert is_possible, f"{name} of {of} is no share: {value}"
-            if measure.of_uniform is not None and grade.even.measures[name] is not None:
-                assert grade.even.measures[name] == pytest.approx(measure.of_uniform), name
+            if measure.of_uniform is not None and grade.uniform.measures[name] is not None:
+                assert grade.uniform.measures[name] == pytest.approx(measure.of_uniform), name
 
 
 def test_padding_is_what_comes_after_the_end_and_a_first_pad_is_a_token(make_run) -> None:

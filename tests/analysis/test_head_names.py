@@ -49,7 +49,7 @@ DECODER = {"same place": [0, 1, 2, 3, 4], "previous": [0, 0, 1, 2, 3], "first": 
 def test_cross_patterns(make_run, on, name: str) -> None:
     grade = one_head(make_run, "cross", on(CROSS[name], 9))
     assert (grade.name, grade.score) == (name, 1.0)
-    assert grade.score_even == pytest.approx(1 / 9, abs=1e-12)
+    assert grade.score_uniform == pytest.approx(1 / 9, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ENCODER)
@@ -63,7 +63,7 @@ def test_decoder_patterns(make_run, name: str) -> None:
     """`previous` and `first` agree at the first two rows; the first row, which has no choice, is not counted."""
     grade = one_head(make_run, "decoder", causal(DECODER[name]))
     assert (grade.name, grade.score) == (name, 1.0)
-    assert grade.score_even == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4, abs=1e-12)
+    assert grade.score_uniform == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4, abs=1e-12)
 
 
 def test_the_true_key_has_its_own_name_where_it_is_not_the_mirror(make_run, on) -> None:
@@ -107,7 +107,7 @@ def test_widths(make_run, on) -> None:
     even = one_head(make_run, "cross", np.full((T, 9), 1 / 9, dtype=np.float32))
     assert even.name == "broad"
     assert even.score == pytest.approx(1, abs=1e-6)
-    assert even.score_even == 1
+    assert even.score_uniform == 1
     focused = one_head(make_run, "cross", on([3, 8, 1, 0, 5], 9))
     assert (focused.name, focused.score) == ("focused", 1.0)
     three = np.zeros((T, 9), dtype=np.float32)

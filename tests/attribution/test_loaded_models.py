@@ -91,7 +91,7 @@ def test_what_goes_around_attention_in_another_way_is_refused_by_name():
 
 def test_padding_before_a_prompt_is_read_again():
     model = family("qwen2")
-    n = len(model.tokenizer.source(TEXTS[1]))
+    n = len(model.tokenizer.encode_source(TEXTS[1]))
     padded, alone = (tv.decode(model, TEXTS[1], pad_to=width, max_length=3) for width in (n + 3, None))
     found, own_values = (tv.attribute(model, trace, "occlusion", mode="position").values for trace in (padded, alone))
     assert np.allclose(found[3:, 3:], own_values, atol=1e-4, equal_nan=True)

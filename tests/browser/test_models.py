@@ -26,7 +26,7 @@ from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from tests.browser.test_masks import EDIT, click_cell, edits, ready
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
-from transformer_viz.switches import Switches
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.terms import visible
 
 pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
@@ -257,7 +257,9 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
         page.get_by_text(switch).click()
         expect(page).to_have_url(re.compile(said))
     open_again(page)
-    trace = tv.decode(tv.load_model(str(models / GPT2), "cpu").switched(Switches(chat=True, generation=False)), "The house")
+    trace = tv.decode(
+        tv.load_model(str(models / GPT2), "cpu").with_options(ModelOptions(chat=True, generation=False)), "The house"
+    )
     expect(page.locator("[data-part=output] .given")).to_have_count(trace.n_given)
     assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
     at_rest(page)

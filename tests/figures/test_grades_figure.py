@@ -47,7 +47,7 @@ def test_each_tile_has_its_heads_grade_name_and_value(trace, tint):
                 assert number[0] == f"{value:.3f}"
             hover = tiles.text[head.layer][head.head]
             assert f"layer {head.layer + 1} head {head.head + 1}: {head.name}" in hover
-            assert f"entropy (nats) <b>{head.entropy:.3f}</b> (uniform {head.even.entropy:.3f})" in hover
+            assert f"entropy (nats) <b>{head.entropy:.3f}</b> (uniform {head.uniform.entropy:.3f})" in hover
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 1)
     figure.to_json()
 

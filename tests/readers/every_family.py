@@ -187,7 +187,7 @@ def _compare_encoder(reader: HuggingFaceModel, own: Any) -> None:
 
 def _compare_writer(reader: HuggingFaceModel, own: Any) -> None:
     for text, trace in zip(TEXTS, tv.decode(reader, list(TEXTS), max_length=N_WRITTEN), strict=True):
-        source = torch.tensor([reader.tokenizer.source(text)])
+        source = torch.tensor([reader.tokenizer.encode_source(text)])
         how: dict[str, Any] = {"max_new_tokens": N_WRITTEN, "do_sample": False, "num_beams": 1}
         written = own.generate(input_ids=source, attention_mask=torch.ones_like(source), **how)[0].tolist()
         n_read = 1 if own.config.is_encoder_decoder else source.shape[1]

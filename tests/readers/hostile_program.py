@@ -33,7 +33,7 @@ def forget() -> None:
 def outcome(folder: str) -> str:
     import transformer_viz as tv
     from transformer_viz.errors import TransformerVizError
-    from transformer_viz.switches import Switches
+    from transformer_viz.model_options import ModelOptions
 
     try:
         model: Any = tv.load_model(folder, "cpu")
@@ -46,7 +46,9 @@ def outcome(folder: str) -> str:
     else:
         said = "usable"
     try:
-        tv.decode(model.switched(Switches(generation=False)) if model.switches.generation else model, "w1 e", max_length=2)
+        tv.decode(
+            model.with_options(ModelOptions(generation=False)) if model.options.generation else model, "w1 e", max_length=2
+        )
     except TransformerVizError as error:
         said += f" | {error}"
     return said

@@ -57,7 +57,7 @@ def drawn(trace: Trace, kind: Kind) -> np.ndarray:
 def test_greedy_is_their_generate(name, monkeypatch):
     """With the model's generation config, and without it."""
     reader, model = family(name), own(name)
-    every = [(text, reader.tokenizer.source(text)) for text in TEXTS]
+    every = [(text, reader.tokenizer.encode_source(text)) for text in TEXTS]
     for text, ids in every:
         assert written(decode(reader, text, max_length=N_WRITTEN)) == theirs(model, ids)
     monkeypatch.setattr(model, "generation_config", bare(model))

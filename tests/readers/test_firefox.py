@@ -18,10 +18,10 @@ from transformer_viz import readers
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.commands import main
 from transformer_viz.errors import InputError, ModelError, OptionError, TransformerVizError
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.firefox import folder as folder_of_firefox
 from transformer_viz.readers.firefox.folder import packaged
 from transformer_viz.readers.firefox.loading import FirefoxModel
-from transformer_viz.switches import Switches
 from transformer_viz.terms import Kind
 
 pytestmark = needs("sentencepiece")
@@ -81,7 +81,7 @@ def test_numbers_are_those_of_plain_numpy(folder: Path, mine: FirefoxModel) -> N
 
 def test_only_what_the_shortlist_allows_is_written(mine: FirefoxModel) -> None:
     """By the table that was written, where the model by itself would write something else."""
-    assert mine.switches == Switches(shortlist=True)
+    assert mine.options == ModelOptions(shortlist=True)
     ruled, free = tv.decode(mine, TEXT, max_length=12), tv.decode(mine.with_shortlist(False), TEXT, max_length=12)
     rows = files.allowed()
     allowed = set(range(files.FIRST)).union(*(rows[number] for number in ruled.source_ids or ()))
@@ -118,14 +118,14 @@ def test_a_beam_finds_what_every_hypothesis_read_alone_says(mine: FirefoxModel) 
 
 
 def test_what_is_typed_is_text(mine: FirefoxModel) -> None:
-    typed = mine.tokenizer.source("a</s> b <unk>")
+    typed = mine.tokenizer.encode_source("a</s> b <unk>")
     assert typed[-1] == 0 and 0 not in typed[:-1]
     assert mine.tokenizer.labels[typed[0]].startswith(" ")
     with pytest.raises(InputError, match="The text is empty"):
         tv.decode(mine, "")
     with pytest.raises(InputError, match="is not in the vocabulary"):
-        mine.tokenizer.named("Token", ["<start>"])
-    assert mine.tokenizer.named("Token", [mine.tokenizer.labels[9], 7]) == [9, 7]
+        mine.tokenizer.ids_of("Token", ["<start>"])
+    assert mine.tokenizer.ids_of("Token", [mine.tokenizer.labels[9], 7]) == [9, 7]
 
 
 def test_masks_are_sound_and_attention_is_looked_into(mine: FirefoxModel) -> None:
@@ -251,11 +251,11 @@ def test_sixteen_bit_weights_a_link_and_a_shortlist_of_others_are_refused(tmp_pa
     assert "others; at most 479,349 are read of so many tokens" in refusal(folder)
     (folder / LEXICON).unlink()
     model = opened(folder)
-    assert (model.switches, model.generation) == (Switches(), {})
+    assert (model.options, model.generation) == (ModelOptions(), {})
     with pytest.raises(ModelError, match="has no shortlist"):
         model.with_shortlist(True)
     with pytest.raises(OptionError, match="no chat template"):
-        model.switched(Switches(chat=True))
+        model.with_options(ModelOptions(chat=True))
     (folder / VOCABULARY).unlink()
     (folder / VOCABULARY).mkdir()
     assert "it is a folder, not a file" in refusal(folder)

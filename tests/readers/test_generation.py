@@ -51,7 +51,7 @@ def test_each_setting_is_theirs(name, setting):
     several = decode(reader, list(TEXTS), max_length=N_WRITTEN)
     beams = decode(reader, list(TEXTS), max_length=N_WRITTEN, strategy="beam", beam_size=3, refill=True)
     for text, trace, beam in zip(TEXTS, several, beams, strict=True):
-        ids = reader.tokenizer.source(text)
+        ids = reader.tokenizer.encode_source(text)
         assert written(decode(reader, text, max_length=N_WRITTEN)) == written(trace) == theirs(model, ids)
         found = theirs(model, ids, num_beams=3, early_stopping=False, length_penalty=0.6)
         assert written(beam) == without_pads(found, written(beam))
@@ -104,7 +104,7 @@ def test_lengths_are_counted_as_theirs():
         reader, model = pair(name, max_length=7, suppress_tokens=[EOS], forced_eos_token_id=None)
         trace = decode(reader, TEXTS[0])
         assert len(written(trace)) == n_written
-        assert written(trace) == theirs(model, reader.tokenizer.source(TEXTS[0]), max_new_tokens=None)
+        assert written(trace) == theirs(model, reader.tokenizer.encode_source(TEXTS[0]), max_new_tokens=None)
         assert len(written(decode(reader, "w1 w2"))) == (6 if name == "marian" else 5)
         other, _ = pair(name, max_new_tokens=3, suppress_tokens=[EOS], forced_eos_token_id=None)
         assert len(written(decode(other, TEXTS[0]))) == 3
@@ -149,7 +149,7 @@ def test_refill_is_their_beam_search(name, seed):
     """Sequence and score, whichever the length penalty."""
     reader, model = pair(name, seed)
     for text, alpha in zip(TEXTS, (0.0, 1.0, -0.5 if seed % 2 else 2.0), strict=True):
-        source = torch.tensor([reader.tokenizer.source(text)])
+        source = torch.tensor([reader.tokenizer.encode_source(text)])
         options = {"num_beams": 4, "early_stopping": False, "length_penalty": alpha, "do_sample": False}
         options |= {"max_new_tokens": N_WRITTEN, "output_scores": True, "return_dict_in_generate": True}
         found = model.generate(input_ids=source, attention_mask=torch.ones_like(source), num_return_sequences=4, **options)

@@ -46,7 +46,7 @@ def unigram(*pieces: str) -> HuggingFaceTokenizer:
 
 
 def read(tokenizer: HuggingFaceTokenizer, text: str) -> list[str]:
-    return tokenizer.source_labels(tokenizer.source(text))
+    return tokenizer.source_labels(tokenizer.encode_source(text))
 
 
 @pytest.mark.parametrize("text", ["the cat", "naïve café", "東京 타워", "שלום עולם", "a\n\tb  c", "½ ­ \xa0¡ÿ"])
@@ -81,7 +81,7 @@ def test_pieces_of_sentencepiece_begin_with_their_space() -> None:
 
 def test_ids_may_share_a_label_and_are_told_apart_by_number() -> None:
     tokenizer = unigram("a")
-    ids = tokenizer.named("prefix: token", ["<0x61>", "a"])
+    ids = tokenizer.ids_of("prefix: token", ["<0x61>", "a"])
     assert tokenizer.target_labels(ids) == ["a", "a"]
     assert len(set(ids)) == 2
     assert not tokenizer.has_unique_labels
@@ -89,13 +89,13 @@ def test_ids_may_share_a_label_and_are_told_apart_by_number() -> None:
 
 def test_a_token_is_named_by_its_piece_its_id_or_a_label_that_is_its_own() -> None:
     tokenizer = unigram("▁the", "▁")
-    the = tokenizer.named("ban: token", ["▁the"])
-    assert tokenizer.named("ban: token", [" the"]) == tokenizer.named("ban: token", the) == the
+    the = tokenizer.ids_of("ban: token", ["▁the"])
+    assert tokenizer.ids_of("ban: token", [" the"]) == tokenizer.ids_of("ban: token", the) == the
     with pytest.raises(InputError, match="ban: token ' ' is the label of several tokens; name one by its id, of #33, #258"):
-        tokenizer.named("ban: token", [" "])
+        tokenizer.ids_of("ban: token", [" "])
     for unknown in ("cat", 259, -1):
         with pytest.raises(InputError, match="is not in the vocabulary"):
-            tokenizer.named("ban: token", [unknown])
+            tokenizer.ids_of("ban: token", [unknown])
 
 
 def test_an_id_that_only_the_model_has_is_its_number() -> None:

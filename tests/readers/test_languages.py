@@ -12,8 +12,8 @@ from tests.readers.families import N_WRITTEN, family, untapped  # noqa: E402
 from tests.readers.test_families import theirs, written  # noqa: E402
 from transformer_viz import decode  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
+from transformer_viz.model_options import ModelOptions  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
-from transformer_viz.switches import Switches  # noqa: E402
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁w1", "▁w2", "▁w", *"w0123▁"]
 TEXT = "w1 w2 w1"
@@ -87,7 +87,7 @@ def test_threads_that_read_other_languages_and_targets_do_not_disturb_each_other
     _, _, source, target, _ = CASES[case]
     plain, *_ = made(case)
     one, other = plain.with_languages(source, target).tokenizer, plain.with_languages(target, source).tokenizer
-    reads = (one.source, other.source, one.target, other.target, lambda _: one.frame_of_target())
+    reads = (one.encode_source, other.encode_source, one.encode_target, other.encode_target, lambda _: one.frame_of_target())
     alone = [read(TEXT) for read in reads]
     assert alone[0] != alone[1]
     with ThreadPoolExecutor(len(reads)) as threads:
@@ -99,9 +99,9 @@ def test_threads_that_read_other_languages_and_targets_do_not_disturb_each_other
 def test_a_language_that_is_asked_for_is_written_without_the_generation_config_too(case):
     _, _, source, target, setting = CASES[case]
     plain, model, tokenizer = made(case)
-    reader = plain.switched(Switches(source_language=source, target_language=target, generation=False))
-    assert reader.switches.target_language == target and plain.switches.target_language is None
-    assert reader.switches.generation == (None if plain.switches.generation is None else False)
+    reader = plain.with_options(ModelOptions(source_language=source, target_language=target, generation=False))
+    assert reader.options.target_language == target and plain.options.target_language is None
+    assert reader.options.generation == (None if plain.options.generation is None else False)
     tokenizer.src_lang = source
     ids = tokenizer(TEXT).input_ids
     number = tokenizer.convert_tokens_to_ids(target)

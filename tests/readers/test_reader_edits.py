@@ -150,7 +150,7 @@ def test_positions_of_prompts_of_several_lengths_are_not_taken_for_those_of_the_
     with pytest.raises(OptionError, match=r"names positions, and shorter prompts are padded.*one after the other.*pad_to"):
         decode(model, list(TEXTS), edits=[edit])
     assert len(decode(model, [TEXTS[0]] * 2, edits=[edit])) == 2
-    width = len(model.tokenizer.source(TEXTS[0]))
+    width = len(model.tokenizer.encode_source(TEXTS[0]))
     kept = decode(model, list(TEXTS), edits=[edit], pad_to=width, max_length=1)
     assert {len(trace.target_tokens) for trace in kept} == {width}
     by_head = decode(model, list(TEXTS), edits=["decoder.2.1:zero"], max_length=3)

@@ -37,7 +37,7 @@ class Plain:
             more = _more(trace, *place)
             for name, value in [*grade.measures.items(), *((name, own) for name, (own, _) in more.items())]:
                 if value is not None:
-                    even = more[name][1] if name in more else grade.even.measures[name]
+                    even = more[name][1] if name in more else grade.uniform.measures[name]
                     assert even is not None
                     self.values[place, name].append(value)
                     self.even[place, name].append(even)

@@ -210,7 +210,7 @@ def test_targets_are_the_known_answers():
     assert found["n_tokens"].tolist() == [n, n, n + 1, 0] and found["n_right"].tolist() == [n, n - 1, n - 1, 0]
     p = [step.probability for step in trace.steps]
     assert found["confidence"] == pytest.approx([0, p[1], p[-1], np.exp(np.log(p).mean())])
-    # Judged are tokens after a right prefix: all of the first and the third, two of the second.
+    # HeadRows are tokens after a right prefix: all of the first and the third, two of the second.
     assert found["n_judged"].tolist() == [n, 2, n, 0] and found["n_judged_right"].tolist() == [n, 1, n - 1, 0]
     assert found["p"] == pytest.approx([*p, *p, *p, *p]) and found["n_written"].tolist() == [n] * 4
     assert found["length"].tolist() == [len(text.split())] * 4
@@ -223,7 +223,7 @@ def outputs_of(result: BlockResult) -> dict[str, Any]:
 def test_sentences_that_have_ended_are_left_out():
     """The same ids and the same weights as when they are read on; zeros after their end."""
     model = tv.load_checkpoint("reverse-small")
-    rows = [model.tokenizer.source("abcdefghijkl"[: 1 + i % 12]) for i in range(24)]
+    rows = [model.tokenizer.encode_source("abcdefghijkl"[: 1 + i % 12]) for i in range(24)]
     model.model.double()
     source, padding = padded_batch(rows, 0, max(map(len, rows)), device=torch.device("cpu"))
     recorders = [Recorder(("weights", "mask")) for _ in range(2)]

@@ -20,8 +20,8 @@ def test_the_worked_example():
     assert framed == ["<start>", "h", "e", "l", "l", "o", "<end>"]
     assert TASK.answer(symbols) == ["o", "l", "l", "e", "h"]
     assert TASK.alignment(symbols, 6) == [5, 4, 3, 2, 1, None]
-    assert TASK.letters(framed) == [None, 0, 1, 2, 3, 4, None]
-    assert TASK.letters([*framed, "<pad>", "<pad>"]) == [None, 0, 1, 2, 3, 4, None, None, None]
+    assert TASK.symbol_indices(framed) == [None, 0, 1, 2, 3, 4, None]
+    assert TASK.symbol_indices([*framed, "<pad>", "<pad>"]) == [None, 0, 1, 2, 3, 4, None, None, None]
     assert [framed[key] for key in TASK.alignment(symbols, 6) if key is not None] == TASK.answer(symbols)
 
 
@@ -40,7 +40,7 @@ def test_reading_reversing_and_aligning_are_consistent(text, n_steps):
         assert (key is None) == (t >= len(text))
         if key is not None:
             assert framed[key] == answer[t]
-            assert TASK.letters(framed)[key] == len(text) - 1 - t
+            assert TASK.symbol_indices(framed)[key] == len(text) - 1 - t
     assert TASK.source_vocabulary.decode(TASK.source_vocabulary.encode(framed)) == framed
 
 

@@ -62,7 +62,7 @@ def test_who_only_looks_changes_nothing_and_sees_all(tiny: Checkpoint) -> None:
     for one, other in zip(looked_at, tv.decode(tiny, TEXTS), strict=True):
         same(one, other)
     assert seen[-1].texts == tuple(trace.text for trace in looked_at)
-    ids = [tuple(tiny.tokenizer.named("output", trace.output_tokens)) for trace in looked_at]
+    ids = [tuple(tiny.tokenizer.ids_of("output", trace.output_tokens)) for trace in looked_at]
     for n, written in enumerate(seen, 1):
         assert written.ids == tuple(row[:n] for row in ids)
 

@@ -13,8 +13,8 @@ from tests.views.test_drawing_view import blocks, drawings
 from tests.views.test_models_view import words
 from tests.views.test_search_view import tab
 from transformer_viz import decode, load_model, places
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.firefox import folder
-from transformer_viz.switches import Switches
 
 pytestmark = needs("sentencepiece")
 NAME, TEXT = "tiny-firefox", "o gato preto dorme"
@@ -65,7 +65,7 @@ def test_the_shortlist_is_a_switch_of_the_page_and_its_link(start: Start) -> Non
     assert at.toggle(key="shortlist").value and "one of the 4 most frequent tokens" in words(at)
     at.toggle(key="shortlist").set_value(False).run()
     assert at.query_params["shortlist"] == "false" and "~~" in words(at)
-    free = decode(model.switched(Switches(shortlist=False)), TEXT)
+    free = decode(model.with_options(ModelOptions(shortlist=False)), TEXT)
     ruled = decode(model, TEXT)
     assert free.output_tokens != ruled.output_tokens
     opened = start(checkpoint=NAME, text=TEXT, shortlist="false")

@@ -45,7 +45,7 @@ def test_heads_are_graded_beside_both_baselines(start: Callable[..., AppTest], c
         for value, column in (
             (grade.score, "fit"),
             (grade.mass, "right key"),
-            (grade.even.mass, "right key, uniform"),
+            (grade.uniform.mass, "right key, uniform"),
             (grade.untrained.hit_rate, "on top, untrained"),
             (grade.entropy, "entropy"),
             (grade.distance, "distance"),

@@ -305,4 +305,4 @@ def test_every_page_shows_the_same_as_long_jobs(
 
 
 def _ids(trace: Trace) -> list[int]:
-    return load_checkpoint("reverse").tokenizer.named("output", trace.output_tokens)
+    return load_checkpoint("reverse").tokenizer.ids_of("output", trace.output_tokens)

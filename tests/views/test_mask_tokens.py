@@ -41,10 +41,10 @@ def test_a_word_takes_the_mask_tokens_place_and_a_piece_is_joined_to_the_word_be
     tokenizer = load_model(BERT, "cpu").tokenizer
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     (capital, piece) = ids_of(tokenizer, "capital", "##s")
-    ids = tokenizer.source(TEXT)
+    ids = tokenizer.encode_source(TEXT)
 
     def put(number: int, token: int, text: str = TEXT) -> str:
-        return filled(tokenizer, text, tokenizer.source(text), "[MASK]", number, token)
+        return filled(tokenizer, text, tokenizer.encode_source(text), "[MASK]", number, token)
 
     assert tokenizer.mask_id in ids
     assert put(0, capital) == "The capital of France is [MASK]."
@@ -58,9 +58,9 @@ def test_a_piece_that_has_its_own_space_has_one_and_the_others_none() -> None:
     tokenizer = byte_level()
     (word, piece) = ids_of(tokenizer, "ĠP", "ar")
     text = "It is <mask>."
-    assert filled(tokenizer, text, tokenizer.source(text), "<mask>", 0, word) == "It is P."
-    assert filled(tokenizer, text, tokenizer.source(text), "<mask>", 0, piece) == "It isar."
-    assert filled(tokenizer, "<mask> is", tokenizer.source("<mask> is"), "<mask>", 0, word) == "P is"
+    assert filled(tokenizer, text, tokenizer.encode_source(text), "<mask>", 0, word) == "It is P."
+    assert filled(tokenizer, text, tokenizer.encode_source(text), "<mask>", 0, piece) == "It isar."
+    assert filled(tokenizer, "<mask> is", tokenizer.encode_source("<mask> is"), "<mask>", 0, word) == "P is"
 
 
 def test_words_are_those_of_any_writing_without_punctuation_and_mask_tokens() -> None:

@@ -15,7 +15,7 @@ from tests.views.test_search_view import tab
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.errors import ModelError
-from transformer_viz.switches import Switches
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
 
@@ -166,7 +166,7 @@ def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -
     at.toggle(key="generation").set_value(False).run()
     assert not at.exception and not at.error
     assert (at.query_params["chat"], at.query_params["generation"]) == ("true", "false")
-    switched = plain.switched(Switches(chat=True, generation=False))
+    switched = plain.with_options(ModelOptions(chat=True, generation=False))
     trace, before = decode(switched, "The house"), decode(plain, "The house")
     again = start(checkpoint=GPT2, text="The house", chat="true", generation="false", code="true")
     for page in (at, again):
@@ -184,7 +184,7 @@ def test_languages_are_chosen_where_a_model_has_them(start: Start) -> None:
     plain = load_model(MBART, "cpu")
     at = start(checkpoint=MBART, text="The house is small.", source_language="fr_XX", target_language="de_DE", code="true")
     assert not at.exception and not at.error and not at.warning
-    trace = decode(plain.switched(Switches(source_language="fr_XX", target_language="de_DE")), "The house is small.")
+    trace = decode(plain.with_options(ModelOptions(source_language="fr_XX", target_language="de_DE")), "The house is small.")
     assert trace.source_tokens[0] == "fr_XX" and trace.output_tokens[0] == "de_DE"
     assert all(f'"{token}"' in sent(at) for token in ("fr_XX", "de_DE"))
     assert "checkpoint = checkpoint.with_languages(source='fr_XX', target='de_DE')" in words(at)

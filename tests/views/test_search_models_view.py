@@ -16,7 +16,7 @@ from tests.views.test_search_view import said, tree
 from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
-from transformer_viz.switches import Switches
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.terms import visible, visible_text
 
 pytestmark = needs("transformers")
@@ -81,11 +81,11 @@ def test_an_encoder_alone_is_said_to_write_nothing(models: Path, start: Start) -
 @pytest.mark.parametrize(
     ("name", "query", "switches"),
     [
-        (GPT2, {"chat": "true", "generation": "false", "search_length": "5"}, Switches(chat=True, generation=False)),
+        (GPT2, {"chat": "true", "generation": "false", "search_length": "5"}, ModelOptions(chat=True, generation=False)),
         (
             MBART,
             {"source_language": "fr_XX", "target_language": "de_DE", "refill": "true"},
-            Switches(source_language="fr_XX", target_language="de_DE"),
+            ModelOptions(source_language="fr_XX", target_language="de_DE"),
         ),
     ],
 )
@@ -94,14 +94,14 @@ def test_a_switched_model_is_searched_so_in_the_lines_too(
     start: Start,
     name: str,
     query: dict[str, str],
-    switches: Switches,
+    switches: ModelOptions,
     run_code,  # noqa: F811
 ) -> None:
     at = start("search", checkpoint=name, text="The house", beam="2", **query, **OPEN)
     assert not at.exception and not at.warning
     assert query.keys() <= at.query_params.keys()
     how: Any = {"refill": True} if "refill" in query else {"max_length": 5}
-    trace = decode(load_model(name, "cpu").switched(switches), "The house", strategy="beam", beam_size=2, **how)
+    trace = decode(load_model(name, "cpu").with_options(switches), "The house", strategy="beam", beam_size=2, **how)
     assert trace.search is not None
     np.testing.assert_allclose(table_of(at, "rank")["log p"], [trace.search.nodes[n].total for n in trace.search.best])
     of_page, of_tab = programs(at)

@@ -9,7 +9,8 @@ from transformer_viz.terms import KIND_TITLES, head_title
 def grades_sentence(grades: Grades) -> Sentence:
     """The best head and its baselines; where no step has a right key, how many heads have which name.
 
-    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right key. Even attention would have 8 %, …`
+    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right key.
+    Uniform attention would have 8 %, …`
     """
     if not grades or grades[0].mass is None:
         return (("plain", "No step of this run has a known right key, so heads are ranked by how well their names fit."),)
@@ -25,7 +26,7 @@ def grades_sentence(grades: Grades) -> Sentence:
 
 
 def _baselines(best: HeadGrade) -> str:
-    even = f"Even attention would have {percent_words(best.even.mass or 0.0)} there"
+    uniform = f"Uniform attention would have {percent_words(best.uniform.mass or 0.0)} there"
     if best.untrained is None or best.untrained.mass is None:
-        return f"{even}."
-    return f"{even}, an untrained model {percent_words(best.untrained.mass)}."
+        return f"{uniform}."
+    return f"{uniform}, an untrained model {percent_words(best.untrained.mass)}."

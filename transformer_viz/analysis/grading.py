@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from transformer_viz.analysis.head_names import roles
-from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
@@ -49,8 +49,8 @@ class HeadGrade(Measures):
         rule: what the name says, in words.
         score: the number by which it was named: the mean weight on the keys of the pattern; of `broad` the entropy's
             share; of `focused` and `mixed` the mean largest weight.
-        score_even: the same number of uniform attention.
-        even: the grades of uniform attention over each row's allowed keys.
+        score_uniform: the same number of uniform attention.
+        uniform: the grades of uniform attention over each row's allowed keys.
         untrained: the grades of the same head of an untrained model, where they were asked for.
         n_rows: how many rows were judged.
         n_left_out: how many were not.
@@ -62,8 +62,8 @@ class HeadGrade(Measures):
     name: str
     rule: str
     score: float | None
-    score_even: float | None
-    even: Measures
+    score_uniform: float | None
+    uniform: Measures
     untrained: Measures | None = None
     n_rows: int
     n_left_out: int
@@ -109,11 +109,11 @@ class Grades(Sequence[HeadGrade]):
         raise OptionError(f"there is no grade of {kind!r}, layer {layer!r}, head {head!r}; {_sizes(self)}")
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a head, ranked as here; baselines in columns `even_…` and `untrained_…`."""
+        """One row a head, ranked as here; baselines in columns `uniform_…` and `untrained_…`."""
         import pandas as pd
 
-        first = ("kind", "layer", "head", "name", "score", "score_even")
-        baselines = ("even", "untrained")
+        first = ("kind", "layer", "head", "name", "score", "score_uniform")
+        baselines = ("uniform", "untrained")
         columns = [*first, *MEASURES, *(f"{b}_{m}" for b in baselines for m in MEASURES), "n_rows", "n_left_out", "rule"]
         return pd.DataFrame([_row(grade) for grade in self.heads], columns=columns)
 
@@ -135,12 +135,12 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
 
 
 def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:
-    judged = Judged.of(trace, kind)
-    uniform = judged.uniform()
-    measured, even = _Measured(judged), _Measured(uniform)
-    before = None if untrained is None else _Measured(Judged.of(untrained, kind))
-    n_rows = judged.rows.sum(-1)
-    for place, per_head in enumerate(roles(judged, uniform).named()):
+    heads = HeadRows.of(trace, kind)
+    uniform = heads.uniform()
+    measures, uniform_measures = _Measures(heads), _Measures(uniform)
+    before = None if untrained is None else _Measures(HeadRows.of(untrained, kind))
+    n_rows = heads.rows.sum(-1)
+    for place, per_head in enumerate(roles(heads, uniform).named()):
         for head, named in enumerate(per_head):
             yield HeadGrade(
                 kind=kind,
@@ -149,9 +149,9 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
                 name=named.name,
                 rule=named.rule,
                 score=named.score,
-                score_even=named.score_even,
-                measures=measured.of(place, head),
-                even=Measures(measures=even.of(place, head)),
+                score_uniform=named.score_uniform,
+                measures=measures.of(place, head),
+                uniform=Measures(measures=uniform_measures.of(place, head)),
                 untrained=None if before is None else Measures(measures=before.of(place, head)),
                 n_rows=int(n_rows[place, head]),
                 n_left_out=len(trace.attentions[kind].queries) - int(n_rows[place, head]),
@@ -164,11 +164,11 @@ def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
     return (*by_mass, KINDS.index(grade.kind), score is None, -(score or 0.0), grade.layer, grade.head)
 
 
-class _Measured:
+class _Measures:
     """Every measure of all heads of a kind."""
 
-    def __init__(self, judged: Judged) -> None:
-        self.found = {name: measure.of(judged) for name, measure in MEASURES.items()}
+    def __init__(self, heads: HeadRows) -> None:
+        self.found = {name: measure.of(heads) for name, measure in MEASURES.items()}
 
     def of(self, place: int, head: int) -> dict[str, float | None]:
         """Those of one head, by the place of its layer."""
@@ -181,7 +181,7 @@ def _or_none(value: float) -> float | None:
 
 def _row(grade: HeadGrade) -> dict[str, object]:
     found: dict[str, object] = {**vars(grade), **grade.measures}
-    for name, baseline in (("even", grade.even), ("untrained", grade.untrained)):
+    for name, baseline in (("uniform", grade.uniform), ("untrained", grade.untrained)):
         values = dict.fromkeys(MEASURES) if baseline is None else baseline.measures
         found |= {f"{name}_{measure}": value for measure, value in values.items()}
     return found

@@ -1,7 +1,7 @@
 """What to call a head, and by which rule: the key that its rows look at, or how widely they look.
 
 A rule of place says which key each query row has in its pattern; its number is the head's mean weight on
-those keys. It counts for a head where that mean is at least `THRESHOLD`, at least `MARGIN` above what even
+those keys. It counts for a head where that mean is at least `THRESHOLD`, at least `MARGIN` above what uniform
 attention has there, and where at least `COVERAGE` of the rows have such a key. The highest number names the
 head; of equal ones the first in `PLACES`. Only rows with a choice (two allowed keys or more) are counted:
 the decoder's first row looks at `<start>` whatever the head does.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.query_rows import mean_over
 from transformer_viz.analysis.token_roles import NONE, Positions
 from transformer_viz.terms import Kind
@@ -36,7 +36,7 @@ class Place:
 
     name: str
     words: str
-    keys: Callable[[Judged], np.ndarray | None]
+    keys: Callable[[HeadRows], np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -46,51 +46,51 @@ class Named:
     name: str
     rule: str
     score: float | None
-    score_even: float | None
+    score_uniform: float | None
 
 
-def _mirror(judged: Judged) -> np.ndarray | None:
+def _mirror(heads: HeadRows) -> np.ndarray | None:
     """Row i looks at the letter that is as far from the end as i is from the beginning."""
-    positions = judged.positions
+    positions = heads.positions
     n = positions.n_letters[..., None]
-    if judged.kind == "decoder" or not n.any():
+    if heads.kind == "decoder" or not n.any():
         return None
-    if judged.kind == "encoder":
+    if heads.kind == "encoder":
         letters = positions.letters
         return positions.of_letters(np.where(letters == NONE, NONE, n - 1 - letters))
-    return _of_steps(positions, n - 1 - _numbers(judged))
+    return _of_steps(positions, n - 1 - _numbers(heads))
 
 
-def _true(judged: Judged) -> np.ndarray | None:
-    return judged.true_keys
+def _true(heads: HeadRows) -> np.ndarray | None:
+    return heads.true_keys
 
 
-def _shifted(by: int) -> Callable[[Judged], np.ndarray | None]:
+def _shifted(by: int) -> Callable[[HeadRows], np.ndarray | None]:
     """The key `by` places after the row's own: its position, or in cross-attention the letter with the number of the step."""
 
-    def keys(judged: Judged) -> np.ndarray | None:
-        positions, shifted = judged.positions, _numbers(judged) + by
-        if judged.kind == "cross":
+    def keys(heads: HeadRows) -> np.ndarray | None:
+        positions, shifted = heads.positions, _numbers(heads) + by
+        if heads.kind == "cross":
             return _of_steps(positions, shifted) if positions.n_letters.any() else None
         return np.where((shifted >= 0) & (shifted < positions.n_queries[..., None]), shifted, NONE)
 
     return keys
 
 
-def _first(judged: Judged) -> np.ndarray:
-    return np.zeros_like(_numbers(judged))
+def _first(heads: HeadRows) -> np.ndarray:
+    return np.zeros_like(_numbers(heads))
 
 
-def _last(judged: Judged) -> np.ndarray | None:
+def _last(heads: HeadRows) -> np.ndarray | None:
     """`<end>`, or where a source has none, its last token that is no padding."""
-    if judged.kind == "decoder":
+    if heads.kind == "decoder":
         return None
-    return judged.positions.last[..., None] + np.zeros_like(_numbers(judged))
+    return heads.positions.last[..., None] + np.zeros_like(_numbers(heads))
 
 
-def _numbers(judged: Judged) -> np.ndarray:
+def _numbers(heads: HeadRows) -> np.ndarray:
     """(query,), of the rows, from 0."""
-    return np.arange(judged.rows.shape[-1])
+    return np.arange(heads.rows.shape[-1])
 
 
 def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
@@ -125,27 +125,29 @@ class Roles:
     Attributes:
         number: int, of the name in `ROLES`.
         score: float64, the number of its rule; NaN of `nothing`.
-        score_even: float64, that number of uniform attention.
+        score_uniform: float64, that number of uniform attention.
     """
 
     number: np.ndarray
     score: np.ndarray
-    score_even: np.ndarray
+    score_uniform: np.ndarray
 
     def named(self) -> list[list[Named]]:
         """Of one run, by layer and head."""
         rules = list(ROLES.items())
-        each = zip(self.number.tolist(), self.score.tolist(), self.score_even.tolist(), strict=True)
-        return [[_named(*rules[number], score, even) for number, score, even in zip(*layer, strict=True)] for layer in each]
+        each = zip(self.number.tolist(), self.score.tolist(), self.score_uniform.tolist(), strict=True)
+        return [
+            [_named(*rules[number], score, uniform) for number, score, uniform in zip(*layer, strict=True)] for layer in each
+        ]
 
 
 def names(trace: Trace, kind: Kind) -> list[list[Named]]:
     """The name of every head of a kind that the run has, by layer and head."""
-    judged = Judged.of(trace, kind)
-    return roles(judged, judged.uniform()).named()
+    heads = HeadRows.of(trace, kind)
+    return roles(heads, heads.uniform()).named()
 
 
-def roles(judged: Judged, uniform: Judged, like: Any = ...) -> Roles:
+def roles(heads: HeadRows, uniform: HeadRows, like: Any = ...) -> Roles:
     """The names of all heads.
 
     Args:
@@ -153,42 +155,42 @@ def roles(judged: Judged, uniform: Judged, like: Any = ...) -> Roles:
         uniform: the same for attention that looks at every allowed key alike, or a few of many texts' baselines.
         like: int (text,), which of these each text has.
     """
-    rows, rows_even = (each.rows & each.has_choice for each in (judged, uniform))
-    share = mean_over(judged.entropy_share, rows)
+    rows, rows_uniform = (each.rows & each.has_choice for each in (heads, uniform))
+    share = mean_over(heads.entropy_share, rows)
     # Where no place names it: wide, sharp or neither.
-    sharpest, even = mean_over(judged.largest, rows), mean_over(uniform.largest, rows_even)[like]
-    is_focused = (sharpest >= THRESHOLD) & (sharpest - even >= MARGIN)
+    sharpest, sharpest_uniform = mean_over(heads.largest, rows), mean_over(uniform.largest, rows_uniform)[like]
+    is_focused = (sharpest >= THRESHOLD) & (sharpest - sharpest_uniform >= MARGIN)
     is_broad, is_nothing = share >= BROAD, np.isnan(sharpest)
     number = np.where(is_focused, _number("focused"), _number("mixed"))
     number = np.where(is_broad, _number("broad"), np.where(is_nothing, _number("nothing"), number))
-    score, score_even = np.where(is_broad, share, sharpest), np.where(is_broad, 1.0, even)
+    score, score_uniform = np.where(is_broad, share, sharpest), np.where(is_broad, 1.0, sharpest_uniform)
     best = np.full(share.shape, -np.inf)
-    places, keys = _keys(judged)
-    scores, scores_even = _place_scores(judged, keys, rows), _place_scores(uniform, _keys(uniform)[1], rows_even)[like]
+    places, keys = _keys(heads)
+    scores, scores_uniform = _place_scores(heads, keys, rows), _place_scores(uniform, _keys(uniform)[1], rows_uniform)[like]
     for i, place in enumerate(places):
-        on, on_even = scores[..., i], scores_even[..., i]
+        on, on_uniform = scores[..., i], scores_uniform[..., i]
         # Comparisons with NaN are false. Strictly higher, so that the first of equal ones stays.
-        is_best = (on >= THRESHOLD) & (on - on_even >= MARGIN) & (on > best)
+        is_best = (on >= THRESHOLD) & (on - on_uniform >= MARGIN) & (on > best)
         best = np.where(is_best, on, best)
         number, score = np.where(is_best, place, number), np.where(is_best, on, score)
-        score_even = np.where(is_best, on_even, score_even)
-    return Roles(number, score, score_even)
+        score_uniform = np.where(is_best, on_uniform, score_uniform)
+    return Roles(number, score, score_uniform)
 
 
-def _keys(judged: Judged) -> tuple[list[int], np.ndarray]:
+def _keys(heads: HeadRows) -> tuple[list[int], np.ndarray]:
     """The rules of place that make sense, and the key that each row has in their patterns, int (…, query, pattern)."""
-    found = [(place, keys) for place, rule in enumerate(PLACES) if (keys := rule.keys(judged)) is not None]
+    found = [(place, keys) for place, rule in enumerate(PLACES) if (keys := rule.keys(heads)) is not None]
     return [place for place, _ in found], np.stack(np.broadcast_arrays(*(keys for _, keys in found)), -1)
 
 
-def _place_scores(judged: Judged, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _place_scores(heads: HeadRows, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Mean weight on the keys of patterns, int (…, query, pattern) -> (…, layer, head, pattern).
 
     NaN where too few of the rows have one.
     """
     mine = rows[..., None] & (keys != NONE)[..., None, None, :, :]
     counts = mine.sum(-2)
-    sums = np.einsum("...qp,...qp->...p", judged.on_each(keys), mine.astype(np.float64))
+    sums = np.einsum("...qp,...qp->...p", heads.on_each(keys), mine.astype(np.float64))
     is_covered = counts >= COVERAGE * rows.sum(-1)[..., None]
     return np.where(is_covered & (counts > 0), sums / np.maximum(counts, 1), np.nan)
 
@@ -197,5 +199,5 @@ def _number(name: str) -> int:
     return list(ROLES).index(name)
 
 
-def _named(name: str, rule: str, score: float, even: float) -> Named:
-    return Named(name, rule, *(None if np.isnan(number) else number for number in (score, even)))
+def _named(name: str, rule: str, score: float, uniform: float) -> Named:
+    return Named(name, rule, *(None if np.isnan(number) else number for number in (score, uniform)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from transformer_viz.analysis.head_names import ROLES, names
-from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import Kind
@@ -30,7 +30,7 @@ def statistic(trace: Trace, kind: Kind, name: str) -> np.ndarray:
     """
     if name not in (known := offered(trace, kind)):
         raise OptionError(f"measure {name!r} is not possible for {kind} attention here; choose one of {listed(known)}")
-    rows = (MEASURES[name].of(judged) for judged in _by_layer(trace, kind))
+    rows = (MEASURES[name].of(heads) for heads in _by_layer(trace, kind))
     return np.concatenate([row for row in rows if row is not None])
 
 
@@ -53,6 +53,6 @@ def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]
     return [(attention.layers[place], head) for place, head in places]
 
 
-def _by_layer(trace: Trace, kind: Kind) -> Iterator[Judged]:
+def _by_layer(trace: Trace, kind: Kind) -> Iterator[HeadRows]:
     for place in range(trace.attentions[kind].n_layers):
-        yield Judged.of(trace, kind, slice(place, place + 1))
+        yield HeadRows.of(trace, kind, slice(place, place + 1))

@@ -9,15 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.query_rows import entropies, even_weights, judged_rows, mean_over
+from transformer_viz.analysis.query_rows import entropies, judged_rows, mean_over, uniform_weights
 from transformer_viz.analysis.token_roles import NONE, Positions
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """One kind of attention, as a measure is given it: of one run, or, with an axis before all others, of many.
+class HeadRows:
+    """Rows of all heads of one kind of attention, which measures are computed of: of one run, or, with an axis before all
+    others, of many.
 
     Attributes:
         kind: of attention.
@@ -37,15 +38,15 @@ class Judged:
     is_uniform: bool = False
 
     @classmethod
-    def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "Judged":
+    def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "HeadRows":
         """One run, of all layers or some; its weights as they are."""
         weights, masked, rows = trace.attentions[kind].weights, trace.attentions[kind].mask, judged_rows(trace, kind)[layers]
         exact = np.where(rows[..., None], weights[layers], 0).astype(np.float64)
         return cls(kind, exact, ~(masked[None, None] if masked.ndim == 2 else masked[layers]), rows, Positions.of(trace, kind))
 
-    def uniform(self) -> "Judged":
-        """The same rows, if their attention looked at every allowed key alike."""
-        return replace(self, weights=even_weights(self.allowed), is_uniform=True)
+    def uniform(self) -> "HeadRows":
+        """The same rows with uniform attention over their allowed keys."""
+        return replace(self, weights=uniform_weights(self.allowed), is_uniform=True)
 
     def mean(self, values: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
         """The mean of (…, layer, head, query) over the judged rows, or those of them that `of` marks; NaN where none is."""
@@ -123,7 +124,7 @@ class Measure:
         is_for_many: whether it is measured over many texts alone (`surveys`), and listed nowhere for one run.
     """
 
-    of: Callable[[Judged], np.ndarray | None]
+    of: Callable[[HeadRows], np.ndarray | None]
     column: str
     title: str
     help: str

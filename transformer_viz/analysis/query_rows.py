@@ -76,7 +76,7 @@ def has_weight(weights: np.ndarray) -> np.ndarray:
     return np.isfinite(sums) & (sums != 0)
 
 
-def even_weights(allowed: np.ndarray) -> np.ndarray:
+def uniform_weights(allowed: np.ndarray) -> np.ndarray:
     """The attention that looks at every allowed key alike, float64; rows without one are zeros."""
     return allowed / np.maximum(allowed.sum(-1, keepdims=True), 1)
 

@@ -65,7 +65,7 @@ def alignment_heads(
         target = None if targets is None else targets[number]
         try:
             if target is None and model.task is not None:
-                target = model.tokenizer.known(text, 1).expected
+                target = model.tokenizer.task_answer(text, 1).expected
             trace = decode(model, text, target=target, kinds=("cross",), candidates=1, max_trace_bytes=MAX_TRACE_BYTES)
         except InputError as error:
             raise InputError(f"Text {number + 1}: {error}") from error

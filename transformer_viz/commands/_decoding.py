@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from transformer_viz.commands._options import Settings, flag_of
-from transformer_viz.commands._shared import Edits, Mistake, ModelOptions, read_text
+from transformer_viz.commands._shared import Edits, Mistake, ModelChoice, read_text
 from transformer_viz.errors import OptionError, listed
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.schema import Choice, Range, read_number
-from transformer_viz.switches import Switches
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.tracing.writing_keywords import OF_STRATEGY, WritingKeywords
 
@@ -80,7 +80,7 @@ class DecodingOptions:
         None
     )
 
-    def read(self, text: str, model: ModelOptions) -> str:
+    def read(self, text: str, model: ModelChoice) -> str:
         """TEXT, after all that can be refused of it, of the model and of these options without torch."""
         strategy = self.writing.get("strategy", "greedy")
         for other, names in OF_STRATEGY.items():
@@ -98,22 +98,22 @@ class DecodingOptions:
 
             if self.prefix:
                 task.read_target(self.prefix)
-            TaskTokenizer(task).named("ban: token", self.ban or ())
+            TaskTokenizer(task).ids_of("ban: token", self.ban or ())
         return text
 
-    def load(self, model: ModelOptions) -> "LoadedModel":
+    def load(self, model: ModelChoice) -> "LoadedModel":
         """The model, which reads and writes as these options say."""
         loaded = model.load()
         if not any(getattr(self, name) for name in _OF_MODELS):
             return loaded
-        switches = Switches(
+        options = ModelOptions(
             chat=self.chat or None,
             generation=False if self.no_generation else None,
             source_language=self.source_language,
             target_language=self.target_language,
             shortlist=False if self.no_shortlist else None,
         )
-        return loaded.switched(switches)
+        return loaded.with_options(options)
 
     def decode(self, model: "LoadedModel", text: str, recording: RecordingOptions | None = None) -> "Trace":
         """The run of the model."""
@@ -122,7 +122,7 @@ class DecodingOptions:
 
         keywords: dict[str, Any] = {**self.writing, **(recording.keywords(model) if recording else {})}
         if self.prefix:
-            keywords["prefix"] = (model.task.read_target if model.task else model.tokenizer.target)(self.prefix)
+            keywords["prefix"] = (model.task.read_target if model.task else model.tokenizer.encode_target)(self.prefix)
         # `#17` is the id 17 where labels do not tell ids.
         ids = re.compile(r"(?!)" if model.tokenizer.has_unique_labels else r"#\d{1,9}", re.ASCII)
         keywords["ban"] = [int(token[1:]) if ids.fullmatch(token) else token for token in self.ban or ()]

@@ -55,7 +55,7 @@ def existing_file(text: str) -> Path:
 
 
 @dataclass(frozen=True)
-class ModelOptions:
+class ModelChoice:
     """Which model, and where it runs."""
 
     checkpoint: Annotated[Checkpoint, Option(either="model")] = "reverse"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from transformer_viz.addresses import parse_head
 from transformer_viz.commands._options import Option
-from transformer_viz.commands._shared import SEED, Json, ModelOptions, existing_file, print_result, visible
+from transformer_viz.commands._shared import SEED, Json, ModelChoice, existing_file, print_result, visible
 from transformer_viz.errors import FileError, InputError, OptionError
 from transformer_viz.schema import Range
 
@@ -20,7 +20,7 @@ def _read_head(text: str) -> tuple[int, int]:
 
 
 def run(
-    model: ModelOptions,
+    model: ModelChoice,
     texts: Annotated[
         Path | None, "what it reads, a text a line (drawn from the task)", existing_file, Option(either="texts")
     ] = None,

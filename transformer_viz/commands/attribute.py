@@ -7,7 +7,7 @@ from typing import Annotated
 from transformer_viz import attribution
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
 from transformer_viz.commands._options import Option
-from transformer_viz.commands._shared import CauseKind, Mode, ModelOptions, Text, TraceFile
+from transformer_viz.commands._shared import CauseKind, Mode, ModelChoice, Text, TraceFile
 from transformer_viz.schema import Choice
 
 # One file each. Their package imports torch.
@@ -16,7 +16,7 @@ _METHODS = tuple(module.name for module in iter_modules([str(Path(attribution.__
 
 def run(
     text: Text,
-    model: ModelOptions,
+    model: ModelChoice,
     method: Annotated[
         list[Annotated[str, Choice(_METHODS)]],
         "occlusion, gradient, rollout or another method of docs/attribution.md; may be repeated",

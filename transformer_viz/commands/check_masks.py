@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from transformer_viz.commands._shared import SEED, Edits, Json, Mistake, ModelOptions, print_json, print_lines
+from transformer_viz.commands._shared import SEED, Edits, Json, Mistake, ModelChoice, print_json, print_lines
 from transformer_viz.schema import Range
 
 
 def run(
-    model: ModelOptions,
+    model: ModelChoice,
     text: Annotated[list[str] | None, "a text to check with, up to 8 of 16 tokens; by default drawn at random"] = None,
     edits: Edits = "",
     mistake: Mistake = None,

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from transformer_viz.commands._decoding import DecodingOptions
-from transformer_viz.commands._shared import Json, ModelOptions, Text, print_json, print_lines
+from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.schema import Range
 from transformer_viz.text_table import text_table
@@ -11,7 +11,7 @@ from transformer_viz.text_table import text_table
 
 def run(
     text: Text,
-    model: ModelOptions,
+    model: ModelChoice,
     decoding: DecodingOptions,
     scope: Annotated[
         list[str] | None, "a head (cross.2.3), a layer (cross.2) or all heads of a kind (cross); may be repeated (all of them)"

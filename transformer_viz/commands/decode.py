@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
-from transformer_viz.commands._shared import Json, ModelOptions, Text, print_json, print_lines
+from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
 from transformer_viz.terms import visible_text
 from transformer_viz.text_table import text_table
 
@@ -18,7 +18,7 @@ _MOST_FILLS, _MOST_OTHERS = 5, 3
 """Candidates that are printed, of a mask token and beside a token that was written."""
 
 
-def run(text: Text, model: ModelOptions, decoding: DecodingOptions, recording: RecordingOptions, json: Json = False) -> None:
+def run(text: Text, model: ModelChoice, decoding: DecodingOptions, recording: RecordingOptions, json: Json = False) -> None:
     """Decode a text, and print what was written step by step."""
     text = decoding.read(text, model)
 

@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from transformer_viz.commands._shared import SEED, Edits, Json, MaxLength, Mistake, ModelOptions, print_json
+from transformer_viz.commands._shared import SEED, Edits, Json, MaxLength, Mistake, ModelChoice, print_json
 from transformer_viz.errors import OptionError
 from transformer_viz.schema import Range
 
 
 def run(
-    model: ModelOptions,
+    model: ModelChoice,
     text: Annotated[list[str] | None, "a text to write for, which may be repeated; by default drawn from the task"] = None,
     edits: Edits = "",
     mistake: Mistake = None,

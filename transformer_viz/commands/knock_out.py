@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from transformer_viz.commands._shared import Json, ModelOptions, TextsOptions, print_result
+from transformer_viz.commands._shared import Json, ModelChoice, TextsOptions, print_result
 from transformer_viz.schema import Choice, Range
 from transformer_viz.terms import INSTEAD
 
 
 def run(
-    model: ModelOptions,
+    model: ModelChoice,
     texts: TextsOptions,
     how: Annotated[str, "what stands in the place of a head", Choice(INSTEAD)] = "zero",
     suffices: Annotated[

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from transformer_viz.commands._decoding import DecodingOptions, read_layers
-from transformer_viz.commands._shared import Json, ModelOptions, Text, print_json, print_lines
+from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import Choice
 from transformer_viz.terms import Kind, visible_text
@@ -16,7 +16,7 @@ _MOST = 15
 def run(
     text: Text,
     other: Annotated[str, "the text of the run into which it is put; as many tokens as TEXT"],
-    model: ModelOptions,
+    model: ModelChoice,
     decoding: DecodingOptions,
     by: Annotated[str, "what is put: a head, or what all heads of a layer add", Choice(("head", "layer"))] = "head",
     kind: Annotated[Kind | None, "of attention (all)"] = None,

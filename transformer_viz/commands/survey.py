@@ -13,7 +13,7 @@ from transformer_viz.commands._shared import (
     Json,
     MaxLength,
     Mode,
-    ModelOptions,
+    ModelChoice,
     existing_file,
     print_json,
     print_lines,
@@ -40,7 +40,7 @@ def _read_lines_of(text: str) -> str:
 
 
 def run(
-    model: ModelOptions,
+    model: ModelChoice,
     texts: Annotated[
         str | None, "what it reads, a text a line; - reads standard input", _read_lines_of, Option(either="corpus")
     ] = None,

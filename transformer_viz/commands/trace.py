@@ -4,14 +4,14 @@ from typing import Annotated
 
 from transformer_viz.addresses import parse_row, row_address
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
-from transformer_viz.commands._shared import ModelOptions, Text, TraceFile
+from transformer_viz.commands._shared import ModelChoice, Text, TraceFile
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import Kind
 
 
 def run(
     text: Text,
-    model: ModelOptions,
+    model: ModelChoice,
     decoding: DecodingOptions,
     recording: RecordingOptions,
     file: TraceFile,

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from transformer_viz.commands._shared import CauseKind, Json, Mode, ModelOptions, TextsOptions, print_lines, print_result
+from transformer_viz.commands._shared import CauseKind, Json, Mode, ModelChoice, TextsOptions, print_lines, print_result
 
 
 def run(
-    model: ModelOptions,
+    model: ModelChoice,
     texts: TextsOptions,
     mode: Mode = "word",
     kind: CauseKind = None,

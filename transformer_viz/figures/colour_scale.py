@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transformer_viz.figures.theme import Theme, even, rgb
+from transformer_viz.figures.theme import Theme, even_scale, rgb
 
 Scale = Literal["fixed", "head", "log"]
 SCALES: dict[Scale, str] = {"fixed": "0 to 1", "head": "this head's maximum", "log": "logarithmic"}
@@ -53,7 +53,7 @@ def share(weights: np.ndarray, scale: Scale) -> np.ndarray:
 def stops(colours: Theme, scale: Scale) -> list[list[Any]]:
     """The colour scale of weights from 0 to the strongest colour's."""
     if scale != "log":
-        return even(colours.scale)
+        return even_scale(colours.scale)
     places, at = np.linspace(0, 1, _STOPS), np.linspace(0, 1, len(colours.scale))
     channels = [
         np.interp(places, at, channel).round().astype(int).tolist() for channel in np.transpose([*map(rgb, colours.scale)])

@@ -14,7 +14,7 @@ from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures.difference import absent_pattern, check_limit, crossed_pattern, upon_words
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, in_rows, is_exact
-from transformer_viz.figures.theme import Style, Theme, even
+from transformer_viz.figures.theme import Style, Theme, even_scale
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -72,7 +72,7 @@ def difference_mosaic(
     if is_exact(laid.difference):
         crossed = ((laid.masked == IN_A) | (laid.masked == IN_B)).astype(np.uint8)
         patterns += crossed_pattern(grid.canvas(crossed, 0) > 0, colours)
-        scale = {"zmin": -limit, "zmax": limit, "colorscale": even(colours.diverging)}
+        scale = {"zmin": -limit, "zmax": limit, "colorscale": even_scale(colours.diverging)}
         maps = grid.exact_maps(visible, scale, [(masked, colours.masked), (laid.broken, colours.broken)])
     else:
         codes = np.rint(np.clip(np.nan_to_num(visible, nan=0) / limit, -1, 1) * _SHADES + _ZERO).astype(np.uint8)

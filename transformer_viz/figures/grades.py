@@ -122,6 +122,6 @@ def _hover(head: HeadGrade) -> str:
     for name, measure in MEASURES.items():
         if (value := getattr(head, name)) is not None:
             untrained = "" if head.untrained is None else f", untrained {of(head.untrained, name)}"
-            lines.append(f"{measure.title} <b>{share_words(value)}</b> (uniform {of(head.even, name)}{untrained})")
+            lines.append(f"{measure.title} <b>{share_words(value)}</b> (uniform {of(head.uniform, name)}{untrained})")
     lines.append(f"{count_words(head.n_rows, 'row')} judged" + (f", {head.n_left_out} left out" if head.n_left_out else ""))
     return "<br>".join(filter(None, lines))

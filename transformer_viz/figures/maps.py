@@ -13,7 +13,7 @@ from transformer_viz.analysis.word_pooling import axis_noun
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at
-from transformer_viz.figures.theme import Style, Theme, base_layout, even, shown
+from transformer_viz.figures.theme import Style, Theme, base_layout, even_scale, shown
 from transformer_viz.terms import Head, Kind, place_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
@@ -47,7 +47,7 @@ def softmax_maps(
     attention, weights, colours = trace.attentions[kind], computed.weights, style.colours
     scores, masked = attention.head_scores(layer, head), attention.head_mask(layer, head)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
-    signed: dict[str, Any] = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
+    signed: dict[str, Any] = {"zmin": -most, "zmax": most, "colorscale": even_scale(colours.diverging), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
     # With some fills a fully masked row has weights, or no numbers: hidden is what really got nothing.
     nothing = [*cells.hidden(masked & (weights == 0), colours), *cells.broken(weights, colours)]
@@ -76,7 +76,7 @@ def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: 
         OptionError: a run has no such kind, layer or head.
     """
     colours = style.colours
-    signed: dict[str, Any] = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
+    signed: dict[str, Any] = {"zmin": -1, "zmax": 1, "colorscale": even_scale(colours.diverging), "showscale": False}
     first, second = common(*(trace.attentions[kind].head(layer, head) for trace in (before, after)))
     change = cells.number_cells(second - first, "difference", "%{z:+.4f}", **signed)
     maps = (
@@ -89,7 +89,7 @@ def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: 
 
 def share_scale(colours: Theme) -> dict[str, Any]:
     """Of weights from 0 to 1, without a bar."""
-    return {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
+    return {"zmin": 0, "zmax": 1, "colorscale": even_scale(colours.scale), "showscale": False}
 
 
 def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Plain]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from transformer_viz.figures.figure_data import Plain, scatter
-from transformer_viz.figures.theme import Theme, base_layout, even
+from transformer_viz.figures.theme import Theme, base_layout, even_scale
 
 MOST_TICKS = 64
 """Labels that an axis has room for."""
@@ -107,7 +107,7 @@ def colour_axis(
     return {
         "cmin": ends[0],
         "cmax": ends[1],
-        "colorscale": even(colours.diverging if signed else colours.scale),
+        "colorscale": even_scale(colours.diverging if signed else colours.scale),
         "showscale": shows,
         "colorbar": {
             **place,

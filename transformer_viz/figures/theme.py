@@ -153,7 +153,7 @@ def base_layout(theme: Theme, font_size: int = 13) -> dict[str, Any]:
     }
 
 
-def even(colours: list[str]) -> list[list[Any]]:
+def even_scale(colours: list[str]) -> list[list[Any]]:
     """A colour scale of these colours at even distances, as the browser reads it: of a list of colours it knows nothing."""
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 

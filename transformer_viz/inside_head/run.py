@@ -67,7 +67,7 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
             # None where the reader hands over no states, or nobody knows what was written.
             if trace.output_tokens and tap.places:
                 written = (
-                    tokenizer.named("Token", [trace.output_tokens[query]])[0]
+                    tokenizer.ids_of("Token", [trace.output_tokens[query]])[0]
                     if trace.output_ids is None
                     else trace.output_ids[query]
                 )

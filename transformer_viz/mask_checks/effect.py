@@ -112,7 +112,7 @@ def given_texts(model: LoadedModel, texts: Sequence[str], max_length: int | None
             mask = tokenizer.target_labels([tokenizer.mask_id])[0]
             raise InputError(f"{model.name} writes nothing, it fills mask tokens. Put {mask} into each text.")
     limit = most_written(model, max_length, (max(map(len, rows)) - 1) * kind.has_prompt)
-    answers = [answer_of(model, tokenizer.known(text, 0)) for text in texts]
+    answers = [answer_of(model, tokenizer.task_answer(text, 0)) for text in texts]
     return Strings(model, [Text(i, ids, limit, answer) for i, (ids, answer) in enumerate(zip(rows, answers, strict=True))])
 
 

@@ -77,12 +77,12 @@ class Perturbations:
             if isinstance(texts, str) or not 1 <= len(texts) <= MOST_TEXTS:
                 given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
                 raise OptionError(f"texts are a list of 1 to {MOST_TEXTS} texts; {given} cannot be checked")
-            sources, targets = [tokenizer.source(text) for text in texts], [list[int]() for _ in texts]
+            sources, targets = [tokenizer.encode_source(text) for text in texts], [list[int]() for _ in texts]
             if start is not None:
                 # The answer where one is known, else the text itself: a mask cannot tell them apart.
-                known = [tokenizer.known(text, 0).expected for text in texts]
+                known = [tokenizer.task_answer(text, 0).expected for text in texts]
                 answers = [text if answer is None else answer for text, answer in zip(texts, known, strict=True)]
-                targets = [[start, *tokenizer.target(answer)] for answer in answers]
+                targets = [[start, *tokenizer.encode_target(answer)] for answer in answers]
             if any(len(ids) > most for ids in (*sources, *targets)):
                 self.notes.append(f"Note: of longer texts the first {most} tokens were read.")
             sources, targets = [ids[:most] for ids in sources], [ids[:most] for ids in targets]

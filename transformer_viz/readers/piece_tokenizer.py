@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from transformer_viz.errors import InputError, listed, shortened
-from transformer_viz.loaded_model import Known
+from transformer_viz.loaded_model import TaskAnswer
 
 
 class PieceTokenizer(ABC):
@@ -28,7 +28,7 @@ class PieceTokenizer(ABC):
         """The id of a piece as its library writes it, where that is another way than its label."""
         return None
 
-    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
+    def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         """By ids, by pieces as the tokenizer writes them, or by labels that only one id has."""
         ids = []
         for token in tokens:
@@ -56,8 +56,8 @@ class PieceTokenizer(ABC):
     def text(self, ids: Sequence[int]) -> str:
         return self.texts([ids])[0]
 
-    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
+    def symbol_indices(self, source_labels: Sequence[str]) -> list[int | None]:
         return [None] * len(source_labels)
 
-    def known(self, text: str, n_steps: int) -> Known:
-        return Known(alignment=(None,) * n_steps)
+    def task_answer(self, text: str, n_steps: int) -> TaskAnswer:
+        return TaskAnswer(alignment=(None,) * n_steps)

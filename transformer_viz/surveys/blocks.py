@@ -41,7 +41,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
         except TransformerVizError as error:
             faults[place] = str(error)
             continue
-        known = model.tokenizer.known(line.text, limit + (len(ids) if has_prompt else 0))
+        known = model.tokenizer.task_answer(line.text, limit + (len(ids) if has_prompt else 0))
         texts.append(Text(place, ids, limit, answer_of(model, known, line.target), known.alignment))
 
     def fail(text: Text, error: TransformerVizError) -> None:

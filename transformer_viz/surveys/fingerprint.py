@@ -16,7 +16,7 @@ def fingerprint(model: LoadedModel) -> str:
     labels = [tokenizer.target_labels(range(sizes.vocabulary)), tokenizer.source_labels(range(sizes.source_vocabulary))]
     task = [model.task.name, model.task.options()] if model.task else None
     built = [model.variant, repr(model.architecture), repr(sizes)]
-    about = [*built, asdict(model.switches), dict(model.generation), task, *labels]
+    about = [*built, asdict(model.options), dict(model.generation), task, *labels]
     found = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     # The weights of a reader: its own, or of the model that it wraps.
     module = next(each for each in (model.model, getattr(model.model, "model", None)) if isinstance(each, nn.Module))

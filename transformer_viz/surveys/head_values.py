@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from transformer_viz.analysis.head_names import roles
-from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.analysis.query_rows import has_weight
 from transformer_viz.analysis.token_roles import NONE, Positions, last_of
@@ -48,16 +48,16 @@ class Heads:
             these = range(first, min(first + at_once, len(batch.texts)))
             places = [batch.texts[i].index for i in these]
             tops = []
-            for layers, judged in _judged(batch, kind, these, labels):
-                uniform, like = _uniform(judged)
+            for layers, heads in _judged(batch, kind, these, labels):
+                uniform, like = _uniform(heads)
                 for number, measure in enumerate(OF_MANY.values()):
-                    if (found := measure.of(judged)) is not None:
-                        even = measure.of(uniform)
-                        assert even is not None
+                    if (found := measure.of(heads)) is not None:
+                        baseline = measure.of(uniform)
+                        assert baseline is not None
                         self._values[number, 0, places, layers] = found
-                        self._values[number, 1, places, layers] = even[like]
-                self._roles[places, layers] = roles(judged, uniform, like).number
-                tops.append(np.where(judged.rows & judged.has_choice, judged.top, NONE))
+                        self._values[number, 1, places, layers] = baseline[like]
+                self._roles[places, layers] = roles(heads, uniform, like).number
+                tops.append(np.where(heads.rows & heads.has_choice, heads.top, NONE))
             if self._agreed.size:
                 self._compare(places, np.concatenate(tops, 1))
 
@@ -96,7 +96,7 @@ class Labels:
             tokenizer.target_labels([*(text.ids if batch.has_prompts else start), *ids[:-1]]) if ids else []
             for text, ids in zip(batch.texts, batch.written, strict=True)
         ]
-        letters = (tokenizer.letters(labels) for labels in self.source)
+        letters = (tokenizer.symbol_indices(labels) for labels in self.source)
         self.letters = _filled([[NONE if letter is None else letter for letter in each] for each in letters], NONE)
         self.last = np.array([last_of(labels, np.ones(len(labels), bool)) for labels in self.source])
         self.is_special = [
@@ -104,7 +104,7 @@ class Labels:
         ]
 
 
-def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[tuple[slice, Judged]]:
+def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[tuple[slice, HeadRows]]:
     """Some texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
     n_rows = [batch.n_rows(i) for i in these]
     n_sources = [len(batch.texts[i].ids) for i in these]
@@ -135,22 +135,22 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
         if (rows == rows[:, :1, :1]).all():
             rows = rows[:, :1, :1]
         exact *= rows[..., None]
-        yield some, Judged(kind, exact, open_, rows, positions)
+        yield some, HeadRows(kind, exact, open_, rows, positions)
 
 
-def _uniform(judged: Judged) -> tuple[Judged, np.ndarray]:
+def _uniform(heads: HeadRows) -> tuple[HeadRows, np.ndarray]:
     """Uniform attention over the texts of which it differs, and which of these each text is like."""
-    positions, n = judged.positions, len(judged.weights)
-    parts = (judged.allowed, judged.rows, *positions.parts)
+    positions, n = heads.positions, len(heads.weights)
+    parts = (heads.allowed, heads.rows, *positions.parts)
     packed = np.concatenate([np.ascontiguousarray(part).reshape(n, -1).view(np.uint8) for part in parts if part.size], 1)
     numbers: dict[bytes, int] = {}
     like = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
     firsts = np.unique(like, return_index=True)[1]
     some = replace(
-        judged,
-        weights=judged.weights[firsts],
-        allowed=judged.allowed[firsts],
-        rows=judged.rows[firsts],
+        heads,
+        weights=heads.weights[firsts],
+        allowed=heads.allowed[firsts],
+        rows=heads.rows[firsts],
         positions=positions.only(firsts),
     )
     return some.uniform(), np.array(like)

@@ -193,7 +193,7 @@ class Task(ABC):
         """What the encoder reads: the symbols between `<start>` and `<end>`."""
         return [START, *symbols, END]
 
-    def letters(self, framed: Sequence[str]) -> list[int | None]:
+    def symbol_indices(self, framed: Sequence[str]) -> list[int | None]:
         """For each position of a framed (and perhaps padded) source, the index of its symbol or None."""
         end = framed.index(END)
         return [i - 1 if 0 < i < end else None for i in range(len(framed))]

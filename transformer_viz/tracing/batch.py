@@ -101,4 +101,4 @@ def own_target(trace: Trace) -> tuple[str | int, ...]:
 def _width(checkpoint: LoadedModel, sources: Sequence[str]) -> int:
     if not sources:
         raise InputError("There is no source text. Give at least one.")
-    return max(len(checkpoint.tokenizer.source(source)) for source in sources)
+    return max(len(checkpoint.tokenizer.encode_source(source)) for source in sources)

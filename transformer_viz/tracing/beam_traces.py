@@ -77,7 +77,7 @@ class BeamTraces:
         n_steps = 1 + result.nodes[-1].step
         n_rows = n_given + n_steps
         with_ids = not tokenizer.has_unique_labels
-        known, layers = tokenizer.known(sentence.source, n_steps), request.keep.numbers(model.sizes)
+        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.keep.numbers(model.sizes)
         opening = sentence.prompt if model.start_id is None else [model.start_id]
 
         decoder_rows = self._rows_of(result, "decoder", n_rows)
@@ -149,7 +149,7 @@ class BeamTraces:
         return Trace(
             source=sentence.source,
             source_tokens=tuple(source_tokens),
-            source_letters=tuple(tokenizer.letters(source_tokens)),
+            source_letters=tuple(tokenizer.symbol_indices(source_tokens)),
             expected=known.expected,
             expected_tokens=known.expected_tokens,
             made_by=made,

@@ -278,7 +278,7 @@ def _writing(checkpoint: LoadedModel, options: DecodeKeywords, max_length: int) 
     check_keywords(WritingKeywords, given)
     if others := sorted(set(given) - OF_STRATEGY[name] - {"prefix", "ban"}):
         raise OptionError(f"{others[0]} means nothing to strategy {name!r}; leave it out or choose another strategy")
-    prefix, ban = (tuple(tokenizer.named(f"{what}: token", given.get(what, ()))) for what in ("prefix", "ban"))
+    prefix, ban = (tuple(tokenizer.ids_of(f"{what}: token", given.get(what, ()))) for what in ("prefix", "ban"))
     if ends := [token for token in prefix if token in reader.end_ids]:
         end = tokenizer.target_labels(ends)[0]
         raise OptionError(f"prefix holds {end}, after which nothing comes; leave it out, or limit max_length")

@@ -40,7 +40,7 @@ def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | 
         ModelError: a tokenizer of another model.
     """
     reader = checkpoint.model
-    rows = [checkpoint.tokenizer.source(text) for text in texts]
+    rows = [checkpoint.tokenizer.encode_source(text) for text in texts]
     longest, most = max(map(len, rows)), longest_source(checkpoint)
     if longest > most:
         framing = "" if checkpoint.task is None else f" with {START} and {END}"
@@ -80,7 +80,7 @@ def framed_targets(
 def ids_of_target(checkpoint: LoadedModel, target: Target) -> list[int]:
     """Without the end."""
     tokenizer = checkpoint.tokenizer
-    return tokenizer.target(target) if isinstance(target, str) else tokenizer.named("Target token", target)
+    return tokenizer.encode_target(target) if isinstance(target, str) else tokenizer.ids_of("Target token", target)
 
 
 def padded_batch(

@@ -128,7 +128,7 @@ class TraceBuilder:
         elif self.ended[i] and self.ids[i][length - 1] in model.end_ids:
             finished = "end"
         source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
-        known, with_ids = tokenizer.known(sentence.source, n_steps), not tokenizer.has_unique_labels
+        known, with_ids = tokenizer.task_answer(sentence.source, n_steps), not tokenizer.has_unique_labels
         return Trace(
             source=sentence.source,
             text=tokenizer.text(ids[n_given:]),
@@ -139,7 +139,7 @@ class TraceBuilder:
             attentions=attentions,
             finished=finished,
             alignment=known.alignment,
-            source_letters=tuple(tokenizer.letters(source_tokens)),
+            source_letters=tuple(tokenizer.symbol_indices(source_tokens)),
             expected=known.expected,
             expected_tokens=known.expected_tokens,
             made_by=made,

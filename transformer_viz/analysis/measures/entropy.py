@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import HeadRows, Measure
 
 
-def of(judged: Judged) -> np.ndarray:
+def of(heads: HeadRows) -> np.ndarray:
     """(…, layer, head)."""
-    return judged.mean(judged.entropy)
+    return heads.mean(heads.entropy)
 
 
 MEASURE = Measure(of, column="entropy", title="entropy (nats)", help="Mean entropy of a row, in nats", order=2)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import HeadRows, Measure
 
 
-def of(judged: Judged) -> np.ndarray:
+def of(heads: HeadRows) -> np.ndarray:
     """(…, layer, head)."""
-    return judged.mean(judged.entropy_share, judged.has_choice)
+    return heads.mean(heads.entropy_share, heads.has_choice)
 
 
 MEASURE = Measure(

@@ -5,12 +5,12 @@ Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks".
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import HeadRows, Measure
 
 
-def of(judged: Judged) -> np.ndarray:
+def of(heads: HeadRows) -> np.ndarray:
     """(…, layer, head), over the rows that have another key to look at."""
-    return judged.mean(judged.weights[..., 0], judged.has_choice)
+    return heads.mean(heads.weights[..., 0], heads.has_choice)
 
 
 MEASURE = Measure(

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure, by_head
+from transformer_viz.analysis.measure import HeadRows, Measure, by_head
 from transformer_viz.analysis.measures import mass
 from transformer_viz.analysis.token_roles import NONE
 
 
-def of(judged: Judged) -> np.ndarray | None:
+def of(heads: HeadRows) -> np.ndarray | None:
     """(…, layer, head); cross-attention only."""
-    if (true := judged.true_keys) is None:
+    if (true := heads.true_keys) is None:
         return None
-    if judged.is_uniform:
+    if heads.is_uniform:
         # It has no largest weight. Its baseline is the chance of drawing the true key from the allowed ones.
-        return mass.of(judged)
-    return judged.mean((judged.top == by_head(true)).astype(np.float64), by_head(true != NONE))
+        return mass.of(heads)
+    return heads.mean((heads.top == by_head(true)).astype(np.float64), by_head(true != NONE))
 
 
 MEASURE = Measure(

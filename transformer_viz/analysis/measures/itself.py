@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import HeadRows, Measure
 
 
-def of(judged: Judged) -> np.ndarray | None:
+def of(heads: HeadRows) -> np.ndarray | None:
     """(…, layer, head), over the rows that have another key to look at; not of cross-attention."""
-    if judged.kind == "cross":
+    if heads.kind == "cross":
         return None
-    return judged.mean(judged.on(np.arange(judged.weights.shape[-2])), judged.has_choice)
+    return heads.mean(heads.on(np.arange(heads.weights.shape[-2])), heads.has_choice)
 
 
 MEASURE = Measure(

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import HeadRows, Measure
 from transformer_viz.analysis.token_roles import NONE
 
 
-def of(judged: Judged) -> np.ndarray | None:
+def of(heads: HeadRows) -> np.ndarray | None:
     """(…, layer, head), over the rows that have another key to look at; not of a decoder, whose last key is the row's own."""
-    last = judged.positions.last
-    if judged.kind == "decoder" or (last == NONE).all():
+    last = heads.positions.last
+    if heads.kind == "decoder" or (last == NONE).all():
         return None
-    keys = np.broadcast_to(last[..., None], (*last.shape, judged.weights.shape[-2]))
-    return judged.mean(judged.on(keys), judged.has_choice)
+    keys = np.broadcast_to(last[..., None], (*last.shape, heads.weights.shape[-2]))
+    return heads.mean(heads.on(keys), heads.has_choice)
 
 
 MEASURE = Measure(

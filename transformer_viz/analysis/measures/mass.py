@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure, by_head
+from transformer_viz.analysis.measure import HeadRows, Measure, by_head
 from transformer_viz.analysis.token_roles import NONE
 
 
-def of(judged: Judged) -> np.ndarray | None:
+def of(heads: HeadRows) -> np.ndarray | None:
     """(…, layer, head); cross-attention only."""
-    if (true := judged.true_keys) is None:
+    if (true := heads.true_keys) is None:
         return None
-    return judged.mean(judged.on(true), by_head(true != NONE))
+    return heads.mean(heads.on(true), by_head(true != NONE))
 
 
 MEASURE = Measure(

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import HeadRows, Measure
 
 
-def of(judged: Judged) -> np.ndarray:
+def of(heads: HeadRows) -> np.ndarray:
     """(…, layer, head), over the rows that have another key to look at."""
-    on_special = np.einsum("...k,...k->...", judged.weights, judged.positions.special[..., None, None, None, :].astype(float))
-    return judged.mean(on_special, judged.has_choice)
+    on_special = np.einsum("...k,...k->...", heads.weights, heads.positions.special[..., None, None, None, :].astype(float))
+    return heads.mean(on_special, heads.has_choice)
 
 
 MEASURE = Measure(

@@ -14,6 +14,7 @@ from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, OptionError
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.description import Say, check_memory, in_silence, model_errors
 from transformer_viz.readers.firefox import binary, shortlist
 from transformer_viz.readers.firefox.architecture import architecture_of_translator
@@ -21,7 +22,6 @@ from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCA
 from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
 from transformer_viz.readers.firefox.settings import LONGEST
 from transformer_viz.readers.firefox.tokenizer import FirefoxTokenizer
-from transformer_viz.switches import Switches
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ class FirefoxModel:
         return {} if self.model.rules is None or self.shortlist is None else {"shortlist": self.shortlist.first}
 
     @property
-    def switches(self) -> Switches:
+    def options(self) -> ModelOptions:
         """Its shortlist, where it has one."""
-        return Switches(shortlist=None if self.shortlist is None else self.model.rules is not None)
+        return ModelOptions(shortlist=None if self.shortlist is None else self.model.rules is not None)
 
-    def switched(self, switches: Switches) -> "FirefoxModel":
+    def with_options(self, options: ModelOptions) -> "FirefoxModel":
         """The same model with its shortlist in force, or not; None leaves it."""
-        others = (switches.generation, switches.chat, switches.source_language, switches.target_language)
+        others = (options.generation, options.chat, options.source_language, options.target_language)
         if others != (None,) * len(others):
             raise OptionError(f"{self.name} has no generation config, no chat template and no choice of languages.")
-        return self if switches.shortlist is None else self.with_shortlist(switches.shortlist)
+        return self if options.shortlist is None else self.with_shortlist(options.shortlist)
 
     def with_shortlist(self, is_on: bool) -> "FirefoxModel":
         """The same model with its shortlist in force, or not.

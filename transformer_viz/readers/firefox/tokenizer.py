@@ -61,13 +61,13 @@ class FirefoxTokenizer(PieceTokenizer):
     def label(self) -> Callable[[int], str]:
         return self.labels.__getitem__
 
-    def source(self, text: str) -> list[int]:
-        ids = self.target(text)
+    def encode_source(self, text: str) -> list[int]:
+        ids = self.encode_target(text)
         if not ids:
             raise InputError("The text is empty. Type at least one letter.")
         return [*ids, END_ID]
 
-    def target(self, text: str) -> list[int]:
+    def encode_target(self, text: str) -> list[int]:
         return list(self.processor.encode(text))
 
     @property

@@ -17,6 +17,7 @@ from transformer_viz import reading
 from transformer_viz.errors import ModelError, OptionError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.description import Say, check_memory, in_silence
 from transformer_viz.readers.huggingface import bounds
 from transformer_viz.readers.huggingface.folder import Contents, contents
@@ -24,7 +25,6 @@ from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader, check_decoding
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer, is_ordinary
-from transformer_viz.switches import Switches
 
 _LONGEST = 512
 _VERSIONS = r"5\.(2[3-9]|[3-9]\d|\d{3})"
@@ -104,23 +104,23 @@ class HuggingFaceModel:
         return next((code for code, other in self.tokenizer.pieces.languages.items() if other == number), None)
 
     @property
-    def switches(self) -> Switches:
+    def options(self) -> ModelOptions:
         """How it reads and writes, as far as it has a choice."""
         generation, asked = self.model.generation, self.model.generation.target
         has_rules = self.model.kind.writes and (generation.settings or generation.refused)
-        return Switches(
+        return ModelOptions(
             generation=generation.is_on if has_rules else None,
             chat=self.tokenizer.is_chat if self.tokenizer.tokenizer.chat_template else None,
             source_language=self.source_language,
             target_language=self._code(asked[1]) if asked else None,
         )
 
-    def switched(self, switches: Switches) -> "HuggingFaceModel":
-        """The same model that reads and writes so; None leaves a switch as it is."""
-        if switches.shortlist is not None:
+    def with_options(self, options: ModelOptions) -> "HuggingFaceModel":
+        """The same model with other options; None leaves one as it is."""
+        if options.shortlist is not None:
             raise OptionError(f"{self.name} has no shortlist; only Firefox's translators have one.")
         model = self
-        for method, keywords in switches.calls():
+        for method, keywords in options.calls():
             model = getattr(model, method)(**keywords)
         return model
 

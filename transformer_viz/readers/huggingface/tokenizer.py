@@ -67,7 +67,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
     def id_of(self, token: str) -> int | None:
         return self.tokenizer.get_vocab().get(token)
 
-    def source(self, text: str) -> list[int]:
+    def encode_source(self, text: str) -> list[int]:
         with self._reading() as tokenizer:
             if self.is_chat:
                 message = [{"role": "user", "content": text}]
@@ -82,7 +82,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
             raise InputError("The text is empty. Type at least one letter.")
         return self._embedded(ids)
 
-    def target(self, text: str) -> list[int]:
+    def encode_target(self, text: str) -> list[int]:
         with self._reading() as tokenizer:
             return self._embedded(list(tokenizer(text_target=text, add_special_tokens=False).input_ids))
 

@@ -161,7 +161,7 @@ def identity(model: LoadedModel) -> Hashable:
     if isinstance(model, Checkpoint):
         return model.name, str(model.device), changed_at(model.folder), model.snapshot
     entry = models().get(model.name)
-    return model.name, str(model.device), changed_at(entry.folder) if entry else 0.0, model.switches
+    return model.name, str(model.device), changed_at(entry.folder) if entry else 0.0, model.options
 
 
 def changed_at(folder: Path) -> float:

@@ -164,7 +164,7 @@ def cost_of(model: LoadedModel, texts: Sequence[str], how: Keywords = ()) -> flo
         return 0.0
     if not trace_size(model, list(texts), **options).fits(limits.MAX_TRACE_BYTES):
         return 0.0
-    n_read = max(len(model.tokenizer.source(text)) for text in texts)
+    n_read = max(len(model.tokenizer.encode_source(text)) for text in texts)
     most = options.get("max_length") or model.default_max_length
     n_written = width * most if model.model.kind.writes and "target" not in options else 0
     return len(texts) * float(n_read + n_written) * model.n_parameters

@@ -55,7 +55,7 @@ def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
     how = asked.keywords()
     if asked.reads_the_other:
         # What is wrong with its own text is said first.
-        model.tokenizer.source(asked.text)
+        model.tokenizer.encode_source(asked.text)
         how["target"] = _target(other, model)
     return runs.side(model, device, asked.text, asked.snapshot, tuple(how.items()))
 

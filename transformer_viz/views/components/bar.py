@@ -171,7 +171,7 @@ def _read_of_most(text: str, model: LoadedModel | None) -> None:
         if model is not None and model.task is not None:
             st.caption(f"{len(model.task.read(text))} of {model.task.max_length}", width="content")
         elif model is not None:
-            st.caption(f"{len(model.tokenizer.source(text))} of {longest_source(model)} tokens", width="content")
+            st.caption(f"{len(model.tokenizer.encode_source(text))} of {longest_source(model)} tokens", width="content")
 
 
 def default_text(model: LoadedModel) -> str:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer_viz.analysis.generation_words import generation_words
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.switches import Switches
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import link
 from transformer_viz.views.state.switches import OWN, language_words
@@ -12,8 +12,8 @@ from transformer_viz.views.state.switches import OWN, language_words
 
 def popover(model: LoadedModel) -> None:
     """Nothing for a model that is ours, and for one that writes nothing."""
-    has = model.switches
-    if not model.generation and has == Switches():
+    has = model.options
+    if not model.generation and has == ModelOptions():
         return
     with st.popover(
         "How it writes", icon=":material/tune:", help="Its generation config, chat template, languages and shortlist"
@@ -33,9 +33,11 @@ def popover(model: LoadedModel) -> None:
 
 def _say_rules(model: LoadedModel) -> None:
     """A line for each."""
-    has = model.switches
-    left = Switches(generation=True if has.generation is False else None, shortlist=True if has.shortlist is False else None)
-    whole = model if left == Switches() else model.switched(left)
+    has = model.options
+    left = ModelOptions(
+        generation=True if has.generation is False else None, shortlist=True if has.shortlist is False else None
+    )
+    whole = model if left == ModelOptions() else model.with_options(left)
     for number, clause in enumerate(generation_words(whole.generation, model.tokenizer.label)):
         is_off = list(whole.generation)[number] not in model.generation
         st.caption(f"~~{said(clause)}~~" if is_off else said(clause))

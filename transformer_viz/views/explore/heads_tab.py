@@ -28,7 +28,7 @@ from transformer_viz.views.state import link
 TITLE, ORDER = "Heads", 2
 TELLS = "The grades of the heads"
 
-_BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
+_BASELINES = {"": "", "uniform_": ", uniform", "untrained_": ", untrained"}
 
 
 def _tints(trace: Trace) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
     # Of a run without right keys some are not known of any head.
     for name, measure in ((name, measure) for name, measure in MEASURES.items() if frame[name].notna().any()):
         for prefix, more in _BASELINES.items():
-            is_known = prefix == "even_" and measure.of_uniform is not None
+            is_known = prefix == "uniform_" and measure.of_uniform is not None
             if not is_known and (has_model or prefix != "untrained_"):
                 shown[measure.column + more] = frame[prefix + name].astype(float)
     return pd.DataFrame({**shown, "rule": frame.rule})

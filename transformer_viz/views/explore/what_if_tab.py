@@ -186,7 +186,7 @@ def _change(model: "LoadedModel") -> dict[str, Any]:
         return {"prefix": prefix}
     if how == BEGINNING and state.what_if_begin:
         typed = state.what_if_begin
-        return {"prefix": list(model.task.read_target(typed)) if model.task else model.tokenizer.target(typed)}
+        return {"prefix": list(model.task.read_target(typed)) if model.task else model.tokenizer.encode_target(typed)}
     if how == BAN and state.what_if_ban:
         return {"ban": list(state.what_if_ban)}
     if how == TARGET and state.what_if_target:

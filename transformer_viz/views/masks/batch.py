@@ -96,8 +96,8 @@ def typed(model: LoadedModel) -> Typed:
             "an empty line stands for what the model writes by itself."
         )
     given = tuple(target or None for target in targets) if any(targets) else (None,) * len(sources)
-    _check_readable("sources", sources, model.tokenizer.source)
-    _check_readable("targets", given, model.tokenizer.target)
+    _check_readable("sources", sources, model.tokenizer.encode_source)
+    _check_readable("targets", given, model.tokenizer.encode_target)
     return Typed(tuple(sources), given)
 
 

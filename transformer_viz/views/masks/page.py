@@ -89,7 +89,10 @@ def _becomes(trace: Trace, model: LoadedModel) -> str:
 
 def _size(trace: Trace, model: LoadedModel) -> str:
     """`11 letters, 13 tokens with its frame, and 6 of padding`; what another tokenizer frames is a part of its tokens."""
-    n_tokens, n_letters = len(model.tokenizer.source(trace.source)), sum(place is not None for place in trace.source_letters)
+    n_tokens, n_letters = (
+        len(model.tokenizer.encode_source(trace.source)),
+        sum(place is not None for place in trace.source_letters),
+    )
     n_padding = (len(trace.source_tokens) or trace.n_given + 1) - n_tokens
     if model.task is None:
         padding = f"{n_padding} of padding {batch.side_of_padding(model)} them" if n_padding else "no padding"

@@ -40,7 +40,7 @@ class Setup:
     @property
     def made_of(self) -> dict[str, Hashable]:
         """What takes seconds and is made when a toggle asks for it, and of which model and change."""
-        name = (self.model.name, self.model.switches)
+        name = (self.model.name, self.model.options)
         changed = (name, self.edits, self.mistake)
         return {
             "effect": (*changed, self.many) if self.is_changed else None,

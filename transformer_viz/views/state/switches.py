@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from transformer_viz.switches import Switches
+from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ OWN = ""
 
 def start(model: "LoadedModel") -> None:
     """The choices that this model has, before their boxes are drawn."""
-    has, languages = model.switches, (OWN, *model.languages)
+    has, languages = model.options, (OWN, *model.languages)
     for key, is_there, default in (
         ("generation", has.generation, True),
         ("chat", has.chat, False),
@@ -38,10 +38,10 @@ def language_words(code: str) -> str:
     return code or "its own"
 
 
-def asked() -> Switches:
+def asked() -> ModelOptions:
     """What the session asks for; None is as a model is by itself."""
     state = st.session_state
-    return Switches(
+    return ModelOptions(
         generation=None if state.get("generation", True) else False,
         chat=state.get("chat") or None,
         source_language=state.get("source_language") or None,
@@ -50,10 +50,10 @@ def asked() -> Switches:
     )
 
 
-def of(model: "LoadedModel") -> Switches:
+def of(model: "LoadedModel") -> ModelOptions:
     """What the session asks for, as far as this model has the choice."""
-    now, has, languages = asked(), model.switches, model.languages
-    return Switches(
+    now, has, languages = asked(), model.options, model.languages
+    return ModelOptions(
         generation=None if has.generation is None else now.generation,
         chat=None if has.chat is None else now.chat,
         source_language=now.source_language if now.source_language in languages else None,
@@ -65,4 +65,4 @@ def of(model: "LoadedModel") -> Switches:
 def switched(model: "LoadedModel") -> "LoadedModel":
     """The model as the session asks for it."""
     switches = of(model)
-    return model if switches == Switches() else model.switched(switches)
+    return model if switches == ModelOptions() else model.with_options(switches)

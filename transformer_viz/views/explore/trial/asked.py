@@ -33,7 +33,7 @@ def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, Hashab
     """What the answer to each question is made of."""
     state = st.session_state
     how, every = link.option("trial_how", INSTEAD), link.is_on("trial_every")
-    name = (model.name, model.switches, device)
+    name = (model.name, model.options, device)
     run = (*name, trace.source, trace.output_tokens, state.kind)
     place = (state.kind, state.layer, state.head)
     texts = (link.text("trial_texts", most=MOST_TYPED), trace.source if model.task is None else samples())

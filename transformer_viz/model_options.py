@@ -1,18 +1,18 @@
-"""How a model reads and writes, as far as a person may choose. It needs no torch."""
+"""How a model reads and writes, as far as a person may choose. Needs no torch."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switches:
-    """None = a model has no such choice, or nothing is asked for.
+class ModelOptions:
+    """What a model offers, or what is chosen: None = the model has no such choice, or it is left as it is.
 
     Attributes:
         generation: whether the rules of its generation config are in force.
         chat: whether a text is a user's message, framed as its chat template says.
         source_language: the code of the language that it reads.
-        target_language: likewise that it writes, where that is not the one that its generation config names.
+        target_language: the code of the language that it writes, where that is not the one that its generation config names.
         shortlist: whether only what its lexical shortlist allows of a source is written.
     """
 
@@ -23,7 +23,7 @@ class Switches:
     shortlist: bool | None = None
 
     def calls(self) -> Iterator[tuple[str, Mapping[str, str | bool]]]:
-        """The methods of a model that switch it so, called one after the other, with their keywords."""
+        """The methods of a model that set these options, in the order of the calls, with their keywords."""
         languages = {"source": self.source_language, "target": self.target_language}
         if named := {name: code for name, code in languages.items() if code is not None}:
             yield "with_languages", named
