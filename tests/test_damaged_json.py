@@ -18,7 +18,7 @@ from tests.surveys import made
 from tests.trace import planted
 from tests.trace.conftest import members_of, zip_of
 from tests.training.tiny import RECIPE
-from transformer_viz import checkpoints, reading
+from transformer_viz import checkpoints, untrusted_files
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, SurveyError, TraceError, TransformerVizError
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.surveys.result import load_survey
@@ -79,13 +79,13 @@ FILES = {
     "recipe": File(
         "recipe.json",
         RECIPE.to_json(),
-        lambda path: Recipe.from_json(reading.json_of(path, 2**20)).to_json(),
+        lambda path: Recipe.from_json(untrusted_files.read_json(path, 2**20)).to_json(),
         (ConfigError, FileError),
     ),
     "job": File(
         "a.json",
         to_plain(JobDescription(recipe=RECIPE, started=1e9, mark="ab")),
-        lambda path: to_plain(read_value(JobDescription, reading.json_of(path, 2**20))),
+        lambda path: to_plain(read_value(JobDescription, untrusted_files.read_json(path, 2**20))),
         (FileError,),
     ),
 }

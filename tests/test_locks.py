@@ -14,14 +14,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_one_holds_it_and_others_are_refused(tmp_path):
     path = tmp_path / "lock"
-    assert not locks.is_held(path)
-    with locks.held(path):
-        assert locks.is_held(path)
-        with pytest.raises(locks.Held), locks.held(path):
+    assert not locks.is_locked(path)
+    with locks.hold_lock(path):
+        assert locks.is_locked(path)
+        with pytest.raises(locks.LockHeld), locks.hold_lock(path):
             pytest.fail("two hold it")
-    assert not locks.is_held(path)
-    with locks.held(path):
-        assert locks.is_held(path)
+    assert not locks.is_locked(path)
+    with locks.hold_lock(path):
+        assert locks.is_locked(path)
 
 
 def test_a_killed_process_lets_go(tmp_path):
@@ -35,10 +35,10 @@ def test_a_killed_process_lets_go(tmp_path):
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        assert locks.is_held(path)
+        assert locks.is_locked(path)
         process.kill()
         process.wait()
-    with locks.held(path):
+    with locks.hold_lock(path):
         pass
 
 
@@ -55,6 +55,6 @@ def test_a_file_that_its_holder_removed_is_not_taken_for_the_lock(tmp_path, monk
         return real(file, how)
 
     monkeypatch.setattr(fcntl, "flock", flock_late)
-    with locks.held(path):
+    with locks.hold_lock(path):
         assert len(asked) == 2
-        assert locks.is_held(path)
+        assert locks.is_locked(path)

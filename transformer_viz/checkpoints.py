@@ -17,7 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from transformer_viz import places, reading, tasks
+from transformer_viz import places, tasks, untrusted_files
+from transformer_viz.atomic_files import new_folder, write_tensors, write_text
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
 from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
@@ -27,7 +28,6 @@ from transformer_viz.schema import Count, Range, read_value, to_plain
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
-from transformer_viz.writing import new_folder, write_tensors, write_text
 
 # Finding and describing one needs no torch: what is not there is said before torch is imported.
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def names() -> list[str]:
 def _folders_by_name() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for parent in folders():
-        for folder in reading.inside(parent):
-            if reading.is_folder(folder) and _NAME.fullmatch(folder.name):
+        for folder in untrusted_files.list_folder(parent):
+            if untrusted_files.is_folder(folder) and _NAME.fullmatch(folder.name):
                 found.setdefault(folder.name, folder)
     return found
 
@@ -219,7 +219,7 @@ def find(name: str) -> Path:
     """
     if "/" in name or os.sep in name:
         folder = Path(name)
-        if not reading.is_folder(folder):
+        if not untrusted_files.is_folder(folder):
             raise CheckpointError(
                 f"There is no checkpoint folder {name!r}. Give a folder that holds config.json and model.safetensors."
             )
@@ -231,7 +231,7 @@ def find_name(name: str) -> Path:
     """Like `find`, but names only: what a stranger types never becomes a path."""
     if _NAME.fullmatch(name):
         for parent in folders():
-            if reading.is_folder(parent / name):
+            if untrusted_files.is_folder(parent / name):
                 return parent / name
     known = listed(names())
     raise CheckpointError(
@@ -276,8 +276,8 @@ def task_of(name: str) -> Task:
 def snapshots(folder: Path) -> dict[int, Path]:
     """Weights along the training of a checkpoint: step -> file, in order."""
     found = {}
-    for path in reading.inside(folder / "snapshots"):
-        if (match := _SNAPSHOT.fullmatch(path.name)) and reading.is_file(path):
+    for path in untrusted_files.list_folder(folder / "snapshots"):
+        if (match := _SNAPSHOT.fullmatch(path.name)) and untrusted_files.is_file(path):
             found[int(match[1])] = path
     return dict(sorted(found.items()))
 
@@ -361,7 +361,7 @@ def _entry(folder: Path) -> Entry:
             n_parameters = sum(math.prod(shape) for _, shape in _shapes(about.model))
     except CheckpointError as error:
         return Entry(folder.name, folder, None, str(error))
-    return Entry(folder.name, folder, about, None, n_parameters, reading.size_of(folder / "model.safetensors"))
+    return Entry(folder.name, folder, about, None, n_parameters, untrusted_files.file_size(folder / "model.safetensors"))
 
 
 def read_description(folder: Path) -> Description:
@@ -371,7 +371,7 @@ def read_description(folder: Path) -> Description:
         CheckpointError: it is missing, damaged, or of another version.
     """
     try:
-        data = reading.json_of(folder / "config.json", LARGEST_CONFIG)
+        data = untrusted_files.read_json(folder / "config.json", LARGEST_CONFIG)
         if isinstance(data, dict) and "format" in data and (isinstance(data["format"], bool) or data["format"] != FORMAT):
             raise CheckpointError(
                 f"{folder.name}: format {quoted(data['format'])} is not known; this version reads format {FORMAT}. "
@@ -413,7 +413,7 @@ def _weights(path: Path, config: ModelConfig) -> Generator[Any]:
     place = _place(path)
     wanted = {name: list(shape) for name, shape in _shapes(config)}
     try:
-        with reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
+        with untrusted_files.open_tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
             given = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
             types = {str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
             if given != wanted:

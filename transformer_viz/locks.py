@@ -9,18 +9,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError
 
 _LARGEST = 2**20
 
 
-class Held(Exception):
+class LockHeld(Exception):
     """Somebody else has the lock."""
 
 
 @contextmanager
-def held(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
+def hold_lock(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
     """Holds the lock of a file, which is made; gives the open file, with which a child inherits the lock.
 
     Where the system has no flock (Windows) nothing is locked.
@@ -37,7 +37,7 @@ def held(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666), "w")
         if not _flock(file, "LOCK_EX", wait):
             file.close()
-            raise Held
+            raise LockHeld
         # Whoever held it may have removed it since it was opened: what is locked then has no name any more.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
@@ -47,10 +47,10 @@ def held(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
         yield file
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether somebody has the lock now."""
     try:
-        with reading.opened(path, _LARGEST) as file:
+        with untrusted_files.open_file(path, _LARGEST) as file:
             return not _flock(file, "LOCK_SH", wait=False)
     except (FileNotFoundError, FileError):
         return False

@@ -30,7 +30,7 @@ def training() -> Iterator[Job]:
     job.folder.mkdir(parents=True)
     (job.folder / "state").write_text("running")
     try:
-        with locks.held(job.folder / "lock"):
+        with locks.hold_lock(job.folder / "lock"):
             yield job
     finally:
         shutil.rmtree(job.folder)

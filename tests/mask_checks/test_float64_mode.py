@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tests.mask_checks.zoo.parts import Tiny, V
-from transformer_viz.mask_checks.answers import Answers
+from transformer_viz.mask_checks.callable_answers import CallableAnswers
 from transformer_viz.mask_checks.changes import Rows
 from transformer_viz.mask_checks.float64_mode import Float64Mode
 
@@ -82,10 +82,10 @@ def test_afterwards_all_is_as_before():
     assert torch.ones(1).dtype == before
 
 
-def answers(f) -> Answers:
-    asked = Answers(f)
-    own = asked.as_it_is(SOURCE, TARGET)
-    asked.look_outside((SOURCE, TARGET), (SOURCE % (V - 1) + 1, TARGET % (V - 1) + 1))
+def answers(f) -> CallableAnswers:
+    asked = CallableAnswers(f)
+    own = asked.own_answer(SOURCE, TARGET)
+    asked.detect_computation_outside_torch((SOURCE, TARGET), (SOURCE % (V - 1) + 1, TARGET % (V - 1) + 1))
     asked.compare(own, Rows.of(asked(SOURCE, TARGET)))
     return asked
 

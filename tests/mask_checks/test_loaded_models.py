@@ -11,8 +11,8 @@ from transformer_viz.readers.huggingface.loading import HuggingFaceModel
 
 pytestmark = needs("transformers")
 TEXTS = ["w9 w8 w7 w6 w5 w9 w8", "w9", "w5 w6 w7"]
-DECODER = {"future", "target padding", "target length", "company", "finite"}
-ENCODER = {"source padding", "company", "finite"}
+DECODER = {"future", "target padding", "target length", "batch invariance", "finite"}
+ENCODER = {"source padding", "batch invariance", "finite"}
 
 
 def _own(name: str) -> HuggingFaceModel:
@@ -34,7 +34,7 @@ def test_a_sound_model_passes_every_rule_that_it_has_kinds_for(name):
     )
     # What is masked adds exactly nothing; only another shape rounds, and in float64 that is far below what is let pass.
     for rule, size in report.checked.items():
-        if rule in ("target length", "company"):
+        if rule in ("target length", "batch invariance"):
             assert size < 1e-10
         else:
             # An expert that gets another number of tokens rounds in float32.
@@ -96,7 +96,7 @@ def test_a_mask_that_is_off_in_one_layer_of_somebodys_code_is_found_there():
 
     loaded.model.model.model.layers[1].self_attn.register_forward_pre_hook(without, with_kwargs=True)
     report = tv.check_masks(loaded, texts=TEXTS, replacements=1)
-    assert {"future", "target padding", "company"} <= _failed(report)
+    assert {"future", "target padding", "batch invariance"} <= _failed(report)
     look = next(finding.look for finding in report.findings if finding.rule == "future")
     assert look is not None
     assert (look.kind, look.layer) == ("decoder", 1)
@@ -105,10 +105,10 @@ def test_a_mask_that_is_off_in_one_layer_of_somebodys_code_is_found_there():
 @pytest.mark.parametrize(
     ("name", "argument", "rules"),
     [
-        ("bert", "attention_mask", {"source padding", "company"}),
-        ("marian", "attention_mask", {"source padding", "company"}),
+        ("bert", "attention_mask", {"source padding", "batch invariance"}),
+        ("marian", "attention_mask", {"source padding", "batch invariance"}),
         # Behind a target the causal mask hides padding too; before a prompt nothing else does.
-        ("llama", "attention_mask", {"target padding", "company"}),
+        ("llama", "attention_mask", {"target padding", "batch invariance"}),
         ("marian", "decoder_attention_mask", set()),
     ],
 )
@@ -149,5 +149,5 @@ def test_a_checkpoint_takes_texts_too(tiny):
     assert report.pairs == 2
     assert _failed(tv.check_masks(tiny, texts=["hello", "bad"], replacements=1, edits=["cross:off"])) == {
         "source padding",
-        "company",
+        "batch invariance",
     }

@@ -145,7 +145,7 @@ def test_what_is_no_folder_of_a_survey_is_left_alone(straight, tiny_name, tmp_pa
         run(tiny_name, tmp_path / "file" / "new")
     assert (tmp_path / "mine" / "letter").read_text() == "dear"
     assert not (tmp_path / "nowhere").exists()
-    with locks.held(straight / ".lock"), pytest.raises(OptionError, match="Another survey is writing"):
+    with locks.hold_lock(straight / ".lock"), pytest.raises(OptionError, match="Another survey is writing"):
         run(tiny_name, straight)
 
 

@@ -111,7 +111,7 @@ def test_a_training_that_runs_is_not_discarded(launched, tmp_path):
     """By nobody, in whichever process it runs: its files would be written again."""
     job = jobs.start(RECIPE, "annas", ANNA)
     for lock in (job.folder / "lock", tmp_path / "trained" / ".annas.lock"):
-        with locks.held(lock), pytest.raises(OptionError, match="is being trained"):
+        with locks.hold_lock(lock), pytest.raises(OptionError, match="is being trained"):
             trash.discard(job, OWNER)
         assert jobs.jobs() == [job]
     trash.discard(job, ANNA)
@@ -148,7 +148,7 @@ def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, m
     held = []
 
     def looked(*_: object, gives: Any = None, **__: object) -> Any:
-        held.append(locks.is_held(tmp_path / "trained" / ".jobs" / ".starting"))
+        held.append(locks.is_locked(tmp_path / "trained" / ".jobs" / ".starting"))
         return gives
 
     monkeypatch.setattr(jobs, "jobs", partial(looked, gives=[]))

@@ -67,7 +67,7 @@ def test_pause_resume_stop_and_a_kill(trained):
     until(lambda: (job.events()[-1]["step"] or 0) > paused_at)
     trained[-1].send_signal(signal.SIGKILL)
     trained[-1].wait()
-    assert not locks.is_held(job.folder / "lock")
+    assert not locks.is_locked(job.folder / "lock")
     load_checkpoint(str(job.checkpoint), device="cpu")
     # A process that was killed leaves no word, but lets go of its lock.
     assert job.state == "failed"

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from transformer_viz import edits
+from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere
 from transformer_viz.schema import Choice, Range
 from transformer_viz.terms import DEVICES, MISTAKES, MODES, visible_text
-from transformer_viz.writing import check_target
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel

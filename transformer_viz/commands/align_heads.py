@@ -74,11 +74,11 @@ def run(
 
 
 def _lines(option: str, path: Path | None) -> list[str] | None:
-    from transformer_viz.reading import text_of
+    from transformer_viz.untrusted_files import read_text
 
     if path is None:
         return None
     try:
-        return text_of(path, _LARGEST_FILE).splitlines()
+        return read_text(path, _LARGEST_FILE).splitlines()
     except FileError as error:
         raise InputError(f"--{option}: {visible(str(path))} is not read: {error}.") from error

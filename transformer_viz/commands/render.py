@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, visible
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import Range, read_number
 from transformer_viz.terms import Kind
-from transformer_viz.writing import check_target
 
 if TYPE_CHECKING:
     from transformer_viz.trace.trace import Trace

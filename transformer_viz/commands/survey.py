@@ -78,9 +78,9 @@ def run(
     if held_out is not None and task is not None:
         task.check_samples(held_out, "--held-out ")
 
+    from transformer_viz.atomic_files import write_text
     from transformer_viz.export import survey_html
     from transformer_viz.surveys.survey import survey
-    from transformer_viz.writing import write_text
 
     name = model.model or model.checkpoint
     folder = output or Path("surveys", Path(name).name.replace(":", "-"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from transformer_viz import places, reading
+from transformer_viz import places, untrusted_files
 from transformer_viz.commands._options import Option, Settings, flag_of
 from transformer_viz.commands._shared import Device, Force, existing_file
 from transformer_viz.errors import FileError, OptionError, listed
@@ -32,7 +32,7 @@ _NOT_SETTINGS = frozenset(
 
 def _read_object(text: str) -> dict[str, Any]:
     try:
-        data = reading.parsed(text)
+        data = untrusted_files.parse_json(text)
     except FileError:
         data = None
     if not isinstance(data, dict):
@@ -129,7 +129,7 @@ def run(
 
 def _from_file(path: Path) -> Recipe:
     try:
-        data = reading.json_of(path, _LARGEST_RECIPE)
+        data = untrusted_files.read_json(path, _LARGEST_RECIPE)
     except FileError as error:
         raise OptionError(f"{path} cannot be read: {error}. Give a recipe, or a checkpoint's config.json.") from error
     if isinstance(data, dict) and isinstance(data.get("recipe"), dict):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 from transformer_viz.analysis.sentences import step_name
+from transformer_viz.atomic_files import check_target, write_bytes
 from transformer_viz.errors import ExportError, OptionError, listed
 from transformer_viz.export.content import DEFAULTS, SCALE, WIDTH, FileOptions, ShownOptions, View, page_title
 from transformer_viz.export.drawings import figure_of
@@ -17,7 +18,6 @@ from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.keywords import with_keywords
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.writing import check_target, write_bytes
 
 TableFormat = Literal["csv", "parquet", "npz"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)

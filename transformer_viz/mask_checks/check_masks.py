@@ -10,8 +10,8 @@ from transformer_viz import edits as plain_edits
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.mask_checks.check_callable import DEFAULT_LENGTH, check_callable
-from transformer_viz.mask_checks.check_loaded_model import LoadedModelCheck
+from transformer_viz.mask_checks.callable_check import DEFAULT_LENGTH, check_callable_masks
+from transformer_viz.mask_checks.loaded_model_check import LoadedModelCheck
 from transformer_viz.mask_checks.perturbations import Perturbations
 from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.model import devices, mistakes
@@ -68,7 +68,7 @@ def check_masks(
             )
         longest = DEFAULT_LENGTH if max_length is None else max_length
         options = {"max_length": longest, "avoid": avoid, "replacements": replacements, "seed": seed}
-        return check_callable(model, vocabulary_size, pad_id, **options)
+        return check_callable_masks(model, vocabulary_size, pad_id, **options)
     if vocabulary_size is not None or max_length is not None or tuple(avoid):
         raise OptionError("vocabulary_size, max_length and avoid are for callables; a loaded model knows its own")
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)

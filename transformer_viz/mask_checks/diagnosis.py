@@ -12,7 +12,7 @@ from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedWeights:
     """Weights of one padded, teacher-forced batch, and what of it is padding.
 
     Attributes:
@@ -46,21 +46,21 @@ class Seen:
         return (self.weights[kind] > 0).flatten(1, 2).any(1)
 
 
-def named(*names: str) -> tuple[Cause, ...]:
+def causes_of(*names: str) -> tuple[Cause, ...]:
     """These mistakes (see `model.mistakes`) in words."""
     return tuple(Cause(name, MISTAKES[name].title, MISTAKES[name].fixed_code) for name in names)
 
 
-def causes(seen: Seen) -> tuple[Cause, ...]:
+def likely_causes(seen: ObservedWeights) -> tuple[Cause, ...]:
     """What looks like this; none where nothing known does."""
     if any(bool(weights.isnan().any()) for weights in seen.weights.values()):
-        return named("padded-queries-nan")
+        return causes_of("padded-queries-nan")
     forbidden, decoder, real = seen.forbidden("decoder"), seen.looked("decoder"), ~seen.target_padding
     # Real queries that have something masked look at nothing but that.
     rows = forbidden.any(-1) & real
     on_allowed, on_forbidden = (decoder & ~forbidden).any(-1)[rows], (decoder & forbidden).any(-1)[rows]
     if bool(rows.any()) and bool(on_forbidden.all()) and not bool(on_allowed.any()):
-        return named("wrong-sign")
+        return causes_of("wrong-sign")
     names: list[str] = []
     n = real.shape[1]
     ahead = torch.arange(n)[None, :] - torch.arange(n)[:, None]
@@ -79,4 +79,4 @@ def causes(seen: Seen) -> tuple[Cause, ...]:
         names.append("invalid-by-invalid" if padding_to_real else "wrong-axis")
     elif not real_to_padding and bool((cross & real[:, :, None] & of_keys).any()):
         names.append("source-mask-forgotten")
-    return named(*names)
+    return causes_of(*names)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from transformer_viz.mask_checks.result import Finding, Look, Rule
+from transformer_viz.mask_checks.result import Finding, ForbiddenWeight, Rule
 from transformer_viz.terms import Kind
 
 Key = int | Tensor | None
@@ -23,7 +23,7 @@ class Findings:
         self.checked: dict[Rule, float] = {}
         self._attention: dict[Rule, Finding] = {}
         self._output: dict[Rule, Finding] = {}
-        self._looks: dict[Rule, Look] = {}
+        self._looks: dict[Rule, ForbiddenWeight] = {}
 
     def add_attention(self, rule: Rule, change: Tensor, kind: Kind, tolerance: float, key: Key = None) -> None:
         """`change` (batch, layer, head, query): how much each row of weights changed."""
@@ -54,12 +54,12 @@ class Findings:
             found = replace(known if known.size >= size else found, count=known.count + found.count)
         findings[rule] = found
 
-    def add_look(self, rule: Rule, weights: Tensor, kind: Kind) -> None:
+    def add_forbidden_weight(self, rule: Rule, weights: Tensor, kind: Kind) -> None:
         """`weights` (batch, layer, head, query, key): on forbidden keys; 0 elsewhere."""
         size, known = float(weights.max()) if weights.numel() else 0.0, self._looks.get(rule)
         if size > (known.weight if known else 0.0):
             _, layer, head, query, key = _largest_at(weights)
-            self._looks[rule] = Look(kind, layer, head, query, key, size)
+            self._looks[rule] = ForbiddenWeight(kind, layer, head, query, key, size)
 
     def worst(self) -> tuple[Finding, ...]:
         """Per broken rule the worst row of attention, or of the output where no attention shows it."""

@@ -7,17 +7,15 @@ from typing import Any, Literal
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
-Rule = Literal["future", "target length", "source padding", "target padding", "company", "finite"]
+Rule = Literal["future", "target length", "source padding", "target padding", "batch invariance", "finite"]
 RULES: dict[Rule, str] = {
     "future": "a later target token changes nothing at an earlier step",
     "target length": "how long the target is changes nothing at an earlier step",
     "source padding": "padding of the source changes nothing",
     "target padding": "padding of the target changes nothing",
-    "company": "a sentence in a padded batch is what it is alone",
+    "batch invariance": "a sentence in a padded batch is what it is alone",
     "finite": "every number is finite, but −∞ for a banned token",
 }
-RULE_NAMES: dict[Rule, str] = {**{rule: rule for rule in RULES}, "company": "batch invariance"}
-"""What a rule is called where people read it; in JSON it has the name of its key here."""
 Verdict = Literal["sound", "leaking", "faulty", "not deterministic"]
 
 
@@ -53,7 +51,7 @@ class Precision:
 
 
 @dataclass(frozen=True)
-class Look:
+class ForbiddenWeight:
     """The largest weight that a query put on a key that it must not see. Positions count from 0."""
 
     kind: Kind
@@ -94,7 +92,7 @@ class Finding:
     head: int | None = None
     query: int | None = None
     key: int | None = None
-    look: Look | None = None
+    look: ForbiddenWeight | None = None
 
     def __str__(self) -> str:
         if self.kind is None or self.layer is None or self.head is None:
@@ -111,7 +109,7 @@ class Finding:
         elif self.rule == "target length":
             what = f"changed {by} when the target was cut off before token {number}: it depends on the length of the target, "
             what += "which is not known while it is written"
-        elif self.rule == "company":
+        elif self.rule == "batch invariance":
             what = f"differs {by} between a padded batch and the sentence alone"
         elif self.key is None:
             what = f"changed {by} when padding was put at the end of the {self.rule.split()[0]}"
@@ -189,7 +187,7 @@ class MaskReport:
 
     def __str__(self) -> str:
         computed = [] if self.precision is None else [str(self.precision)]
-        found = [f"- {RULE_NAMES[finding.rule]}: {finding}" for finding in self.findings]
+        found = [f"- {finding.rule}: {finding}" for finding in self.findings]
         return "\n".join([self.headline, *computed, *found, *map(str, self.mistakes), *self.notes])
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_viz import checkpoints, reading, serving
+from transformer_viz import checkpoints, serving, untrusted_files
 from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import FileError, ModelError, listed
 from transformer_viz.places import MODELS_VARIABLE
@@ -103,12 +103,12 @@ def _find(name_or_folder: str) -> tuple[Path, str | None]:
     if name_or_folder in (known := folders()):
         return known[name_or_folder], name_or_folder
     folder = Path(name_or_folder)
-    if not reading.is_folder(folder):
+    if not untrusted_files.is_folder(folder):
         raise ModelError(
             f"There is no model {name_or_folder!r}, as a folder or in the Hugging Face cache. Known are {_known()}."
         )
     try:
-        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
+        config = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)
     except (FileError, FileNotFoundError):
         config = None
     is_ours = isinstance(config, dict) and "vocabularies" in config and "model_type" not in config
@@ -150,7 +150,7 @@ def _known() -> str:
 def _in_folders() -> Iterator[tuple[str, Path]]:
     for given in filter(None, os.environ.get(MODELS_VARIABLE, "").split(os.pathsep)):
         parent = Path(given)
-        for folder in [parent] if _is_model(parent) else reading.inside(parent):
+        for folder in [parent] if _is_model(parent) else untrusted_files.list_folder(parent):
             name = folder.name or name_of(folder)
             if checkpoints.is_name(name) and _is_model(folder):
                 yield name, folder
@@ -175,7 +175,7 @@ def _in_cache() -> Iterator[tuple[str, Path]]:
 
 def _is_model(folder: Path) -> bool:
     """Whether it says that it is one; whatever stands there under the name is looked at when it is described."""
-    return of_firefox.is_one(folder) or (reading.is_folder(folder) and os.path.lexists(folder / "config.json"))
+    return of_firefox.is_one(folder) or (untrusted_files.is_folder(folder) and os.path.lexists(folder / "config.json"))
 
 
 def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "HuggingFaceModel | FirefoxModel":
@@ -191,4 +191,4 @@ def _described(folder: Path, name: str) -> Description:
 
 
 def _is_checkpoint(name: str) -> bool:
-    return checkpoints.is_name(name) and any(reading.is_folder(parent / name) for parent in checkpoints.folders())
+    return checkpoints.is_name(name) and any(untrusted_files.is_folder(parent / name) for parent in checkpoints.folders())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.attribution.result.verdict import Verdict
 from transformer_viz.errors import FileError, SurveyError
 from transformer_viz.schema import read_value, to_plain
@@ -85,8 +85,8 @@ def read_description(path: str | PathLike[str]) -> BlockDescription:
         SurveyError: there is none, or it is not what `BlockResult.to_bytes` gave.
     """
     try:
-        with reading.tensors(path, _LARGEST, _LARGEST_DESCRIPTION, framework="numpy") as file:
-            about = reading.parsed((file.metadata() or {}).get(_KEY, ""))
+        with untrusted_files.open_tensors(path, _LARGEST, _LARGEST_DESCRIPTION, framework="numpy") as file:
+            about = untrusted_files.parse_json((file.metadata() or {}).get(_KEY, ""))
     except (FileNotFoundError, FileError) as error:
         raise SurveyError(f"{Path(path).name} is no block of a survey ({error})") from error
     return read_value(BlockDescription, about, "the block", SurveyError)
@@ -100,7 +100,7 @@ def read_arrays(paths: Sequence[str | PathLike[str]], name: str, statistic: int 
     """
     for path in paths:
         try:
-            with reading.tensors(path, _LARGEST, _LARGEST_DESCRIPTION, framework="numpy") as file:
+            with untrusted_files.open_tensors(path, _LARGEST, _LARGEST_DESCRIPTION, framework="numpy") as file:
                 array = file.get_tensor(name) if statistic is None else file.get_slice(name)[statistic].swapaxes(0, 1)
             if array.dtype == np.float64 and np.isinf(array).any():
                 raise FileError(f"{name} has an infinite number")
@@ -135,6 +135,6 @@ def read_verdicts(path: str | PathLike[str]) -> VerdictResults:
         SurveyError: there is none, or it is something else.
     """
     try:
-        return read_value(VerdictResults, reading.json_of(Path(path), _LARGEST), "the verdicts", SurveyError)
+        return read_value(VerdictResults, untrusted_files.read_json(Path(path), _LARGEST), "the verdicts", SurveyError)
     except (FileNotFoundError, FileError) as error:
         raise SurveyError(f"{Path(path).name} has no verdicts of a survey ({error})") from error

@@ -13,7 +13,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, InputError, OptionError, quoted
 from transformer_viz.loaded_model import LoadedModel
 
@@ -147,7 +147,11 @@ def _read(given: Lines) -> list[tuple[str, str | None]]:
         raise InputError("Texts are - and standard input is closed. Name a file, or pipe them in.")
     found: list[tuple[str, str | None]] = []
     try:
-        with nullcontext(sys.stdin.buffer) if given == STANDARD_INPUT else reading.opened(given, _LARGEST_FILE) as file:
+        with (
+            nullcontext(sys.stdin.buffer)
+            if given == STANDARD_INPUT
+            else untrusted_files.open_file(given, _LARGEST_FILE) as file
+        ):
             # Longer than the longest line with its mark and its break, so that one that is cut is seen to be too long.
             while len(found) <= MOST_LINES and (line := file.readline(LONGEST_LINE + 5)):
                 text = _without_break(line).removeprefix(b"" if found else _BOM)

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from transformer_viz import locks, reading
+from transformer_viz import locks, untrusted_files
+from transformer_viz.atomic_files import PARTIAL, write_bytes
 from transformer_viz.errors import FileError, OptionError, SurveyError, listed
-from transformer_viz.writing import PARTIAL, write_bytes
 
 IDENTITY = "survey.json"
 PARTS = ("blocks", "verdicts")
@@ -38,9 +38,9 @@ class Folder:
             SurveyError: nothing can be written there.
         """
         try:
-            begun = reading.json_of(self.path / IDENTITY, _LARGEST_IDENTITY)
+            begun = untrusted_files.read_json(self.path / IDENTITY, _LARGEST_IDENTITY)
         except FileNotFoundError:
-            if others := [each.name for each in reading.inside(self.path) if each.name != _LOCK]:
+            if others := [each.name for each in untrusted_files.list_folder(self.path) if each.name != _LOCK]:
                 raise OptionError(
                     f"{self.path} is in use for {others[0][:40]!r}; give an empty folder, or a new one."
                 ) from None
@@ -88,9 +88,9 @@ def opened_folder(path: Path) -> Generator[Folder]:
         try:
             with _disk_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locks.held(path / _LOCK))
+                stack.enter_context(locks.hold_lock(path / _LOCK))
                 stack.callback((path / _LOCK).unlink, missing_ok=True)
-        except locks.Held:
+        except locks.LockHeld:
             raise OptionError(f"Another survey is writing to {path}. Wait until it ends, or give another folder.") from None
         yield Folder(path)
 

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.intervals import Interval, normal, wilson
@@ -460,7 +460,7 @@ class Survey:
             SurveyError: it is none, or its parts do not fit together; the message says which.
         """
         try:
-            data = reading.parsed(text)
+            data = untrusted_files.parse_json(text)
         except FileError as error:
             raise SurveyError(str(error)) from error
         given = data.pop("format", None) if isinstance(data, dict) else None
@@ -478,9 +478,9 @@ def load_survey(path: str | PathLike[str]) -> Survey:
     Raises:
         SurveyError: there is none, or it is damaged, too large, or of another version.
     """
-    file = Path(path) / NAME if reading.is_folder(Path(path)) else Path(path)
+    file = Path(path) / NAME if untrusted_files.is_folder(Path(path)) else Path(path)
     try:
-        return Survey.from_json(reading.bytes_of(file, LARGEST))
+        return Survey.from_json(untrusted_files.read_bytes(file, LARGEST))
     except FileNotFoundError:
         raise SurveyError(f"There is no survey {str(file)[-200:]}.") from None
     except MemoryError:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import torch
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import OptionError, SurveyError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -157,7 +157,7 @@ class Workers:
         """What they are told. Others load the model whatever their folder is; without a GPU of its own a task has none."""
         name = model.name
         if isinstance(self.model, str):
-            is_path = ("/" in self.model or os.sep in self.model) and reading.is_folder(Path(self.model))
+            is_path = ("/" in self.model or os.sep in self.model) and untrusted_files.is_folder(Path(self.model))
             name = str(Path(self.model).absolute()) if is_path else self.model
         device = "cpu" if self.ray is not None and not self.gpus else self.device
         return Job(name, device, fingerprint(model), options)

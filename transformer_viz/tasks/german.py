@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import ConfigError, FileError, InputError
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies
 from transformer_viz.tasks.task import Example, check_length
@@ -99,7 +99,7 @@ class German(Corpus):
 def _sentences(dictionary: Path) -> dict[str, Pair]:
     """Text -> words of both languages: entries that are sentences on both sides, the first of several wordings."""
     try:
-        text = reading.text_of(dictionary, _LARGEST_DICTIONARY)
+        text = untrusted_files.read_text(dictionary, _LARGEST_DICTIONARY)
     except FileNotFoundError:
         raise ConfigError(
             "task 'german' takes its sentences from Debian's package trans-de-en, which is not installed. "

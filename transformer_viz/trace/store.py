@@ -28,12 +28,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
+from transformer_viz.atomic_files import write_bytes
 from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.trace.groups import DTYPES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.writing import write_bytes
 
 FORMAT = 1
 LARGEST = 2**30
@@ -78,7 +78,7 @@ def to_bytes(trace: Trace) -> bytes:
         members[f"{name}.npy"] = member.getvalue()
     try:
         text = json.dumps({"format": FORMAT, **plain}, ensure_ascii=False, allow_nan=False)
-        reading.parsed(text)
+        untrusted_files.parse_json(text)
         members[_META] = text.encode()
     except (TypeError, ValueError, RecursionError, TransformerVizError) as error:
         raise TraceError(f"the run holds what JSON cannot ({str(error)[:200]}), so it cannot be saved") from error
@@ -144,7 +144,7 @@ def load_trace(
         if isinstance(path, bytes | bytearray | memoryview):
             opened: Any = io.BytesIO(path)
         elif isinstance(path, str | PathLike):
-            opened = reading.opened(path, sys.maxsize)  # its size is compared as that of every other file
+            opened = untrusted_files.open_file(path, sys.maxsize)  # its size is compared as that of every other file
         elif hasattr(path, "seek") and hasattr(path, "read"):
             opened = nullcontext(path)
         else:
@@ -197,7 +197,7 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
         raise TraceTooLargeHere(f"it unpacks to more than {most / 2**20:.4g} MB")
     if members[_META].file_size > most // _META_SHARE:
         raise TraceTooLargeHere(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
-    meta = reading.parsed(_unpacked(archive, members.pop(_META)))
+    meta = untrusted_files.parse_json(_unpacked(archive, members.pop(_META)))
     given = meta.pop("format", None) if isinstance(meta, dict) else None
     if isinstance(given, bool) or given != FORMAT:
         raise TraceError(

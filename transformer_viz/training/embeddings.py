@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import ConfigError, FileError
 from transformer_viz.model.config import ModelConfig
 
@@ -48,7 +48,7 @@ def read_matrix(path: Path) -> Matrix:
         ConfigError: as `parse_matrix`; or there is no such file.
     """
     try:
-        return parse_matrix(str(path), reading.bytes_of(path, _LARGEST))
+        return parse_matrix(str(path), untrusted_files.read_bytes(path, _LARGEST))
     except FileNotFoundError:
         raise ConfigError(f"There is no file {path}.") from None
     except FileError as error:

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz import checkpoints, locks, reading
+from transformer_viz import checkpoints, locks, untrusted_files
+from transformer_viz.atomic_files import PARTIAL, write_tensors, write_text
 from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.writing import PARTIAL, write_tensors, write_text
 
 STATE = "training.safetensors"
 _LARGEST_HEADER = 64 * 2**20
@@ -63,12 +63,12 @@ def locked(folder: Path) -> Generator[None]:
     lock = lock_of(folder)
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with locks.held(lock):
+        with locks.hold_lock(lock):
             try:
                 yield
             finally:
                 lock.unlink(missing_ok=True)
-    except locks.Held:
+    except locks.LockHeld:
         raise OptionError(
             f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."
         ) from None
@@ -113,7 +113,7 @@ def load(trainer: Trainer, folder: Path) -> list[Row]:
     # The weights, two moments of each in double precision, and the text.
     largest = _LARGEST_HEADER + 8 * sum(weight.nbytes for weight in weights.values())
     try:
-        with reading.tensors(path, largest, _LARGEST_HEADER) as file:
+        with untrusted_files.open_tensors(path, largest, _LARGEST_HEADER) as file:
             state = json.loads((file.metadata() or {})["state"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         step, history = state["step"], [dict(row) for row in state["history"]]

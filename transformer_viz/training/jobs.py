@@ -33,7 +33,8 @@ from typing import Literal, get_args
 import numpy as np
 from torch import Tensor
 
-from transformer_viz import locks, places, reading, serving
+from transformer_viz import locks, places, serving, untrusted_files
+from transformer_viz.atomic_files import write_text
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
@@ -45,7 +46,6 @@ from transformer_viz.training.loop import Event
 from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import Visitor
-from transformer_viz.writing import write_text
 
 State = Literal["starting", "running", "paused", "finished", "failed"]
 Request = Literal["pause", "stop"]
@@ -97,7 +97,7 @@ class Job(JobDescription):
     def state(self) -> State:
         """What the files say now."""
         # First the lock: the process writes its last word before it lets go.
-        is_held = locks.is_held(self.folder / "lock")
+        is_held = locks.is_locked(self.folder / "lock")
         word = _read(self.folder / "state")
         is_true = is_held if word in AT_WORK else word != "finished" or (self.checkpoint / "config.json").exists()
         return next((state for state in get_args(State) if state == word and is_true), "failed")
@@ -107,7 +107,7 @@ class Job(JobDescription):
         rows: list[dict[str, int | float | None]] = []
         for line in _read(self.folder / "events").splitlines():
             with suppress(TransformerVizError):  # the last line may be half-written
-                row = read_value(dict[str, int | float | None], reading.parsed(line))
+                row = read_value(dict[str, int | float | None], untrusted_files.parse_json(line))
                 step = row.get("step")
                 if step is not None:
                     while rows and (rows[-1]["step"] or 0) >= step:
@@ -220,7 +220,7 @@ def one_at_a_time() -> Generator[Path]:
     folder = trained_folder() / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # what people typed and the marks of their browsers are not for other users of the machine
-    with locks.held(folder / ".starting", wait=True):
+    with locks.hold_lock(folder / ".starting", wait=True):
         yield folder
 
 
@@ -229,7 +229,7 @@ def jobs(folder: Path | None = None) -> list[Job]:
     known = []
     for path in ((folder or trained_folder()) / ".jobs").glob("*/job.json"):
         with suppress(OSError, TransformerVizError):
-            about = read_value(JobDescription, reading.json_of(path, LARGEST_CONFIG))
+            about = read_value(JobDescription, untrusted_files.read_json(path, LARGEST_CONFIG))
             if is_name(path.parent.name):
                 known.append(Job(folder=path.parent, **vars(about)))
     return sorted(known, key=lambda job: -job.started)
@@ -276,7 +276,7 @@ def _launch(job: Job) -> None:
     # Half of the cores at most: the page must stay quick.
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     # The child inherits the lock: it is held from before its first moment until it ends.
-    with (job.folder / "log").open("wb") as log, locks.held(job.folder / "lock") as lock:
+    with (job.folder / "log").open("wb") as log, locks.hold_lock(job.folder / "lock") as lock:
         write_text("starting", job.folder / "state")
         subprocess.Popen(
             command,
@@ -329,6 +329,6 @@ class Reporter:
 def _read(path: Path) -> str:
     """A file of a job; nothing where there is none, or something that no job has written."""
     try:
-        return reading.bytes_of(path, _LARGEST).decode("utf-8", errors="replace")
+        return untrusted_files.read_bytes(path, _LARGEST).decode("utf-8", errors="replace")
     except (OSError, TransformerVizError):
         return ""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz import checkpoints, tasks
+from transformer_viz.atomic_files import write_text
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import CheckpointError, ConfigError
 from transformer_viz.evaluation.evaluate import evaluate
@@ -26,7 +27,6 @@ from transformer_viz.training.embeddings import Side, check_fit
 from transformer_viz.training.in_progress import STATE, Row
 from transformer_viz.training.loop import Event, Trainer
 from transformer_viz.training.recipe import Recipe, model_config
-from transformer_viz.writing import write_text
 
 _REPORT_EVERY = 50
 """Steps between two events."""

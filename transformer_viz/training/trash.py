@@ -69,7 +69,7 @@ def discard(job: Job, visitor: Visitor) -> None:
     """
     job.check_visitor(visitor)
     with jobs.one_at_a_time():
-        if job.state in jobs.AT_WORK or locks.is_held(lock_of(job.checkpoint)):
+        if job.state in jobs.AT_WORK or locks.is_locked(lock_of(job.checkpoint)):
             raise OptionError(f"{job.name} is being trained. Stop it first.")
         folder = jobs.trash_folder() / str(time.time_ns())
         (folder / ".jobs").mkdir(0o700, parents=True)

@@ -402,23 +402,23 @@ BROKEN.functions_of(
         "the_size_of_the_batch": lambda s, t: logits(s, t) / len(s),
         "one_sentence_alone_is_treated_otherwise": lambda s, t: logits(s, t) * (1 if len(s) > 1 else 2),
     },
-    "company",
+    "batch invariance",
 )
 
 
-@BROKEN.functions("company")
+@BROKEN.functions("batch invariance")
 def all_sentences_before(source: Tensor, target: Tensor) -> Tensor:
     return logits(source, target) + F.pad(read(source)[:-1].cumsum(0), (0, 0, 0, 0, 1, 0)) @ W
 
 
-@BROKEN.functions("company", pad_id=None)
+@BROKEN.functions("batch invariance", pad_id=None)
 def all_sentences_before_where_none_may_come_alone(source: Tensor, target: Tensor) -> Tensor:
     if len(source) < 2:
         raise ValueError("two sentences are needed")
     return all_sentences_before(source, target)
 
 
-@BROKEN.functions("company")
+@BROKEN.functions("batch invariance")
 def an_expert_that_earlier_sentences_fill(source: Tensor, target: Tensor) -> Tensor:
     x = states(source, target)
     chosen = x @ W[:, 0] > 0
@@ -426,7 +426,7 @@ def an_expert_that_earlier_sentences_fill(source: Tensor, target: Tensor) -> Ten
     return (x * (chosen & room)[..., None]) @ W
 
 
-@BROKEN.models("company")
+@BROKEN.models("batch invariance")
 def batch_first_forgotten() -> Model:
     attention = nn.MultiheadAttention(D, 2)
     for seed, parameter in enumerate(attention.parameters()):
@@ -440,7 +440,7 @@ BROKEN.models_of(
     {
         "the_padding_of_the_first_sentence_for_all": lambda: tiny(cross_mask=lambda source: (source != PAD)[:1, None, None]),
     },
-    "company",
+    "batch invariance",
 )
 
 

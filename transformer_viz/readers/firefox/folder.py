@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, ModelError, listed, quoted
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.readers.description import Description, model_errors
@@ -49,12 +49,12 @@ class Contents:
     def description(self) -> Description:
         """What people are told of it."""
         n_parameters = sum(item.n_numbers for item in self.weights.values())
-        return Description(FAMILY, n_parameters, reading.size_of(self.model))
+        return Description(FAMILY, n_parameters, untrusted_files.file_size(self.model))
 
 
 def is_one(folder: Path) -> bool:
     """Whether it has a file of weights by its name, packed or not."""
-    return reading.is_folder(folder) and any(_is_weights(path) for path in reading.inside(folder))
+    return untrusted_files.is_folder(folder) and any(_is_weights(path) for path in untrusted_files.list_folder(folder))
 
 
 def packaged() -> dict[str, Path]:
@@ -62,7 +62,7 @@ def packaged() -> dict[str, Path]:
     spec = find_spec(_PACKAGE)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     found = {}
-    for folder in (path for parent in folders for path in reading.inside(Path(parent, *_INSIDE))):
+    for folder in (path for parent in folders for path in untrusted_files.list_folder(Path(parent, *_INSIDE))):
         if (match := _DIRECTION.fullmatch(folder.name)) and is_one(folder):
             found[f"{FAMILY}:{match[1]}"] = folder
     return found
@@ -83,7 +83,7 @@ def contents(folder: Path, name: str) -> Contents:
     Raises:
         ModelError: it is no such model, it cannot be read, or it is one that is not served.
     """
-    paths = reading.inside(folder)
+    paths = untrusted_files.list_folder(folder)
     models = [path for path in paths if _is_weights(path)]
     if packed := [path.name for path in models if path.suffix != ".bin"]:
         raise ModelError(f"{name}: {quoted(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
@@ -101,9 +101,9 @@ def contents(folder: Path, name: str) -> Contents:
     lexicon = lexicons[0] if lexicons else None
     for path, most in ((models[0], LARGEST), (vocabularies[0], LARGEST_VOCABULARY), (lexicon, LARGEST_LEXICON)):
         if path is not None:
-            with model_errors(name, path.name), reading.opened(path, most):
+            with model_errors(name, path.name), untrusted_files.open_file(path, most):
                 pass
-    with model_errors(name, models[0].name), reading.opened(models[0], LARGEST) as file:
+    with model_errors(name, models[0].name), untrusted_files.open_file(models[0], LARGEST) as file:
         there = binary.items(file)
         if _SETTINGS not in there:
             raise FileError(f"it has no settings ({_SETTINGS})")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, ModelError, OptionError
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
@@ -110,7 +110,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
     with devices.memory_errors(device):
         with model_errors(name, files.vocabulary.name):
             try:
-                tokenizer = FirefoxTokenizer.of(reading.bytes_of(files.vocabulary, LARGEST_VOCABULARY))
+                tokenizer = FirefoxTokenizer.of(untrusted_files.read_bytes(files.vocabulary, LARGEST_VOCABULARY))
             except ImportError as error:
                 raise ModelError(
                     f"{name}: sentencepiece is not installed. Such models need: pip install sentencepiece"
@@ -121,7 +121,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
                 raise FileError(f"it has {pieces}, and {wanted:,} with the end as {END_ID} fit")
         with torch.device("meta"):
             model = FirefoxReader(config)
-        with model_errors(name, files.model.name), reading.opened(files.model, LARGEST) as file:
+        with model_errors(name, files.model.name), untrusted_files.open_file(files.model, LARGEST) as file:
             weights = {own: torch.from_numpy(binary.numbers(file, item)) for own, item in files.weights.items()}
         for own, tensor in model.state_dict().items():
             if own == TABLE:

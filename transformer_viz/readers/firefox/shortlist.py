@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.decoding.reader import SoFar
 from transformer_viz.errors import FileError
 from transformer_viz.readers.firefox.folder import LARGEST_LEXICON
@@ -58,7 +58,7 @@ def read(path: Path, n_tokens: int) -> Shortlist:
         FileNotFoundError: there is none.
         FileError: it is in another format, or not of this vocabulary.
     """
-    data = reading.bytes_of(path, LARGEST_LEXICON)
+    data = untrusted_files.read_bytes(path, LARGEST_LEXICON)
     head = [int(number) for number in np.frombuffer(data, "<u8", 6)] if len(data) >= _HEAD else [0] * 6
     magic, _, first, _, n, m = head
     if magic != _MAGIC:

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, ModelError, quoted
 from transformer_viz.readers.description import Say
 
@@ -158,11 +158,11 @@ def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
         ModelError: it names the file.
     """
     most = min(_MOST_WORDS, weights.n_rows + _SPARE_WORDS)
-    for path in reading.inside(folder):
-        if not _VOCABULARY.search(path.name) or path.suffix == ".safetensors" or not reading.is_file(path):
+    for path in untrusted_files.list_folder(folder):
+        if not _VOCABULARY.search(path.name) or path.suffix == ".safetensors" or not untrusted_files.is_file(path):
             continue
         try:
-            data = reading.bytes_of(path, _LARGEST_TOKENIZER)
+            data = untrusted_files.read_bytes(path, _LARGEST_TOKENIZER)
             # A word and its id, or two words that are merged and what stands between: counted before they become objects.
             if data.count(b"\n" if path.suffix == ".txt" else b",") > 8 * most + 2**16:
                 raise FileError(f"it names more words than the {most:,} that the weights of this model have places for")

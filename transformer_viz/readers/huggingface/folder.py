@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, ModelError, listed, quoted
 from transformer_viz.readers.description import Description, model_errors
 from transformer_viz.readers.huggingface import bounds
@@ -61,7 +61,7 @@ def contents(folder: Path, name: str) -> Contents:
     """
     _check_files(folder, name)
     with model_errors(name, "config.json"):
-        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
+        config = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)
     family = config.get("model_type") if isinstance(config, dict) else None
     if not isinstance(family, str) or not _FAMILY.fullmatch(family):
         raise ModelError(f"{name}: config.json names no model_type, as that of a Hugging Face model does.")
@@ -70,7 +70,7 @@ def contents(folder: Path, name: str) -> Contents:
     shapes: dict[str, tuple[int, ...]] = {}
     n_parameters = 0
     for path in paths:
-        with model_errors(name, path.name), reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
+        with model_errors(name, path.name), untrusted_files.open_tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
             slices = {tensor: file.get_slice(tensor) for tensor in file.keys()}  # noqa: SIM118
             kinds = {tensor: str(part.get_dtype()) for tensor, part in slices.items()}
             if low := sorted({kind for kind in kinds.values() if kind.startswith(("F4", "F6", "F8"))}):
@@ -81,7 +81,9 @@ def contents(folder: Path, name: str) -> Contents:
                 raise FileError(f"it is one of files with {len(shapes):,} tensors; at most {_MOST_TENSORS:,} are read")
     weights = Weights(shapes, n_parameters)
     bounds.check_config(config, weights, name)
-    return Contents(bounds.plain(config), weights, Description(family, n_parameters, sum(map(reading.size_of, paths))))
+    return Contents(
+        bounds.plain(config), weights, Description(family, n_parameters, sum(map(untrusted_files.file_size, paths)))
+    )
 
 
 def name_of(folder: Path) -> str:
@@ -104,13 +106,13 @@ def _check_files(folder: Path, name: str) -> None:
         )
     real = Path(os.path.realpath(folder))
     root = real.parents[2] if _is_cached(real) else real
-    for path in (*reading.inside(folder), *reading.inside(folder / "additional_chat_templates")):
-        if reading.is_folder(path) or path.suffix in _NEVER_READ:
+    for path in (*untrusted_files.list_folder(folder), *untrusted_files.list_folder(folder / "additional_chat_templates")):
+        if untrusted_files.is_folder(path) or path.suffix in _NEVER_READ:
             continue
         if not Path(os.path.realpath(path)).is_relative_to(root):
             raise ModelError(f"{name}: {quoted(path.name)} is a link that leads out of the folder. Put a copy in its place.")
         largest = _LARGEST_WEIGHTS if path.suffix == ".safetensors" else _LARGEST_FILE
-        with model_errors(name, path.name), reading.opened(path, largest):
+        with model_errors(name, path.name), untrusted_files.open_file(path, largest):
             pass
 
 
@@ -144,13 +146,13 @@ def _files_of_weights(folder: Path, name: str, config: Mapping[str, Any]) -> lis
         return [single]
     if os.path.lexists(index):
         with model_errors(name, index.name):
-            listing = reading.json_of(index, _LARGEST_INDEX)
+            listing = untrusted_files.read_json(index, _LARGEST_INDEX)
         places = listing.get("weight_map") if isinstance(listing, dict) else None
         shards = sorted(set(map(str, places.values()))) if isinstance(places, dict) else []
         if not shards or len(shards) > _MOST_SHARDS or not all(map(_SHARD.fullmatch, shards)):
             raise ModelError(f"{name}: {index.name} does not name the files of its weights. Copy the whole folder again.")
         return [folder / shard for shard in shards]
-    if not (pickled := [path.name for path in reading.inside(folder) if path.suffix in _PICKLED]):
+    if not (pickled := [path.name for path in untrusted_files.list_folder(folder) if path.suffix in _PICKLED]):
         raise ModelError(f"{name}: there is no model.safetensors. Copy or download the whole folder again.")
     classes = config.get("architectures")
     first = str(classes[0]) if isinstance(classes, list) and classes else ""

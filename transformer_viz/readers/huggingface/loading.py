@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import ModelError, OptionError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
@@ -205,7 +205,7 @@ def _open(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, Any]
     own = tokenizer.vocab_files_names.values()
     names = sorted({"tokenizer.json", *own})
     # Where there is none of them transformers makes a tokenizer that knows no words. One of bytes needs none.
-    if own and not any(map(reading.is_file, map(folder.joinpath, names))):
+    if own and not any(map(untrusted_files.is_file, map(folder.joinpath, names))):
         raise ModelError(f"{name}: there is no tokenizer, which is {' or '.join(names)}. Copy the whole folder again.")
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from cachetools import LRUCache, TTLCache
 
-from transformer_viz import checkpoints, places, readers, reading
+from transformer_viz import checkpoints, places, readers, untrusted_files
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
@@ -166,7 +166,7 @@ def identity(model: LoadedModel) -> Hashable:
 
 def changed_at(folder: Path) -> float:
     """When the folder's files, its snapshots among them, last changed."""
-    return max((reading.changed_at(file) for file in folder.rglob("*.*")), default=0.0)
+    return max((untrusted_files.modification_time(file) for file in folder.rglob("*.*")), default=0.0)
 
 
 def has_snapshots(checkpoint: Checkpoint) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from transformer_viz import places, reading
+from transformer_viz import places, untrusted_files
 from transformer_viz.errors import SurveyError, shortened
 from transformer_viz.surveys.result import NAME, Survey, load_survey
 from transformer_viz.views.cache import model_list
@@ -77,7 +77,7 @@ class Source:
 
 
 def _stamp(path: Path) -> tuple[float, int]:
-    return reading.changed_at(path), reading.size_of(path)
+    return untrusted_files.modification_time(path), untrusted_files.file_size(path)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -95,13 +95,13 @@ def surveys() -> dict[str, Source]:
     of_models |= {name: entry.folder for name, entry in model_list.models().items() if name not in of_models}
     files = {name: folder / _OF_A_MODEL / NAME for name, folder in of_models.items()}
     files |= {f"{FOLDER}/{folder.name}": folder / NAME for folder in _in_folder()}
-    found = {name: Source(path=path) for name, path in files.items() if reading.is_file(path)}
+    found = {name: Source(path=path) for name, path in files.items() if untrusted_files.is_file(path)}
     return found | {name: Source(opened=opened) for name, opened in _opened().items()}
 
 
 def _in_folder() -> Iterator[Path]:
     parent = places.surveys()
-    folders = [] if parent is None else reading.inside(parent)[:_MOST_LISTED]
+    folders = [] if parent is None else untrusted_files.list_folder(parent)[:_MOST_LISTED]
     return (folder for folder in folders if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME)
 
 

@@ -31,7 +31,7 @@ _DEEPEST = 64
 
 
 @contextmanager
-def opened(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
+def open_file(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
     """A regular file of at most `most` bytes, open for reading.
 
     Raises:
@@ -59,24 +59,24 @@ def opened(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
         yield file
 
 
-def bytes_of(path: str | PathLike[str], most: int) -> bytes:
+def read_bytes(path: str | PathLike[str], most: int) -> bytes:
     """The content of a regular file, as far as it reached when it was opened; see `opened`."""
-    with opened(path, most) as file:
+    with open_file(path, most) as file:
         return _read(file, os.fstat(file.fileno()).st_size)
 
 
-def text_of(path: str | PathLike[str], most: int) -> str:
+def read_text(path: str | PathLike[str], most: int) -> str:
     """The content of a UTF-8 file; see `opened`."""
-    return _decoded(bytes_of(path, most))
+    return _decode(read_bytes(path, most))
 
 
-def json_of(path: str | PathLike[str], most: int) -> Any:
+def read_json(path: str | PathLike[str], most: int) -> Any:
     """What a JSON file holds; see `opened` and `parsed`."""
-    return parsed(bytes_of(path, most))
+    return parse_json(read_bytes(path, most))
 
 
 @contextmanager
-def tensors(path: str | PathLike[str], most: int, most_header: int, framework: str = "pt") -> Generator[Any]:
+def open_tensors(path: str | PathLike[str], most: int, most_header: int, framework: str = "pt") -> Generator[Any]:
     """A safetensors file, as `safe_open` gives it: names, shapes and numbers are read when they are asked for.
 
     Args:
@@ -91,7 +91,7 @@ def tensors(path: str | PathLike[str], most: int, most_header: int, framework: s
     """
     from safetensors import SafetensorError, safe_open
 
-    with opened(path, most) as file:
+    with open_file(path, most) as file:
         length = int.from_bytes(_read(file, 8), "little")
         if not length or length > most_header:
             raise FileError(f"it is no safetensors file, or names more than {most_header:,} bytes of tensors")
@@ -106,16 +106,16 @@ def tensors(path: str | PathLike[str], most: int, most_header: int, framework: s
             raise FileError(f"it is no whole safetensors file ({shortened(str(error), 200)})") from error
 
 
-def parsed(data: str | bytes) -> Any:
+def parse_json(data: str | bytes) -> Any:
     """JSON without what makes it ambiguous, or breaks later: what the text says is what every part of the program sees.
 
     Raises:
         FileError: it is no UTF-8 or no JSON, a name stands twice in an object, a number is not finite, text holds half of a
             character, or it is nested more than 64 deep.
     """
-    text = data if isinstance(data, str) else _decoded(data)
+    text = data if isinstance(data, str) else _decode(data)
     try:
-        found = json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite)
+        found = json.loads(text, object_pairs_hook=_read_object, parse_float=_finite_number, parse_constant=_finite_number)
         _check_depth(found)
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -127,15 +127,15 @@ def parsed(data: str | bytes) -> Any:
 
 def is_file(path: Path) -> bool:
     """Whether a regular file, or a link to one, has this name; False where that cannot be found out."""
-    return _has(path, stat.S_ISREG)
+    return _has_mode(path, stat.S_ISREG)
 
 
 def is_folder(path: Path) -> bool:
     """Whether a folder, or a link to one, has this name; False where that cannot be found out."""
-    return _has(path, stat.S_ISDIR)
+    return _has_mode(path, stat.S_ISDIR)
 
 
-def changed_at(path: Path) -> float:
+def modification_time(path: Path) -> float:
     """When a file was last changed, in seconds since 1970; 0 where that cannot be found out, as of a link to nothing."""
     try:
         return path.stat().st_mtime
@@ -143,7 +143,7 @@ def changed_at(path: Path) -> float:
         return 0.0
 
 
-def size_of(path: Path) -> int:
+def file_size(path: Path) -> int:
     """Bytes of a file; 0 where that cannot be found out."""
     try:
         return path.stat().st_size
@@ -151,7 +151,7 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def inside(folder: Path) -> list[Path]:
+def list_folder(folder: Path) -> list[Path]:
     """What a folder holds, in alphabetical order; nothing where it cannot be looked into."""
     try:
         return sorted(folder.iterdir())
@@ -159,7 +159,7 @@ def inside(folder: Path) -> list[Path]:
         return []
 
 
-def _has(path: Path, is_kind: Any) -> bool:
+def _has_mode(path: Path, is_kind: Any) -> bool:
     try:
         return is_kind(path.stat().st_mode)
     except (OSError, ValueError):
@@ -173,14 +173,14 @@ def _read(file: BinaryIO, size: int) -> bytes:
         raise FileError(_reason(error)) from error
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise FileError("it is not UTF-8 text") from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
@@ -188,7 +188,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     """`NaN`, `Infinity` and 1e999 are refused."""
     number = float(text)
     if not math.isfinite(number):

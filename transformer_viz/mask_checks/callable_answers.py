@@ -20,7 +20,7 @@ _FAITHFUL_OTHERWISE = 1e-2
 """How far float64 may be from the callable's own answer in half of the numbers: more is another function, not rounding."""
 
 
-class Answers:
+class CallableAnswers:
     """Asks one callable.
 
     Attributes:
@@ -50,7 +50,7 @@ class Answers:
         """For the report."""
         return Precision(name_of(self.own), name_of(self.computed_in), self.tolerance, self.why_coarser)
 
-    def as_it_is(self, source: Tensor, target: Tensor) -> Tensor:
+    def own_answer(self, source: Tensor, target: Tensor) -> Tensor:
         """The callable's own answer, (batch, target, vocabulary), handed out in float64.
 
         Raises:
@@ -63,14 +63,14 @@ class Answers:
     def __call__(self, source: Tensor, target: Tensor) -> Tensor:
         """The answer computed in float64 where that is possible, the callable's own otherwise."""
         if self._gave_up:
-            return self.as_it_is(source, target)
+            return self.own_answer(source, target)
         mode = Float64Mode()
         try:
             logits = self._in(mode, source, target)
         except OptionError as error:
-            own = self.as_it_is(source, target)
+            own = self.own_answer(source, target)
             cause = error.__cause__
-            self.give_up(f"{type(cause).__name__}: {str(cause)[:200]}" if cause else str(error), mode.coarsest)
+            self.fall_back_to_own_type(f"{type(cause).__name__}: {str(cause)[:200]}" if cause else str(error), mode.coarsest)
             return own
         if mode.computed_in != torch.float64 and self.computed_in == torch.float64:
             self.computed_in = mode.computed_in
@@ -84,7 +84,7 @@ class Answers:
             raise OptionError(f"it answers in {name_of(logits.dtype)} whatever it is given")
         return logits
 
-    def look_outside(self, *questions: tuple[Tensor, Tensor]) -> None:
+    def detect_computation_outside_torch(self, *questions: tuple[Tensor, Tensor]) -> None:
         """Whether something that depends on the ids comes from where this module does not compute in float64. Several
         questions of one shape."""
         modes = [Float64Mode(is_watching=True) for _ in questions]
@@ -107,7 +107,7 @@ class Answers:
         """
         if self.computed_in != torch.float64:
             return
-        ask = self.as_it_is if self._gave_up else lambda *ids: self._in(Float64Mode(), *ids).detach().cpu().double()
+        ask = self.own_answer if self._gave_up else lambda *ids: self._in(Float64Mode(), *ids).detach().cpu().double()
         try:
             with rounded("up"):
                 up = ask(source, target)
@@ -121,7 +121,7 @@ class Answers:
             self.computed_in = torch.float32
             self.why_coarser = f"rounded up and rounded down its answers differ by {change:.1g}"
 
-    def give_up(self, why: str, coarsest: torch.dtype = torch.float64) -> None:
+    def fall_back_to_own_type(self, why: str, coarsest: torch.dtype = torch.float64) -> None:
         """Asks the callable as it is from now on."""
         self._gave_up = True
         self.why_coarser = why
@@ -135,7 +135,7 @@ class Answers:
         # A ban is the lowest number of the type, whichever that is.
         change = ((own.clamp(-limit, limit) - rows.values.clamp(-limit, limit)) / rows.sizes).abs()
         if not self._gave_up and float(change.nanmedian()) > _FAITHFUL.get(self.own, _FAITHFUL_OTHERWISE):
-            self.give_up("in float64 it answers something else")
+            self.fall_back_to_own_type("in float64 it answers something else")
 
 
 def _called(f: Logits, source: Tensor, target: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from transformer_viz import load_trace, reading
+from transformer_viz import load_trace, untrusted_files
 from transformer_viz.errors import FileError, TransformerVizError, quoted, shortened
 from transformer_viz.training.embeddings import read_matrix
 
@@ -53,10 +53,10 @@ NO_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "link to nothing": (nothing, ""),
 }
 READERS: dict[str, Callable[[Path], Any]] = {
-    "bytes_of": lambda path: reading.bytes_of(path, MOST),
-    "text_of": lambda path: reading.text_of(path, MOST),
-    "json_of": lambda path: reading.json_of(path, MOST),
-    "tensors": lambda path: reading.tensors(path, MOST, MOST).__enter__(),
+    "bytes_of": lambda path: untrusted_files.read_bytes(path, MOST),
+    "text_of": lambda path: untrusted_files.read_text(path, MOST),
+    "json_of": lambda path: untrusted_files.read_json(path, MOST),
+    "tensors": lambda path: untrusted_files.open_tensors(path, MOST, MOST).__enter__(),
     "load_trace": load_trace,
     "read_matrix": read_matrix,
 }
@@ -81,20 +81,20 @@ def test_links_to_files_and_folders_are_followed(tmp_path):
     (tmp_path / "folder" / "a.json").write_text('{"a": 1}')
     (tmp_path / "link").symlink_to("folder")
     (tmp_path / "link" / "b.json").symlink_to("a.json")
-    assert reading.json_of(tmp_path / "link" / "b.json", MOST) == {"a": 1}
-    assert reading.is_folder(tmp_path / "link") and reading.is_file(tmp_path / "link" / "b.json")
+    assert untrusted_files.read_json(tmp_path / "link" / "b.json", MOST) == {"a": 1}
+    assert untrusted_files.is_folder(tmp_path / "link") and untrusted_files.is_file(tmp_path / "link" / "b.json")
 
 
 def test_no_more_than_allowed_is_read(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"x" * MOST)
-    assert reading.bytes_of(path, MOST) == b"x" * MOST
+    assert untrusted_files.read_bytes(path, MOST) == b"x" * MOST
     with pytest.raises(FileError, match="it has 1,000 bytes; at most 999 are read"):
-        reading.bytes_of(path, MOST - 1)
+        untrusted_files.read_bytes(path, MOST - 1)
     # A file with a hole takes no room on the disk, and would take all memory.
     os.truncate(path, 2**40)
     with pytest.raises(FileError, match="1,099,511,627,776 bytes"):
-        reading.bytes_of(path, MOST)
+        untrusted_files.read_bytes(path, MOST)
 
 
 def test_what_was_opened_is_what_is_read(tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ def test_what_was_opened_is_what_is_read(tmp_path, monkeypatch):
         return fstat(number)
 
     monkeypatch.setattr(os, "fstat", swapped)
-    with reading.tensors(path, MOST, MOST) as file:
+    with untrusted_files.open_tensors(path, MOST, MOST) as file:
         assert file.get_tensor("a").tolist() == [0, 1, 2]
     assert stat.S_ISFIFO(path.stat().st_mode)
 
@@ -121,7 +121,7 @@ def test_what_was_opened_is_what_is_read(tmp_path, monkeypatch):
 def test_damaged_tensors(tmp_path, data):
     path = tmp_path / "a.safetensors"
     path.write_bytes(data)
-    with pytest.raises(FileError, match=r"no (whole )?safetensors file"), reading.tensors(path, MOST, MOST):
+    with pytest.raises(FileError, match=r"no (whole )?safetensors file"), untrusted_files.open_tensors(path, MOST, MOST):
         pass
 
 
@@ -132,7 +132,7 @@ def test_a_file_that_memory_has_no_room_for(tmp_path, monkeypatch):
     path = tmp_path / "a.safetensors"
     save_file({"a": np.zeros(1)}, path)
     monkeypatch.setattr("safetensors.safe_open", full)
-    with pytest.raises(FileError, match="needs more memory than there is"), reading.tensors(path, MOST, MOST):
+    with pytest.raises(FileError, match="needs more memory than there is"), untrusted_files.open_tensors(path, MOST, MOST):
         pass
 
 
@@ -140,26 +140,26 @@ def test_a_long_header_is_not_opened(tmp_path):
     """Its names would become objects: 100 MB of them are allowed by the format."""
     path = tmp_path / "a.safetensors"
     save_file({f"weight {i}": np.zeros(1) for i in range(100)}, path)
-    with pytest.raises(FileError, match="names more than 1,000 bytes"), reading.tensors(path, 10**6, MOST):
+    with pytest.raises(FileError, match="names more than 1,000 bytes"), untrusted_files.open_tensors(path, 10**6, MOST):
         pass
 
 
 def test_a_name_that_no_file_can_have(tmp_path):
     for name in ("a\0b", "a" * 300, "a/" * 3000):
         with pytest.raises((FileError, FileNotFoundError)):
-            reading.bytes_of(tmp_path / name, MOST)
-        assert not reading.is_file(tmp_path / name)
-        assert not reading.is_folder(tmp_path / name)
+            untrusted_files.read_bytes(tmp_path / name, MOST)
+        assert not untrusted_files.is_file(tmp_path / name)
+        assert not untrusted_files.is_folder(tmp_path / name)
     (tmp_path / "file").write_text("x")
     with pytest.raises(FileError, match="not a directory"):
-        reading.bytes_of(tmp_path / "file" / "below", MOST)
+        untrusted_files.read_bytes(tmp_path / "file" / "below", MOST)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_folder_that_may_not_be_looked_into(tmp_path):
     (tmp_path / "shut").mkdir(mode=0)
-    assert reading.inside(tmp_path / "shut") == []
-    assert not reading.is_file(tmp_path / "shut" / "a")
+    assert untrusted_files.list_folder(tmp_path / "shut") == []
+    assert not untrusted_files.is_file(tmp_path / "shut" / "a")
 
 
 # JSON
@@ -188,21 +188,21 @@ def test_a_folder_that_may_not_be_looked_into(tmp_path):
 )
 def test_odd_json(text, words):
     with pytest.raises(FileError, match=words):
-        reading.parsed(text)
+        untrusted_files.parse_json(text)
 
 
 def test_ordinary_json_is_what_python_reads():
     data = {"a": [1, -2.5, 1e-7, True, None, "ä␣\u202e<b>😀", {}], "b": {"": [[]]}, "big": 10**400}
     text = json.dumps(data)
-    assert reading.parsed(text) == json.loads(text) == data
-    assert reading.parsed("[" * 64 + "]" * 64) == json.loads("[" * 64 + "]" * 64)
+    assert untrusted_files.parse_json(text) == json.loads(text) == data
+    assert untrusted_files.parse_json("[" * 64 + "]" * 64) == json.loads("[" * 64 + "]" * 64)
 
 
 def test_names_are_counted_once():
     """A hundred thousand names, the last of them twice: looked for one by one they would take hours."""
     names = ",".join(f'"{number}":0' for number in range(100_000))
     with pytest.raises(FileError, match="'99999' stands twice"):
-        reading.parsed(f'{{{names},"99999":0}}')
+        untrusted_files.parse_json(f'{{{names},"99999":0}}')
 
 
 # Messages
@@ -226,6 +226,6 @@ def test_what_was_given_is_quoted_in_short():
 
 
 def test_reading_needs_neither_torch_nor_numpy():
-    code = "import sys, transformer_viz.reading; print({'torch', 'numpy', 'safetensors'} & set(sys.modules))"
+    code = "import sys, transformer_viz.untrusted_files; print({'torch', 'numpy', 'safetensors'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

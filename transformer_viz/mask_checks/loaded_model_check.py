@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer_viz.edits import Edit
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.changes import TOLERANCES, Rows, is_no_distribution, name_of, row_change
-from transformer_viz.mask_checks.diagnosis import Seen, causes
+from transformer_viz.mask_checks.diagnosis import ObservedWeights, likely_causes
 from transformer_viz.mask_checks.findings import Findings
 from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser
 from transformer_viz.mask_checks.perturbations import Batch, Perturbations
@@ -100,10 +100,10 @@ class LoadedModelCheck:
             if base is not own:
                 self._check_finite(base)
             self._check_rules(_Base(batch, base, exact, Rows.of(base.logits), Rows.of(exact.logits)))
-            seen = Seen(base.weights, batch.source_padding, batch.target_padding)
-            self._add_looks(seen)
-            found = found or causes(seen)
-            notes += self._needless_masks(seen, base.masked)
+            seen = ObservedWeights(base.weights, batch.source_padding, batch.target_padding)
+            self._add_forbidden_weights(seen)
+            found = found or likely_causes(seen)
+            notes += self._needless_mask_notes(seen, base.masked)
         notes = [*self._findings.drop_target_length_beside_future(), *dict.fromkeys(notes), *self._perturbations.notes]
         findings, same, exact_type = self._findings.worst(), self._same_type, self._exact_type
         return MaskReport(
@@ -187,9 +187,9 @@ class LoadedModelCheck:
             for kind, weights in alone.weights.items():
                 queries, keys = sides[kind]
                 change = row_change(base.exact.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
-                findings.add_attention("company", change, kind, allowed)
+                findings.add_attention("batch invariance", change, kind, allowed)
             rows = base.exact_rows[i : i + 1, target if base.output == "decoder" else source]
-            findings.add_output("company", rows.change(alone.logits), allowed)
+            findings.add_output("batch invariance", rows.change(alone.logits), allowed)
 
     def _run_same(self, batch: Batch) -> Pass:
         """To be compared with others of the same shape."""
@@ -221,7 +221,7 @@ class LoadedModelCheck:
             self._findings.add_attention(rule, change, kind, allowed, keys)
         self._findings.add_output(rule, of_logits, allowed, keys)
 
-    def _add_looks(self, seen: Seen) -> None:
+    def _add_forbidden_weights(self, seen: ObservedWeights) -> None:
         """The largest weight of a real query on a key that the rule forbids, by rule."""
         places: tuple[tuple[Rule, Kind], ...] = (
             ("future", "decoder"),
@@ -234,9 +234,9 @@ class LoadedModelCheck:
                 cells = seen.forbidden(kind) & ~seen.padded_queries(kind)[:, :, None]
                 cells = cells & (seen.padded_keys(kind)[:, None, :] == (rule != "future"))
                 weights = torch.where(cells[:, None, None], seen.weights[kind].nan_to_num(0.0), 0.0)
-                self._findings.add_look(rule, weights, kind)
+                self._findings.add_forbidden_weight(rule, weights, kind)
 
-    def _needless_masks(self, seen: Seen, masked_of: Mapping[Kind, Tensor]) -> list[str]:
+    def _needless_mask_notes(self, seen: ObservedWeights, masked_of: Mapping[Kind, Tensor]) -> list[str]:
         """Cells that are masked although nothing forbids them: no leak, but the model sees less than it may."""
         notes, sizes = [], self._model.model.sizes
         for kind, masked in masked_of.items():

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
-from transformer_viz.mask_checks.answers import Answers, Logits
+from transformer_viz.mask_checks.callable_answers import CallableAnswers, Logits
 from transformer_viz.mask_checks.changes import Rows, is_no_distribution
-from transformer_viz.mask_checks.diagnosis import named
+from transformer_viz.mask_checks.diagnosis import causes_of
 from transformer_viz.mask_checks.findings import Findings
 from transformer_viz.mask_checks.result import Finding, MaskReport, Rule, verdict_of
 from transformer_viz.schema import whole_number
@@ -26,7 +26,7 @@ DEFAULT_LENGTH, _LONGEST = 12, 512
 """Tokens of a source and a target: unless a caller says otherwise, and at the most."""
 
 
-def check_callable(
+def check_callable_masks(
     f: Logits,
     vocabulary_size: int | None,
     pad_id: int | None,
@@ -58,7 +58,7 @@ def check_callable(
     if len(real) < 2:
         raise OptionError(f"of {n_ids} ids only {len(real)} may be drawn; at least 2 are needed")
     whole_number("max_length", max_length, 2, _LONGEST)
-    answers = Answers(f)
+    answers = CallableAnswers(f)
     with torch.no_grad():
         while True:
             computed_in = answers.computed_in
@@ -101,7 +101,7 @@ class _Ids:
 class _Check:
     """One check of one callable."""
 
-    def __init__(self, answers: Answers, ids: _Ids, pad_id: int | None, replacements: int, max_length: int) -> None:
+    def __init__(self, answers: CallableAnswers, ids: _Ids, pad_id: int | None, replacements: int, max_length: int) -> None:
         self.answers, self.ids, self.pad_id = answers, ids, pad_id
         self.replacements, self.max_length = replacements, max_length
         self.findings = Findings()
@@ -119,14 +119,14 @@ class _Check:
         """All rules on all shapes, until the callable does not answer twice alike."""
         longest = self.max_length
         source, target = self.ids.drawn(2, longest), self.ids.drawn(2, longest)
-        self.answers.as_it_is(source, target)
+        self.answers.own_answer(source, target)
         # A callable may take no short source or target, or one length only. The longest it has to take.
         for side in self.shortest:
             refusal, n = "", 1
             while n < longest:
                 ids = (source[:, :n], target) if side == "source" else (source, target[:, :n])
                 try:
-                    self.answers.as_it_is(*ids)
+                    self.answers.own_answer(*ids)
                     break
                 except OptionError as error:
                     refusal, n = _refusal(error), n + 1
@@ -169,7 +169,7 @@ class _Check:
         return MaskReport(
             verdict=verdict_of(findings) if self.is_deterministic else "not deterministic",
             findings=findings,
-            mistakes=named(*causes),
+            mistakes=causes_of(*causes),
             checked=self.findings.checked,
             pairs=self.n_pairs,
             replacements=self.n_perturbed,
@@ -182,20 +182,20 @@ class _Check:
 
     def _check_shape(self, source: Tensor, target: Tensor) -> bool:
         """All rules on some pairs of one shape; False when the callable does not answer twice alike."""
-        own, again = (self.answers.as_it_is(source, target) for _ in range(2))
+        own, again = (self.answers.own_answer(source, target) for _ in range(2))
         self.n_pairs += len(source)
         self.is_deterministic = float(Rows.of(own).change(again).max()) <= self.answers.own_tolerance.other_shape
         if not self.is_deterministic:
             return False
         if target.shape[1] == self.max_length:
-            self.answers.look_outside((source, target), (self.ids.others(source), self.ids.others(target)))
+            self.answers.detect_computation_outside_torch((source, target), (self.ids.others(source), self.ids.others(target)))
         base = Rows.of(self.answers(source, target))
         self.answers.compare(own, base)
         if target.shape[1] == self.max_length:
             self.answers.measure_rounding(source, target)
         self.findings.add_output("finite", is_no_distribution(own).float(), 0.0)
         self._check_future(source, target, base)
-        self._check_company(source, target, base)
+        self._check_batch_invariance(source, target, base)
         # The target without its end.
         for n in range(self.shortest["target"], target.shape[1]):
             self._compare("target length", self._ask(source, target[:, :n]), base[:, :n], is_same_shape=False, key=n)
@@ -240,19 +240,19 @@ class _Check:
                         f"{_listed(target[i])} {what} becomes {_listed(other[i, key:end])} (source ids {_listed(source[i])})."
                     )
 
-    def _check_company(self, source: Tensor, target: Tensor, base: Rows) -> None:
+    def _check_batch_invariance(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """The first and the last pair alone, and each half of the batch beside another half."""
         last = len(source) - 1
         for i in (slice(0, 1), slice(last, last + 1)):
             try:
-                self._compare("company", self._ask(source[i], target[i]), base[i], is_same_shape=False)
+                self._compare("batch invariance", self._ask(source[i], target[i]), base[i], is_same_shape=False)
             except OptionError as error:
                 self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
         is_first = (torch.arange(len(source)) <= last // 2)[:, None]
         for is_kept in (is_first, ~is_first):
             others = (torch.where(is_kept, ids, self.ids.drawn(*ids.shape)) for ids in (source, target))
             kept = is_kept[:, 0]
-            self._compare("company", self._ask(*others)[kept], base[kept])
+            self._compare("batch invariance", self._ask(*others)[kept], base[kept])
 
     def _check_padding(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
         """More of it at the end of all, and some in place of tokens in every second pair."""
@@ -270,16 +270,16 @@ class _Check:
             uneven = source.clone()
             uneven[1::2, cut:] = pad_id
             mixed = self._ask(uneven, target)
-            self._compare("company", mixed[0::2], base[0::2])
+            self._compare("batch invariance", mixed[0::2], base[0::2])
             if takes_more["source"]:
                 alone = Rows.of(self._ask(source[1::2, :cut], target[1::2]))
-                self._compare("company", mixed[1::2], alone, is_same_shape=False)
+                self._compare("batch invariance", mixed[1::2], alone, is_same_shape=False)
         for key in range(1, target.shape[1]):
             uneven = target.clone()
             uneven[1::2, key:] = pad_id
             mixed = self._ask(source, uneven)
             self._compare("target padding", mixed[1::2, :key], base[1::2, :key])
-            self._compare("company", mixed[0::2], base[0::2])
+            self._compare("batch invariance", mixed[0::2], base[0::2])
 
     # ---- what it means
 

@@ -38,7 +38,7 @@ def write_text(text: str, path: Path) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written to; the old file is still there.
     """
-    with _beside(path) as made:
+    with _temporary_file(path) as made:
         made.write_text(text, encoding="utf-8")
 
 
@@ -48,7 +48,7 @@ def write_bytes(data: bytes, path: Path) -> None:
     Raises:
         OSError: as `write_text`.
     """
-    with _beside(path) as made:
+    with _temporary_file(path) as made:
         made.write_bytes(data)
 
 
@@ -62,11 +62,11 @@ def write_tensors(tensors: "Mapping[str, Tensor]", path: Path, metadata: dict[st
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    with _beside(path) as made:
+    with _temporary_file(path) as made:
         try:
             save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, made, metadata)
         except SafetensorError as error:
-            raise _of_the_system(error, path) from error
+            raise _as_os_error(error, path) from error
         made.chmod(0o666 & ~_umask())
 
 
@@ -93,7 +93,7 @@ def new_folder(folder: Path) -> Generator[Path]:
 
 
 @contextmanager
-def _beside(path: Path) -> Generator[Path]:
+def _temporary_file(path: Path) -> Generator[Path]:
     """Where to make the file that then becomes `path`: in a folder of its own, which takes along whatever a writer leaves."""
     folder = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     folder.mkdir(exist_ok=True)
@@ -107,7 +107,7 @@ def _beside(path: Path) -> Generator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _of_the_system(error: "SafetensorError", path: Path) -> Exception:
+def _as_os_error(error: "SafetensorError", path: Path) -> Exception:
     """What the operating system said, which safetensors passes on as text only."""
     number = re.search(r"\(os error (\d+)\)", str(error))
     return OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else error
