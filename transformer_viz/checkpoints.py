@@ -198,12 +198,12 @@ def names() -> list[str]:
 
 
 def _folders_by_name() -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    folder_of: dict[str, Path] = {}
     for parent in folders():
         for folder in untrusted_files.list_folder(parent):
             if untrusted_files.is_folder(folder) and _NAME.fullmatch(folder.name):
-                found.setdefault(folder.name, folder)
-    return found
+                folder_of.setdefault(folder.name, folder)
+    return folder_of
 
 
 def is_name(text: str) -> bool:
@@ -275,11 +275,11 @@ def task_of(name: str) -> Task:
 
 def snapshots(folder: Path) -> dict[int, Path]:
     """Weights along the training of a checkpoint: step -> file, in order."""
-    found = {}
+    steps = {}
     for path in untrusted_files.list_folder(folder / "snapshots"):
         if (match := _SNAPSHOT.fullmatch(path.name)) and untrusted_files.is_file(path):
-            found[int(match[1])] = path
-    return dict(sorted(found.items()))
+            steps[int(match[1])] = path
+    return dict(sorted(steps.items()))
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:

@@ -90,8 +90,8 @@ class ExportError(TransformerVizError):
 
 def listed(names: Iterable[object]) -> str:
     """`["a", "b"]` as `a, b`, for the "allowed" part of a message."""
-    found = [str(name) for name in names]
-    return ", ".join(found) if found else "none"
+    words = [str(name) for name in names]
+    return ", ".join(words) if words else "none"
 
 
 def quoted(value: object) -> str:

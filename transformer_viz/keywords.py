@@ -17,7 +17,7 @@ def with_keywords(keywords: type, defaults: Mapping[str, Any]) -> Callable[[F], 
 
     def decorated(function: F) -> F:
         plain = signature(function)
-        own = [each for each in plain.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        own = [parameter for parameter in plain.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
         options = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hint)
             for name, hint in get_type_hints(keywords).items()

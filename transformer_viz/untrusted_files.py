@@ -47,11 +47,11 @@ def open_file(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
     except OSError as error:
         raise FileError(_reason(error)) from error
     try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            raise FileError(f"it is {_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')}, not a file")
-        if found.st_size > most:
-            raise FileError(f"it has {found.st_size:,} bytes; at most {most:,} are read")
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileError(f"it is {_KINDS.get(stat.S_IFMT(status.st_mode), 'something else')}, not a file")
+        if status.st_size > most:
+            raise FileError(f"it has {status.st_size:,} bytes; at most {most:,} are read")
     except BaseException:
         os.close(number)
         raise
@@ -98,8 +98,8 @@ def open_tensors(path: str | PathLike[str], most: int, most_header: int, framewo
         # The library opens names only. This one stands for what was opened, whatever has been put under the other since.
         name = Path("/dev/fd") / str(file.fileno())
         try:
-            with safe_open(name if name.exists() else path, framework=framework) as found:
-                yield found
+            with safe_open(name if name.exists() else path, framework=framework) as tensors:
+                yield tensors
         except MemoryError:  # there is no room to map it, however little of it is read
             raise FileError("it needs more memory than there is") from None
         except (SafetensorError, OSError) as error:
@@ -115,14 +115,14 @@ def parse_json(data: str | bytes) -> Any:
     """
     text = data if isinstance(data, str) else _decode(data)
     try:
-        found = json.loads(text, object_pairs_hook=_read_object, parse_float=_finite_number, parse_constant=_finite_number)
-        _check_depth(found)
-        json.dumps(found, ensure_ascii=False).encode()
+        value = json.loads(text, object_pairs_hook=_read_object, parse_float=_finite_number, parse_constant=_finite_number)
+        _check_depth(value)
+        json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise FileError("it holds half of a character (a lone surrogate), which is no text") from None
     except (ValueError, RecursionError) as error:
         raise FileError(f"it is not JSON ({type(error).__name__})") from error
-    return found
+    return value
 
 
 def is_file(path: Path) -> bool:
@@ -181,11 +181,11 @@ def _decode(data: bytes) -> str:
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise FileError(f"{name[:40]!r} stands twice in one object")
-    return found
+    return values
 
 
 def _finite_number(text: str) -> float:
@@ -196,9 +196,9 @@ def _finite_number(text: str) -> float:
     return number
 
 
-def _check_depth(found: Any) -> None:
+def _check_depth(value: Any) -> None:
     """Level by level: what is nested deeply can be neither copied nor printed by functions that call themselves."""
-    level = [found]
+    level = [value]
     for _ in range(_DEEPEST):
         inner = [part for part in level if isinstance(part, list | dict)]
         level = [child for part in inner for child in (part.values() if isinstance(part, dict) else part)]

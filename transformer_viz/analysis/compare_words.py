@@ -45,18 +45,18 @@ class Row:
 def verdict(comparison: Comparison) -> Sentence:
     """What differs, and where attention differs most, with both weights."""
     pieces = _texts(comparison)
-    found = comparison.largest
-    if not comparison.kinds or found is None:
+    largest = comparison.largest
+    if not comparison.kinds or largest is None:
         return (*pieces, ("plain", " No weight differs." if comparison.kinds else " They have no kind of attention in common."))
-    in_row = f": in row {found.query + 1}{' of A' if found.in_b else ''}, "
-    pieces += [("plain", " Attention differs most in "), ("strong", _head_words(found)), ("plain", in_row)]
-    in_b = found.in_b[1] if found.in_b else found.key
-    for name, run, key, weight in (("A", comparison.a, found.key, found.a), ("B", comparison.b, in_b, found.b)):
+    in_row = f": in row {largest.query + 1}{' of A' if largest.in_b else ''}, "
+    pieces += [("plain", " Attention differs most in "), ("strong", _head_words(largest)), ("plain", in_row)]
+    in_b = largest.in_b[1] if largest.in_b else largest.key
+    for name, run, key, weight in (("A", comparison.a, largest.key, largest.a), ("B", comparison.b, in_b, largest.b)):
         pieces.append(("strong", name))
         if math.isnan(weight):
             pieces.append(("plain", " has no number"))
         else:
-            token = of_run(run.attentions[found.kind].keys[key])
+            token = of_run(run.attentions[largest.kind].keys[key])
             pieces += [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(key, noun(run))})")]
         pieces.append(("plain", ", " if name == "A" else "."))
     return tuple(pieces)
@@ -93,12 +93,12 @@ def table(comparison: Comparison) -> list[Row]:
         answers_apart = ("same" if answer(a) == answer(b) else "differs") if is_known else "not known of both"
         rows.append(row("answer", plain(answer_words(a)), plain(answer_words(b)), answers_apart))
     for kind in [kind for kind in KINDS if kind in (*a.kinds, *b.kinds)]:
-        found = comparison.farthest(kind) if kind in comparison.kinds else None
-        if found is not None:
-            of_a = " of A" if found.in_b else ""
-            place = f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}{of_a}"
-            words = f"{size_words(found.size)} in {place}"
-            rows.append(Row(KIND_TITLES[kind], f"{found.a:.3f}", f"{found.b:.3f}", words, kind))
+        largest = comparison.farthest(kind) if kind in comparison.kinds else None
+        if largest is not None:
+            of_a = " of A" if largest.in_b else ""
+            place = f"{head_label(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}{of_a}"
+            words = f"{size_words(largest.size)} in {place}"
+            rows.append(Row(KIND_TITLES[kind], f"{largest.a:.3f}", f"{largest.b:.3f}", words, kind))
         elif kind in comparison.kinds:
             rows.append(Row(KIND_TITLES[kind], "", "", "no weight differs"))
         else:
@@ -112,10 +112,10 @@ def table(comparison: Comparison) -> list[Row]:
     return rows
 
 
-def change_words(found: LargestDifference) -> str:
+def change_words(difference: LargestDifference) -> str:
     """`0.91, in cross-attention, layer 2 head 2, row 10, column 2`: how much a weight has changed, and which."""
-    size = "not a number any more" if math.isinf(found.size) else f"{abs(found.size):.2g}"
-    return f"{size}, in {_head_words(found)}, {cell_words(found.query, found.key)}"
+    size = "not a number any more" if math.isinf(difference.size) else f"{abs(difference.size):.2g}"
+    return f"{size}, in {_head_words(difference)}, {cell_words(difference.query, difference.key)}"
 
 
 def size_words(size: float) -> str:
@@ -219,8 +219,8 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
 
 
-def _head_words(found: LargestDifference) -> str:
-    return f"{KIND_TITLES[found.kind]}, {head_title(found.layer, found.head)}"
+def _head_words(difference: LargestDifference) -> str:
+    return f"{KIND_TITLES[difference.kind]}, {head_title(difference.layer, difference.head)}"
 
 
 def _short(text: str) -> str:

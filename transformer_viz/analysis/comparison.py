@@ -208,11 +208,11 @@ class Comparison:
     @property
     def largest(self) -> LargestDifference | None:
         """Of all kinds, the cell that differs most; None where no weight differs."""
-        return max(self._farthest.values(), key=lambda found: abs(found.size), default=None)
+        return max(self._farthest.values(), key=lambda difference: abs(difference.size), default=None)
 
     @cached_property
     def _farthest(self) -> dict[Kind, LargestDifference]:
-        found = {}
+        farthest = {}
         for kind in self.kinds:
             a, b = self._common(kind, *self.weights(kind))
             if not a.size:
@@ -222,10 +222,10 @@ class Comparison:
             if size[place] > 0:
                 in_a, in_b = self._cells(kind, *cell)
                 weights = float(a[place]), float(b[place])
-                found[kind] = LargestDifference(
+                farthest[kind] = LargestDifference(
                     kind, self.layers(kind)[layer], head, *in_a, *weights, None if in_a == in_b else in_b
                 )
-        return found
+        return farthest
 
     def mask_difference(self, kind: Kind) -> MaskDifference | None:
         """Where the masks differ, or None where they do not."""

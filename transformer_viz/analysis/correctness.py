@@ -68,14 +68,14 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
 
     `step_name` is what a step is called, where a step is something else.
     """
-    found, step = answer(trace), trace.first_wrong_step
-    if found is None:
+    verdict, step = answer(trace), trace.first_wrong_step
+    if verdict is None:
         return ()
-    if found == "not known":
+    if verdict == "not known":
         return (("plain", "not known whether it is right"),)
-    if found == "unfinished":
+    if verdict == "unfinished":
         return (("strong", "unfinished"), ("plain", ", right so far"))
-    if found == "right":
+    if verdict == "right":
         return (("strong", "right"),)
     if trace.expected is None:
         # It ends where something is left to be read: wrong, though the answer is not known.

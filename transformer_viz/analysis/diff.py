@@ -61,13 +61,13 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         raise OptionError(f"ignore={str(unknown[0])[:40]!r} is not possible; choose from {listed(WHATS)}")
     walk = _Walk(before, after, float(tolerance))
     walk.run()
-    found = walk.differences()
+    all_differences = walk.differences()
     notes = [f"numbers within the tolerance differ by up to {walk.within:.3g}"] if walk.within > 0 else []
     for name in _NO_DIFFERENCE:
         a, b = before.made_by.get(name), after.made_by.get(name)
         if a != b:
             notes.append(f"{name}: {shortened(str(a), _LONGEST_NOTE)} → {shortened(str(b), _LONGEST_NOTE)}")
-    differences = tuple(difference for difference in found if difference.what not in ignored)
+    differences = tuple(difference for difference in all_differences if difference.what not in ignored)
     return TraceDiff(differences=differences, notes=tuple(notes), tolerance=float(tolerance))
 
 

@@ -21,13 +21,13 @@ def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Ki
     """
     shares: dict[Kind, float] = {}
     for kind in KINDS:
-        found = [
+        kind_shares = [
             weight_on(after, kind, cells)
             for before, after in zip(right, given, strict=True)
             if (cells := _forbidden(before, kind)) is not None and cells.any()
         ]
-        if found:
-            shares[kind] = float(np.mean(found))
+        if kind_shares:
+            shares[kind] = float(np.mean(kind_shares))
     if not shares:
         return None
     kind = max(shares, key=lambda each: shares[each])

@@ -180,11 +180,11 @@ def _or_none(value: float) -> float | None:
 
 
 def _row(grade: HeadGrade) -> dict[str, object]:
-    found: dict[str, object] = {**vars(grade), **grade.measures}
+    measured: dict[str, object] = {**vars(grade), **grade.measures}
     for name, baseline in (("uniform", grade.uniform), ("untrained", grade.untrained)):
         values = dict.fromkeys(MEASURES) if baseline is None else baseline.measures
-        found |= {f"{name}_{measure}": value for measure, value in values.items()}
-    return found
+        measured |= {f"{name}_{measure}": value for measure, value in values.items()}
+    return measured
 
 
 def _check_same(trace: Trace, untrained: Trace) -> None:

@@ -179,8 +179,8 @@ def roles(heads: HeadRows, uniform: HeadRows, like: Any = ...) -> Roles:
 
 def _keys(heads: HeadRows) -> tuple[list[int], np.ndarray]:
     """The rules of place that make sense, and the key that each row has in their patterns, int (…, query, pattern)."""
-    found = [(place, keys) for place, rule in enumerate(PLACES) if (keys := rule.keys(heads)) is not None]
-    return [place for place, _ in found], np.stack(np.broadcast_arrays(*(keys for _, keys in found)), -1)
+    patterns = [(place, keys) for place, rule in enumerate(PLACES) if (keys := rule.keys(heads)) is not None]
+    return [place for place, _ in patterns], np.stack(np.broadcast_arrays(*(keys for _, keys in patterns)), -1)
 
 
 def _place_scores(heads: HeadRows, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:

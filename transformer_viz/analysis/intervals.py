@@ -94,8 +94,8 @@ def bootstrap(sums: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
 
 def mean_over_texts(values: Sequence[np.ndarray | Sequence[float]], seed: int) -> Mean:
     """The mean over all steps of all texts, NaN left out; its interval by `bootstrap`. A text is (step,)."""
-    sums = np.array([np.nansum(each) for each in values])
-    counts = np.array([np.isfinite(each).sum() for each in values])
+    sums = np.array([np.nansum(text_values) for text_values in values])
+    counts = np.array([np.isfinite(text_values).sum() for text_values in values])
     if not counts.sum():
         return Mean(np.nan)
     value = float(sums.sum() / counts.sum())

@@ -28,19 +28,19 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
         layer: from 0; matters only where windows or an edit made layers differ. A kind without it shows its first one.
         head: from 0; likewise.
     """
-    found: dict[Kind, np.ndarray] = {}
+    masks: dict[Kind, np.ndarray] = {}
     for kind, attention in trace.attentions.items():
-        found[kind] = attention.head_reasons(layer if layer in attention.layers else attention.layers[0], head)
+        masks[kind] = attention.head_reasons(layer if layer in attention.layers else attention.layers[0], head)
     parts: list[tuple[str, Kind, np.ndarray]] = []
-    if "encoder" in found:
-        parts.append(("encoder: padding", "encoder", found["encoder"]))
-    if "decoder" in found:
-        combined = found["decoder"]
+    if "encoder" in masks:
+        parts.append(("encoder: padding", "encoder", masks["encoder"]))
+    if "decoder" in masks:
+        combined = masks["decoder"]
         parts.append(("decoder: padding", "decoder", combined & Reason.PADDING))
         parts.append(("decoder: causal", "decoder", combined & Reason.FUTURE))
         if (trace.decoder.reasons == Reason.WINDOW).any():
             parts.append(("decoder: window", "decoder", combined * (combined == Reason.WINDOW)))
         parts.append(("decoder: combined", "decoder", combined))
-    if "cross" in found:
-        parts.append(("cross: padding", "cross", found["cross"]))
+    if "cross" in masks:
+        parts.append(("cross: padding", "cross", masks["cross"]))
     return tuple(MaskPart(title, kind, reasons, *trace.labels(kind)) for title, kind, reasons in parts)

@@ -68,8 +68,8 @@ class HeadRows:
     @property
     def true_keys(self) -> np.ndarray | None:
         """int (…, query), NONE in rows that have no true key; None where this kind has none, or no row of any run."""
-        found = self.positions.true
-        return found if self.kind == "cross" and (found != NONE).any() else None
+        keys = self.positions.true
+        return keys if self.kind == "cross" and (keys != NONE).any() else None
 
     @cached_property
     def has_choice(self) -> np.ndarray:

@@ -55,7 +55,7 @@ def _masked_as_padding(trace: Trace, kinds: Sequence[Kind]) -> np.ndarray:
     codes = [trace.attentions[kind].reasons for kind in kinds if kind in trace.attentions]
     if not codes or trace.edits or trace.mistake:
         return np.array(True)
-    return np.any([((each & Reason.PADDING) > 0).reshape(-1, each.shape[-1]).any(0) for each in codes], axis=0)
+    return np.any([((reasons & Reason.PADDING) > 0).reshape(-1, reasons.shape[-1]).any(0) for reasons in codes], axis=0)
 
 
 def allowed_keys(trace: Trace, kind: Kind) -> np.ndarray:

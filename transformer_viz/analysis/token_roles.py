@@ -52,7 +52,7 @@ class Positions:
     @property
     def parts(self) -> tuple[np.ndarray, ...]:
         """All of it."""
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     def only(self, texts: np.ndarray) -> "Positions":
         """Of some of many texts."""

@@ -37,15 +37,15 @@ def links_of(given: str | Iterable[Link], text: str, target: str) -> frozenset[L
     Raises:
         InputError: no link, or one of a word that there is not; the message names it.
     """
-    found = _parsed(given) if isinstance(given, str) else frozenset((int(i), int(j)) for i, j in given)
+    pairs = _parsed(given) if isinstance(given, str) else frozenset((int(i), int(j)) for i, j in given)
     n_words = len(words_of(text)), len(words_of(target))
-    for link in sorted(found):
+    for link in sorted(pairs):
         if not all(0 <= place < n for place, n in zip(link, n_words, strict=True)):
             raise InputError(
                 f"Link {link[0]}-{link[1]} is not possible: {shortened(text)!r} has words 0 to {n_words[0] - 1}, "
                 f"and {shortened(target)!r} 0 to {n_words[1] - 1}. Punctuation is apart, and words count from 0."
             )
-    return found
+    return pairs
 
 
 def directions() -> tuple[str, ...]:
@@ -88,10 +88,10 @@ def checked(links: Sequence[str | Iterable[Link]], texts: Sequence[str], targets
     """
     if len(links) != len(texts):
         raise InputError(f"There are {len(texts)} texts and {len(links)} lines of links; give one line for each text.")
-    found = []
+    pairs = []
     for number, (given, text, target) in enumerate(zip(links, texts, targets, strict=True), 1):
         try:
-            found.append(links_of(given, text, target))
+            pairs.append(links_of(given, text, target))
         except InputError as error:
             raise InputError(f"Text {number}: {error}") from None
-    return tuple(found)
+    return tuple(pairs)

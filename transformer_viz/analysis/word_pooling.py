@@ -54,8 +54,8 @@ class Words:
     def _begins(self) -> list[bool]:
         """For each row of the decoder whether it writes the beginning of a word."""
         written = self._trace.output_tokens or (*self._trace.target_tokens[1:], "")
-        found = word_starts([*self._trace.target_tokens[:1], *written], are_words=self.are_words)[1:]
-        return [*found[:-1], True]
+        is_start = word_starts([*self._trace.target_tokens[:1], *written], are_words=self.are_words)[1:]
+        return [*is_start[:-1], True]
 
     @cached_property
     def are_words(self) -> bool:

@@ -92,10 +92,10 @@ def _begins(text: str, begins: frozenset[int], places: Sequence[int], begin: int
     return is_first_byte and (without_spaces or places[place] in begins)
 
 
-def _spaces_attached(labels: Sequence[str], found: list[bool]) -> list[bool]:
+def _spaces_attached(labels: Sequence[str], is_start: list[bool]) -> list[bool]:
     """Spaces that are a token of their own belong to what follows; line breaks stand alone."""
     are_spaces = [bool(label) and not label.strip(" ") for label in labels]
-    return [is_first and not (place and are_spaces[place - 1]) for place, is_first in enumerate(found)]
+    return [is_first and not (place and are_spaces[place - 1]) for place, is_first in enumerate(is_start)]
 
 
 def _starts_of_words(text: str) -> frozenset[int]:
@@ -140,11 +140,11 @@ def spelt(label: str) -> str:
     return _BYTES.sub(_characters, label)
 
 
-def _characters(found: re.Match[str]) -> str:
+def _characters(match: re.Match[str]) -> str:
     try:
-        return bytes.fromhex(_BYTE.sub(r"\1", found[0])).decode()
+        return bytes.fromhex(_BYTE.sub(r"\1", match[0])).decode()
     except UnicodeDecodeError:
-        return found[0]
+        return match[0]
 
 
 def groups(starts: Iterable[bool]) -> list[list[int]]:

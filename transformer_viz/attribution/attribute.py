@@ -43,24 +43,24 @@ def attribute(
     chosen, there = METHODS[method], model.model.sizes.kinds
     if mode != "word" and mode not in chosen.modes:
         raise OptionError(f"mode {mode!r} is not one of {method}; it has {listed(chosen.modes)}")
-    possible = [each for each in KINDS_WITH_CAUSES if each in there]
-    keys = next((each for each in possible if kind in (None, each)), None)
+    possible = [attention_kind for attention_kind in KINDS_WITH_CAUSES if attention_kind in there]
+    keys = next((attention_kind for attention_kind in possible if kind in (None, attention_kind)), None)
     if keys is None:
         raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {listed(possible)} with causes")
     if chosen.follows_layers and model.model.sizes.recurrences:
-        others = listed(name for name, each in METHODS.items() if not each.follows_layers)
+        others = listed(name for name, other in METHODS.items() if not other.follows_layers)
         raise OptionError(
             f"{method} follows attention from layer to layer, and what {model.name} has written reaches its later steps "
             f"through a recurrence that no weights describe. Possible are {others}."
         )
     with devices.running(model, has_gradients=True):
-        found = chosen.of(Run.of(model, trace, on_progress), keys, mode)
+        result = chosen.of(Run.of(model, trace, on_progress), keys, mode)
     return Attribution(
         method=method,
         kind=keys,
-        values=found.values.detach().to("cpu", chosen.dtype).numpy(),
+        values=result.values.detach().to("cpu", chosen.dtype).numpy(),
         mode=mode if chosen.modes else None,
         unit=chosen.unit,
-        layers=found.layers,
+        layers=result.layers,
         notes={"model": model.name},
     )

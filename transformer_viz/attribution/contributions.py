@@ -95,7 +95,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
     """
     tap = Keep("weights", "value", "heads", *streams)
     run.logits(run.inputs, tap)
-    found = []
+    contributions = []
     for site, kept in tap.kept.items():
         around = run.model.model.surroundings(site.kind, site.layer)
         if kind not in (None, site.kind):
@@ -110,8 +110,8 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
             )
         is_on = (seen["heads"] != 0).flatten(1).any(1)[:, None, None]
         projected = torch.where(is_on, seen["value"] @ around.out, 0.0)
-        found.append(Sublayer(site, seen["weights"], projected, {name: seen[name] for name in streams}, around))
-    return found
+        contributions.append(Sublayer(site, seen["weights"], projected, {name: seen[name] for name in streams}, around))
+    return contributions
 
 
 def _with_own(given: Tensor, own: Tensor, rows: slice) -> Tensor:

@@ -106,8 +106,8 @@ def parameters_of(target: Any) -> Iterator[Parameter]:
                 yield Parameter(name, kind, (*notes, words.get(name, "")), None, flag_of(name, target.prefix))
     else:
         hints = get_type_hints(target, include_extras=True)
-        for each in signature(target).parameters.values():
-            yield Parameter(each.name, *type_and_notes(hints[each.name]), each.default, flag_of(each.name))
+        for declared in signature(target).parameters.values():
+            yield Parameter(declared.name, *type_and_notes(hints[declared.name]), declared.default, flag_of(declared.name))
 
 
 def arguments_of(target: Any, parsed: argparse.Namespace) -> dict[str, Any]:

@@ -23,9 +23,9 @@ def run(
 
     traces = (load_trace(path, no_limits=no_limits) for path in (before, after))
     parts: Any = ignore or ()  # diff refuses what is no part
-    found = diff(*traces, tolerance=tolerance, ignore=parts)
+    differences = diff(*traces, tolerance=tolerance, ignore=parts)
     if json:
-        print_json({"before": str(before), "after": str(after), **found.to_json()})
+        print_json({"before": str(before), "after": str(after), **differences.to_json()})
     else:
-        print_lines(str(found))
-    return 0 if found.equal else 1
+        print_lines(str(differences))
+    return 0 if differences.equal else 1

@@ -26,10 +26,10 @@ def run(
     from transformer_viz.mask_checks.effect import effect
 
     loaded = model.load()
-    found = effect(loaded, text, edits=[edits], mistake=mistake, samples=samples, seed=seed, max_length=max_length)
+    result = effect(loaded, text, edits=[edits], mistake=mistake, samples=samples, seed=seed, max_length=max_length)
     if json:
-        print_json({"checkpoint": loaded.name, "edits": edits, "mistake": mistake, **asdict(found)})
+        print_json({"checkpoint": loaded.name, "edits": edits, "mistake": mistake, **asdict(result)})
         return
-    print(f"changed       {found.changed:.4f}   of {found.samples} {'texts' if text else 'fresh strings'}")
-    if found.exact_before is not None:
-        print(f"exact match   {found.exact_before:.4f} without the change, {found.exact_after:.4f} with it")
+    print(f"changed       {result.changed:.4f}   of {result.samples} {'texts' if text else 'fresh strings'}")
+    if result.exact_before is not None:
+        print(f"exact match   {result.exact_before:.4f} without the change, {result.exact_after:.4f} with it")

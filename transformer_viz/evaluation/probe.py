@@ -27,9 +27,9 @@ class Probe:
         model = self.checkpoint.model
         was_training = model.training
         model.eval()
-        found = evaluate_texts(self.checkpoint, self.texts)
+        evaluation = evaluate_texts(self.checkpoint, self.texts)
         model.train(was_training)
-        checks = {"held_out": sum(found.is_exact) / len(found.is_exact)} if found.is_exact else {}
-        if (mean := found.head_mass) is not None:
+        checks = {"held_out": sum(evaluation.is_exact) / len(evaluation.is_exact)} if evaluation.is_exact else {}
+        if (mean := evaluation.head_mass) is not None:
             checks |= {f"mass_{layer}_{head}": float(share) for (layer, head), share in np.ndenumerate(mean)}
         return checks

@@ -69,11 +69,11 @@ def html(
         raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
     now = view(trace, kind, layer, head, step)
     check_colours(colours)
-    found = None if aligner is None else aligner_of(trace, aligner)
+    aligner_head = None if aligner is None else aligner_of(trace, aligner)
     data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
-    data["aligner"] = aligned(trace, found)
-    scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if found else ()), "page.js")
-    styles = ("player.css", *(("lines.css",) if found else ()), "page.css")
+    data["aligner"] = aligned(trace, aligner_head)
+    scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if aligner_head else ()), "page.js")
+    styles = ("player.css", *(("lines.css",) if aligner_head else ()), "page.css")
     return page("page.html", data, scripts, styles, plotlyjs)
 
 

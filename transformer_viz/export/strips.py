@@ -67,8 +67,8 @@ def prompt_token(trace: Trace) -> dict[str, Any] | None:
 
 def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:
     """Whether the output is right, for beside it: words, and what kind of words. None where nothing is to be said."""
-    found = answer(trace) if with_answer else None
-    return None if found is None else {"class": found.replace(" ", "-"), "words": answer_words(trace, step_name)}
+    verdict = answer(trace) if with_answer else None
+    return None if verdict is None else {"class": verdict.replace(" ", "-"), "words": answer_words(trace, step_name)}
 
 
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:

@@ -14,23 +14,23 @@ from transformer_viz.terms import head_title
 
 
 @plotly_figure
-def accuracy_by_length(found: AccuracyByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
+def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
     """Exact match with its 95 % interval, and the best head's mass below it; the lengths of training are shaded.
 
     Args:
-        found: from `evaluation.accuracy_by_length.accuracy_by_length`.
+        accuracy: from `evaluation.accuracy_by_length.accuracy_by_length`.
         height: in pixels.
         style: theme and size.
 
     Raises:
         OptionError: there is no length to draw.
     """
-    if not found.points:
+    if not accuracy.points:
         raise OptionError("There is no length to draw; measure at least one.")
-    colours, size, best = style.colours, style.size, found.best_head
+    colours, size, best = style.colours, style.size, accuracy.best_head
     hovers, masses = [], []
-    for point in found.points:
-        mass = found.best_mass(point)
+    for point in accuracy.points:
+        mass = accuracy.best_mass(point)
         masses.append((point.length, mass))
         lines = [
             f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
@@ -39,14 +39,14 @@ def accuracy_by_length(found: AccuracyByLength, *, height: int | None = None, st
             "" if mass is None else f"weight on the true key: {mass:.3f}",
         ]
         hovers.append("<br>".join(filter(None, lines)))
-    counts = [(point.length, point.n_exact, point.n_strings) for point in found.points]
+    counts = [(point.length, point.n_exact, point.n_strings) for point in accuracy.points]
     dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
     mass_line = share_line(f"weight on the true key, {head_title(*best)}", masses, **dotted) if best is not None else []
     title = escape("tokens of the source, without <start> and <end>")
     drawn = length_chart(counts, hovers, mass_line, title, height or (460 if style.large else 400), style)
     # The trained lengths as far as they are drawn; what they are stands between the legend and the chart.
     layout: dict[str, Any] = {**drawn.layout, "margin": {**drawn.layout["margin"], "t": 100 if style.narrow else 56}}
-    (first, last), (start, end) = found.trained, layout["xaxis"]["range"]
+    (first, last), (start, end) = accuracy.trained, layout["xaxis"]["range"]
     left, right, spare = max(start, first - 0.5), min(end, last + 0.5), 0.12 * (end - start)
     if left >= right:
         return PlainFigure(drawn.data, layout)

@@ -16,37 +16,37 @@ _LONGEST_SOURCE = 14
 
 
 @plotly_figure
-def token_losses(traces: Sequence[Trace], found: Losses, *, style: Style = Style()) -> PlainFigure:
+def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style()) -> PlainFigure:
     """Rows are sentences, columns are steps, colour is −log p; each cell names the token that should be written.
 
     Args:
         traces: teacher-forced runs with the same number of steps.
-        found: from `analysis.losses` of the same runs.
+        loss: from `analysis.losses` of the same runs.
         style: theme and size; in a narrow figure rows are steps and columns are sentences, since a phone's row of steps is too
             short for their tokens.
     """
     colours, size, narrow = style.colours, style.size, style.narrow
-    n_steps, n_given = found.per_token.shape[1], traces[0].n_given
+    n_steps, n_given = loss.per_token.shape[1], traces[0].n_given
 
     def laid(values: np.ndarray) -> np.ndarray:
         """(sentence, step) as it is drawn."""
         return values.T if narrow else values
 
     tokens = np.array([[shown(step.token) for step in trace.steps[trace.n_given :]] for trace in traces])
-    losses, where = np.where(found.counted, found.per_token, np.nan), "sentence %{y}, step %{x}"
+    losses, where = np.where(loss.counted, loss.per_token, np.nan), "sentence %{y}, step %{x}"
     where = "sentence %{x}, step %{y}" if narrow else where
     words: dict[str, Any] = {"text": laid(tokens), "texttemplate": "%{text}", "textfont": {"size": size}}
     gaps = {"xgap": 2, "ygap": 2}
     hover = f"{where}: should write <b>%{{text}}</b><br>loss <b>%{{z:.4f}}</b>"
     left_out = f"{where}: padding, left out<br>its loss would be %{{customdata:.4f}}"
-    padding = cells.flat_cells(laid(~found.counted), left_out, colours.masked)
+    padding = cells.flat_cells(laid(~loss.counted), left_out, colours.masked)
     drawn = [
         cells.cells_of(laid(losses), hover, coloraxis="coloraxis", **words, **gaps),
-        {**padding, "customdata": laid(found.per_token.astype(np.float32)), **gaps},
-        cells.hatch_trace(laid(~found.counted), colours),
+        {**padding, "customdata": laid(loss.per_token.astype(np.float32)), **gaps},
+        cells.hatch_trace(laid(~loss.counted), colours),
     ]
-    if np.isnan(found.per_token).any():
-        drawn.append(cells.flat_cells(laid(np.isnan(found.per_token)), f"{where}: not a number (NaN)", colours.broken))
+    if np.isnan(loss.per_token).any():
+        drawn.append(cells.flat_cells(laid(np.isnan(loss.per_token)), f"{where}: not a number (NaN)", colours.broken))
     steps = [str(n_given + t + 1) for t in range(n_steps)], "step"
     sentences = [f"{i}: {shown(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
     across, down = (sentences, steps) if narrow else (steps, sentences)

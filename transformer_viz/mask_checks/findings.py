@@ -49,10 +49,10 @@ class Findings:
         sentence, *head, query = _largest_at(change)
         layer, head = head or (None, None)
         place = int(key[sentence]) if isinstance(key, Tensor) else key
-        found = Finding(rule, size, tolerance, int((change > tolerance).sum()), kind, layer, head, query, place)
+        finding = Finding(rule, size, tolerance, int((change > tolerance).sum()), kind, layer, head, query, place)
         if (known := findings.get(rule)) is not None:
-            found = replace(known if known.size >= size else found, count=known.count + found.count)
-        findings[rule] = found
+            finding = replace(known if known.size >= size else finding, count=known.count + finding.count)
+        findings[rule] = finding
 
     def add_forbidden_weight(self, rule: Rule, weights: Tensor, kind: Kind) -> None:
         """`weights` (batch, layer, head, query, key): on forbidden keys; 0 elsewhere."""

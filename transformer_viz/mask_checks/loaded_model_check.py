@@ -91,7 +91,7 @@ class LoadedModelCheck:
     def report(self, subject: str) -> MaskReport:
         """Everything, one rule after the other. A batch of prompts is padded before them; that is a batch by itself."""
         notes: list[str] = []
-        found: tuple[Cause, ...] = ()
+        causes: tuple[Cause, ...] = ()
         for batch in self._perturbations.batches:
             own, exact = self._run(batch), self._run(batch, exact=True)
             self._own = next(iter(own.weights.values())).dtype
@@ -102,14 +102,14 @@ class LoadedModelCheck:
             self._check_rules(_Base(batch, base, exact, Rows.of(base.logits), Rows.of(exact.logits)))
             seen = ObservedWeights(base.weights, batch.source_padding, batch.target_padding)
             self._add_forbidden_weights(seen)
-            found = found or likely_causes(seen)
+            causes = causes or likely_causes(seen)
             notes += self._needless_mask_notes(seen, base.masked)
         notes = [*self._findings.drop_target_length_beside_future(), *dict.fromkeys(notes), *self._perturbations.notes]
         findings, same, exact_type = self._findings.worst(), self._same_type, self._exact_type
         return MaskReport(
             verdict=verdict_of(findings),
             findings=findings,
-            mistakes=found if findings else (),
+            mistakes=causes if findings else (),
             checked=self._findings.checked,
             pairs=len(self._perturbations.batches[0].source),
             replacements=self._n_passes,

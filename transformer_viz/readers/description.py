@@ -43,7 +43,7 @@ class Description:
         return _SINGLE * self.n_parameters
 
 
-def check_memory(found: Description, name: str, device: "torch.device") -> None:
+def check_memory(description: Description, name: str, device: "torch.device") -> None:
     """The model is read into the machine's memory, and from there goes to its device.
 
     Raises:
@@ -55,9 +55,10 @@ def check_memory(found: Description, name: str, device: "torch.device") -> None:
 
     for where in dict.fromkeys((torch.device("cpu"), device)):
         free = devices.free_memory(where)
-        if free is not None and found.memory > _SHARE * free:
+        if free is not None and description.memory > _SHARE * free:
             raise ModelError(
-                f"{name} has {found.n_parameters:,} parameters, which take {bytes_words(found.memory)} as single-precision "
+                f"{name} has {description.n_parameters:,} parameters, which take "
+                f"{bytes_words(description.memory)} as single-precision "
                 f"numbers; {devices.title(where)} has {bytes_words(free)} free, and {percent_words(_SHARE)} of that "
                 "may be taken. Take a smaller model, or end what else takes memory."
             )

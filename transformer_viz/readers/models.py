@@ -45,13 +45,13 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every model that can be named beside the checkpoints, in the order of the look-up; others with the reason."""
-    found = []
+    models = []
     for name, folder in folders().items():
         try:
-            found.append(Entry(name, folder, _described(folder, name)))
+            models.append(Entry(name, folder, _described(folder, name)))
         except ModelError as error:
-            found.append(Entry(name, folder, None, str(error)))
-    return found
+            models.append(Entry(name, folder, None, str(error)))
+    return models
 
 
 def folders() -> dict[str, Path]:
@@ -59,11 +59,11 @@ def folders() -> dict[str, Path]:
 
     Of a shared app only those in folders that were named.
     """
-    found = dict[str, Path]()
+    folder_of = dict[str, Path]()
     others = (*of_firefox.packaged().items(), *_in_cache()) if serving.shows_all_models() else ()
     for name, folder in (*_in_folders(), *others):
-        found.setdefault(name, folder)
-    return {name: folder for name, folder in found.items() if not _is_checkpoint(name)}
+        folder_of.setdefault(name, folder)
+    return {name: folder for name, folder in folder_of.items() if not _is_checkpoint(name)}
 
 
 def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | HuggingFaceModel | FirefoxModel":
@@ -163,10 +163,10 @@ def _in_cache() -> Iterator[tuple[str, Path]]:
     from huggingface_hub import CacheNotFound, constants, scan_cache_dir
 
     try:
-        found = scan_cache_dir(constants.HF_HUB_CACHE)
+        cache = scan_cache_dir(constants.HF_HUB_CACHE)
     except (CacheNotFound, OSError, ValueError):
         return
-    for repository in sorted(found.repos, key=lambda each: each.repo_id):
+    for repository in sorted(cache.repos, key=lambda each: each.repo_id):
         is_named = all(map(checkpoints.is_name, repository.repo_id.split("/")))
         if repository.repo_type == "model" and repository.revisions and is_named:
             newest = max(repository.revisions, key=lambda each: ("main" in each.refs, each.last_modified))

@@ -34,17 +34,17 @@ class PieceTokenizer(ABC):
         for token in tokens:
             number = token if isinstance(token, int) else self.id_of(token)
             if number is not None:
-                found = [number] if 0 <= number < self.n_ids else []
+                matches = [number] if 0 <= number < self.n_ids else []
             else:
-                found = [number for number in range(self.n_ids) if self.label(number) == token]
-            if not found:
+                matches = [number for number in range(self.n_ids) if self.label(number) == token]
+            if not matches:
                 raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
-            if len(found) > 1:
-                several = listed(f"#{number}" for number in found[:8])
+            if len(matches) > 1:
+                several = listed(f"#{number}" for number in matches[:8])
                 raise InputError(
                     f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {several}."
                 )
-            ids += found
+            ids += matches
         return ids
 
     def source_labels(self, ids: Sequence[int]) -> list[str]:

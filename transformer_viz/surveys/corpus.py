@@ -84,10 +84,10 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """Of all lines."""
-        found = hashlib.sha256()
+        hashed = hashlib.sha256()
         for block in self.blocks:
-            found.update(block.content)
-        return found.hexdigest()
+            hashed.update(block.content)
+        return hashed.hexdigest()
 
 
 def blocks_of(lines: Sequence[Line], size: int) -> list[Block]:
@@ -145,7 +145,7 @@ def _read(given: Lines) -> list[tuple[str, str | None]]:
         return [_decoded(text, len(text)) for text in encoded]
     if given == STANDARD_INPUT and sys.stdin is None:
         raise InputError("Texts are - and standard input is closed. Name a file, or pipe them in.")
-    found: list[tuple[str, str | None]] = []
+    lines: list[tuple[str, str | None]] = []
     try:
         with (
             nullcontext(sys.stdin.buffer)
@@ -153,17 +153,17 @@ def _read(given: Lines) -> list[tuple[str, str | None]]:
             else untrusted_files.open_file(given, _LARGEST_FILE) as file
         ):
             # Longer than the longest line with its mark and its break, so that one that is cut is seen to be too long.
-            while len(found) <= MOST_LINES and (line := file.readline(LONGEST_LINE + 5)):
-                text = _without_break(line).removeprefix(b"" if found else _BOM)
+            while len(lines) <= MOST_LINES and (line := file.readline(LONGEST_LINE + 5)):
+                text = _without_break(line).removeprefix(b"" if lines else _BOM)
                 n_bytes = len(text)
                 while n_bytes > LONGEST_LINE and not line.endswith(b"\n") and (line := file.readline(_CHUNK)):
                     n_bytes += len(_without_break(line))
-                found.append(_decoded(text, n_bytes))
+                lines.append(_decoded(text, n_bytes))
     except FileNotFoundError:
         raise InputError(f"There is no file {str(given)[-200:]!r}.") from None
     except FileError as error:
         raise InputError(f"{str(given)[-200:]!r} is not read: {error}.") from error
-    return found
+    return lines
 
 
 def _without_break(line: bytes) -> bytes:

@@ -17,10 +17,12 @@ def fingerprint(model: LoadedModel) -> str:
     task = [model.task.name, model.task.options()] if model.task else None
     built = [model.variant, repr(model.architecture), repr(sizes)]
     about = [*built, asdict(model.options), dict(model.generation), task, *labels]
-    found = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     # The weights of a reader: its own, or of the model that it wraps.
-    module = next(each for each in (model.model, getattr(model.model, "model", None)) if isinstance(each, nn.Module))
+    module = next(
+        candidate for candidate in (model.model, getattr(model.model, "model", None)) if isinstance(candidate, nn.Module)
+    )
     for name, tensor in sorted(module.state_dict().items()):
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -40,7 +40,7 @@ class Folder:
         try:
             begun = untrusted_files.read_json(self.path / IDENTITY, _LARGEST_IDENTITY)
         except FileNotFoundError:
-            if others := [each.name for each in untrusted_files.list_folder(self.path) if each.name != _LOCK]:
+            if others := [path.name for path in untrusted_files.list_folder(self.path) if path.name != _LOCK]:
                 raise OptionError(
                     f"{self.path} is in use for {others[0][:40]!r}; give an empty folder, or a new one."
                 ) from None

@@ -51,10 +51,10 @@ class Heads:
             for layers, heads in _judged(batch, kind, these, labels):
                 uniform, like = _uniform(heads)
                 for number, measure in enumerate(OF_MANY.values()):
-                    if (found := measure.of(heads)) is not None:
+                    if (values := measure.of(heads)) is not None:
                         baseline = measure.of(uniform)
                         assert baseline is not None
-                        self._values[number, 0, places, layers] = found
+                        self._values[number, 0, places, layers] = values
                         self._values[number, 1, places, layers] = baseline[like]
                 self._roles[places, layers] = roles(heads, uniform, like).number
                 tops.append(np.where(heads.rows & heads.has_choice, heads.top, NONE))
@@ -81,8 +81,8 @@ class Heads:
         self._roles[~read] = NONE
         # Of pairs of heads the sum alone is kept: for each text it would be more than all other numbers together.
         agreed, compared = self._agreed[read].sum(0), self._compared[read].sum(0)
-        found = {"values": self._values, "roles": self._roles, "agreed": agreed, "compared": compared}
-        return {f"{kind}.{name}": array for name, array in found.items()}
+        arrays_by_name = {"values": self._values, "roles": self._roles, "agreed": agreed, "compared": compared}
+        return {f"{kind}.{name}": array for name, array in arrays_by_name.items()}
 
 
 class Labels:
@@ -179,9 +179,9 @@ def _filled(rows: Sequence[Sequence[int]], fill: int, width: int = 0) -> np.ndar
     """(row, place), with something behind the shorter ones, as wide as the longest or so many places."""
     lengths = [len(row) for row in rows]
     width = width or max(lengths)
-    found = np.full((len(rows), width), fill)
-    found[_below(lengths, width)] = [each for row in rows for each in row]
-    return found
+    filled = np.full((len(rows), width), fill)
+    filled[_below(lengths, width)] = [value for row in rows for value in row]
+    return filled
 
 
 def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) -> np.ndarray:
@@ -189,11 +189,11 @@ def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) ->
     n_queries, n_keys = size
     if not any(before):
         return whole[..., :n_queries, :n_keys]
-    found = np.zeros((*whole.shape[:3], n_queries, n_keys), whole.dtype)
+    cropped = np.zeros((*whole.shape[:3], n_queries, n_keys), whole.dtype)
     for i, first in enumerate(before):
         own = whole[i, ..., first : first + n_queries, first : first + n_keys]
-        found[i, ..., : own.shape[-2], : own.shape[-1]] = own
-    return found
+        cropped[i, ..., : own.shape[-2], : own.shape[-1]] = own
+    return cropped
 
 
 def _below(numbers: Sequence[int], size: int) -> np.ndarray:

@@ -62,16 +62,17 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
                 ends = (row.mean, *row.interval, row.uniform)
                 yield (reading.title, *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
 
-    tables: dict[str, Any] = {"failed": [(each.line, each.text, each.why) for each in survey.texts.failed]}
+    tables: dict[str, Any] = {"failed": [(entry.line, entry.text, entry.why) for entry in survey.texts.failed]}
     if outputs is not None:
         tables["worst"] = [
-            (each.line, number_words(each.confidence), each.text, each.output, each.expected or "") for each in outputs.worst
+            (entry.line, number_words(entry.confidence), entry.text, entry.output, entry.expected or "")
+            for entry in outputs.worst
         ]
     if verdict is not None:
         judged = f"{count_words(verdict.n_texts, 'text')}, {count_words(verdict.n_judged, 'step')} judged"
         tables["judged"] = f"{judged}; {left_out_words(verdict)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}."
         tables["verdict"] = [
-            *((each.name, *_ends(each.top), *_ends(each.rho)) for each in verdict.maps),
+            *((entry.name, *_ends(entry.top), *_ends(entry.rho)) for entry in verdict.maps),
             ("by chance", *_ends(verdict.chance), "", ""),
         ]
     return page(
@@ -87,7 +88,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         kinds=shown_kinds,
         figures=figures,
         numbers=numbers,
-        texts=lambda found: [(number_words(each.value), each.text) for each in found],
+        texts=lambda found: [(number_words(entry.value), entry.text) for entry in found],
         lists=LISTS,
         titles=KIND_TITLES,
         words=sentences,

@@ -74,15 +74,15 @@ class Dates(DrawnTask):
 
     def make_vocabularies(self) -> Vocabularies:
         """Every character that a date of these languages can hold."""
-        found = set("0123456789")
+        symbols = set("0123456789")
         for locale in LANGUAGES.values():
             for pattern in _forms(locale):
                 pieces = [piece for piece in _PIECE.finditer(pattern) if piece.group(2) is None]
-                found |= {c for piece in pieces for c in (piece.group(1) or piece.group(0))}
+                symbols |= {c for piece in pieces for c in (piece.group(1) or piece.group(0))}
             names = _locale(locale)
             for kind in (names.months, names.days):
-                found |= {c for width in ("wide", "abbreviated") for name in kind["format"][width].values() for c in name}
-        texts = [case for text in found for case in (_plain(text), *text.upper(), *text.lower())]
+                symbols |= {c for width in ("wide", "abbreviated") for name in kind["format"][width].values() for c in name}
+        texts = [case for text in symbols for case in (_plain(text), *text.upper(), *text.lower())]
         source = sorted({c for c in texts if c.isprintable() and len(c) == 1} - {"'"})
         return Vocabulary.of(source), Vocabulary.of("-0123456789")
 
@@ -139,7 +139,7 @@ class Dates(DrawnTask):
 
 def readings(text: str) -> list[Reading]:
     """Every date that the text can mean in one of the languages, each once."""
-    found: dict[date, Reading] = {}
+    readings_of: dict[date, Reading] = {}
     for pattern, months, weekdays in _patterns():
         match = pattern.fullmatch(text)
         if match is None:
@@ -152,8 +152,8 @@ def readings(text: str) -> list[Reading]:
             continue
         if "weekday" not in parts or weekdays.get(parts["weekday"].casefold()) == day.weekday():
             spans = {name: match.span(name) for name in ("y", "M", "d") if name in parts}
-            found.setdefault(day, Reading(day, spans))
-    return list(found.values())
+            readings_of.setdefault(day, Reading(day, spans))
+    return list(readings_of.values())
 
 
 def _known(text: str) -> Reading | None:
@@ -176,7 +176,7 @@ Pattern = tuple[re.Pattern[str], dict[str, int], dict[str, int]]
 @cache
 def _patterns() -> tuple[Pattern, ...]:
     """Every pattern of every language as an expression, with the names of its months and weekdays; alike ones once."""
-    found: dict[str, Pattern] = {}
+    patterns: dict[str, Pattern] = {}
     for locale in LANGUAGES.values():
         for pattern in _forms(locale):
             months: dict[str, int] = {}
@@ -199,8 +199,8 @@ def _patterns() -> tuple[Pattern, ...]:
                     figures = "{1,2}" if len(field) == 1 else "{2}"
                     parts.append(rf"(?P<{'d' if field[0] == 'd' else 'M'}>\d{figures})")
             expression = "".join(parts)
-            found.setdefault(expression, (re.compile(expression, re.IGNORECASE), months, weekdays))
-    return tuple(found.values())
+            patterns.setdefault(expression, (re.compile(expression, re.IGNORECASE), months, weekdays))
+    return tuple(patterns.values())
 
 
 @cache

@@ -76,10 +76,10 @@ class German(Corpus):
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         # Two sentences that differ in unknown words only have different answers: they cannot be told apart here.
         try:
-            found = self._answers().get(tuple(symbols))
+            words = self._answers().get(tuple(symbols))
         except ConfigError:
             return None
-        return None if found is None else [_known(word, self.target_vocabulary) for word in found]
+        return None if words is None else [_known(word, self.target_vocabulary) for word in words]
 
     def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:
         return [None] * n_steps
@@ -107,7 +107,7 @@ def _sentences(dictionary: Path) -> dict[str, Pair]:
         ) from None
     except FileError as error:
         raise ConfigError(f"{dictionary} cannot be read: {error}. Install Debian's package trans-de-en again.") from error
-    found: dict[str, Pair] = {}
+    sentences: dict[str, Pair] = {}
     for line in text.splitlines():
         german, between, english = line.partition(" :: ")
         if not between or line.startswith("#"):
@@ -115,9 +115,9 @@ def _sentences(dictionary: Path) -> dict[str, Pair]:
         for source, target in zip(german.split(" | "), english.split(" | "), strict=False):
             texts = _sentence(source), _sentence(target)
             words = [tuple(_TOKEN.findall(text)) for text in texts if text is not None]
-            if len(words) == 2 and texts[0] not in found and all(2 < len(side) <= _MOST_WORDS for side in words):
-                found[str(texts[0])] = words[0], words[1]
-    return found
+            if len(words) == 2 and texts[0] not in sentences and all(2 < len(side) <= _MOST_WORDS for side in words):
+                sentences[str(texts[0])] = words[0], words[1]
+    return sentences
 
 
 def _sentence(entry: str) -> str | None:

@@ -56,13 +56,13 @@ class Numbers(DrawnTask):
             raise InputError("The text is empty. Type a German number word from null to 999999, such as dreiundzwanzig.")
         # A capital ẞ, and ss as Swiss people write it.
         words = words.replace("dreissig", "dreißig").replace(" ", "")
-        found = self.symbols(words)
-        if "".join(found) != words:
+        parts = self.symbols(words)
+        if "".join(parts) != words:
             raise InputError(
                 f"{text_words(text, 60)} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
             )
-        check_length(len(found), self.max_length, "parts")
-        return found
+        check_length(len(parts), self.max_length, "parts")
+        return parts
 
     def symbols(self, text: str) -> list[str]:
         return _LONGEST_FIRST.findall(text)

@@ -243,10 +243,10 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Header:
     with archive.open(info) as member:
         start = member.read(len(_MAGIC) + 2)
         header = member.read(min(_LARGEST_HEADER, int.from_bytes(start[len(_MAGIC) :], "little")))
-    found = _HEADER.fullmatch(header)
-    if not start.startswith(_MAGIC) or found is None or found[1].decode() not in _DTYPES:
+    match = _HEADER.fullmatch(header)
+    if not start.startswith(_MAGIC) or match is None or match[1].decode() not in _DTYPES:
         raise TraceError(f"{name} is not an array of {' or '.join(map(str, _DTYPES.values()))} with one to six axes")
-    dtype, shape = _DTYPES[found[1].decode()], tuple(int(size) for size in found[2].split(b", "))
+    dtype, shape = _DTYPES[match[1].decode()], tuple(int(size) for size in match[2].split(b", "))
     n_bytes = len(start) + len(header)
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
     if math.prod(shape, start=dtype.itemsize) != info.file_size - n_bytes:

@@ -87,7 +87,7 @@ def read_batch(
         written = decode_batch(checkpoint, sources, max_trace_bytes=max_trace_bytes)
         given = [own_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
     target = [target for target in given if target is not None]
-    n_steps = 1 + max((len(ids_of_target(checkpoint, each)) for each in target), default=0)
+    n_steps = 1 + max((len(ids_of_target(checkpoint, target_text)) for target_text in target), default=0)
     return decode(
         checkpoint, list(sources), target=target, pad_to=_width(checkpoint, sources), pad_target_to=n_steps, **changed
     )

@@ -59,7 +59,9 @@ class BeamTraces:
     ) -> None:
         self.request, self.searches, self.ranked = request, searches, ranked
         self._encoder = recorder.gathered("encoder", "weights")
-        self._opening = recorder.opening("decoder", "weights") if any(each.n_given for each in request.sentences) else None
+        self._opening = (
+            recorder.opening("decoder", "weights") if any(sentence.n_given for sentence in request.sentences) else None
+        )
         """Of the pass over a prompt, (batch, layer, head, position, position), or None."""
         self._rows: dict[Kind, list[np.ndarray]] = {
             kind: [step.cpu().numpy() for step in recorder.steps(kind, "weights")] for kind in ("decoder", "cross")

@@ -73,16 +73,16 @@ def steps_of(
         return ()
     best = rankings_of(logits, n_candidates)
     # Rank, log-probability and probability of what was written. Nearly always it is among the best of its row.
-    found: list[Any] = [
+    results: list[Any] = [
         (place := ids.index(number), logs[place], probabilities[place]) if number in ids else None
         for number, ids, logs, probabilities in zip(written, *best, strict=True)
     ]
-    if missing := [t for t, known in enumerate(found) if known is None]:
+    if missing := [t for t, known in enumerate(results) if known is None]:
         rows, own = logits[missing], torch.tensor([written[t] for t in missing])[:, None]
         ranks = (_order(rows) == own).int().argmax(-1).tolist()
         logs = rows.double().log_softmax(-1).gather(-1, own)[:, 0]
         for t, *known in zip(missing, ranks, logs.tolist(), logs.exp().tolist(), strict=True):
-            found[t] = known
+            results[t] = known
     return tuple(
         Step(
             token=name(number),
@@ -93,7 +93,7 @@ def steps_of(
             token_id=number if with_ids else None,
             candidate_ids=tuple(ids) if with_ids else (),
         )
-        for number, known, candidates, ids in zip(written, found, best.named(name), best.ids, strict=True)
+        for number, known, candidates, ids in zip(written, results, best.named(name), best.ids, strict=True)
     )
 
 
@@ -113,20 +113,20 @@ def rankings_of(logits: Tensor, n: int) -> Rankings:
     """The most probable tokens after each row of logits (row, vocabulary)."""
     exact = logits.double().log_softmax(-1)
     # One more shows whether the last one ties with it. To sort whole rows would take three times as long.
-    found, ids = exact.topk(min(n + 1, exact.shape[-1]))
-    logs = found.tolist()
+    results, ids = exact.topk(min(n + 1, exact.shape[-1]))
+    logs = results.tolist()
     descend = [all(map(gt, row, row[1:])) for row in logs]
     # Not so with a tie, or with a number that is none.
     if not all(descend):
         ids = _order(logits)[:, : n + 1]
-        found = exact.gather(-1, ids)
-        logs = found.tolist()
+        results = exact.gather(-1, ids)
+        logs = results.tolist()
     # What has a logit of −∞ is impossible, and never listed.
     kept = [row.index(-math.inf, 0, n) if -math.inf in row[:n] else n for row in logs]
     return Rankings(
         [row[:k] for row, k in zip(ids.tolist(), kept, strict=True)],
         [row[:k] for row, k in zip(logs, kept, strict=True)],
-        [row[:k] for row, k in zip(found.exp().tolist(), kept, strict=True)],
+        [row[:k] for row, k in zip(results.exp().tolist(), kept, strict=True)],
     )
 
 

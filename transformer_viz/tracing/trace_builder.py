@@ -120,8 +120,10 @@ class TraceBuilder:
         if not model.kind.writes and self.logits.numel():
             places = [place for place, number in enumerate(sentence.source_ids) if number == tokenizer.mask_id]
             best = rankings_of(self.logits[i, places].cpu(), request.n_candidates)
-            found = zip(places, best.named(tokenizer.label), best.ids, strict=True)
-            fills = tuple(Fill(place=place, candidates=named, candidate_ids=tuple(own_ids)) for place, named, own_ids in found)
+            rankings = zip(places, best.named(tokenizer.label), best.ids, strict=True)
+            fills = tuple(
+                Fill(place=place, candidates=named, candidate_ids=tuple(own_ids)) for place, named, own_ids in rankings
+            )
         finished: Finished = "length"
         if not length:
             finished = "given"

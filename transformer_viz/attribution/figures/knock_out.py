@@ -38,13 +38,13 @@ def knock_out(
     """
     if number not in TITLES:
         raise OptionError(f"number {number!r} is not known; choose one of {listed(TITLES)}")
-    heads = [each for each in found.heads if each.place.kind == kind]
+    heads = [effect for effect in found.heads if effect.place.kind == kind]
     if not heads:
         raise OptionError(f"No head of kind {kind!r} was ablated.")
-    layers = tuple(sorted({each.place.layer for each in heads}))
-    values = np.full((len(layers), 1 + max(each.place.head for each in heads)), np.nan)
-    for each in heads:
-        lost = 1 - each.stays.value if number == "answers" else -each.log_p.value
+    layers = tuple(sorted({effect.place.layer for effect in heads}))
+    values = np.full((len(layers), 1 + max(effect.place.head for effect in heads)), np.nan)
+    for effect in heads:
+        lost = 1 - effect.stays.value if number == "answers" else -effect.log_p.value
         # What is nothing but rounding is no number on a scale.
-        values[layers.index(each.place.layer), each.place.head] = round(lost, 6) + 0.0
+        values[layers.index(effect.place.layer), effect.place.head] = round(lost, 6) + 0.0
     return tile_map(kind, layers, values, TITLES[number], focus, style)

@@ -145,10 +145,13 @@ class AlignmentHeads:
 
     def at(self, layer: int, head: int) -> HeadAlignment:
         """One head; counts from 0."""
-        found = next((each for each in self.heads if (each.layer, each.head) == (layer, head)), None)
-        if found is None:
+        alignment = next(
+            (head_alignment for head_alignment in self.heads if (head_alignment.layer, head_alignment.head) == (layer, head)),
+            None,
+        )
+        if alignment is None:
             raise OptionError(f"there is no head {head} in layer {layer} of cross-attention")
-        return found
+        return alignment
 
     def __str__(self) -> str:
         """What was judged, a table of all heads, and the averages."""
@@ -158,10 +161,10 @@ class AlignmentHeads:
         header = ("head", "AER writing", "AER reading", "better row", "precision", "recall")
         header = (*header, f"as {head_label(*self.reference)}", "change of log p a token")
         rows = []
-        for each in self.heads:
-            shares = map(number_cell, (each.precision, each.recall, each.agreement))
-            row, effect = each.row if self.truth else "-", "-" if each.effect is None else str(each.effect)
-            rows.append((str(each), *map(number_cell, each.errors.values()), row, *shares, effect))
+        for alignment in self.heads:
+            shares = map(number_cell, (alignment.precision, alignment.recall, alignment.agreement))
+            row, effect = alignment.row if self.truth else "-", "-" if alignment.effect is None else str(alignment.effect)
+            rows.append((str(alignment), *map(number_cell, alignment.errors.values()), row, *shares, effect))
         lines = [f"{judged}; {count_words(self.n_links, 'link')}: {truth}; ranked by {ranked_by}", text_table(header, rows)]
         for average in self.averages:
             best, together = self.best(average.row), " + ".join(head_label(*head) for head in average.heads)

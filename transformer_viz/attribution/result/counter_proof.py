@@ -67,7 +67,7 @@ class CounterProof:
 
     def towards(self, target: str) -> Moved:
         """One target's."""
-        return next(each for each in self.moved if each.target == target)
+        return next(moved for moved in self.moved if moved.target == target)
 
     @property
     def words(self) -> str:

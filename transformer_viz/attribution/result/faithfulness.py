@@ -33,7 +33,7 @@ class MeanCurve:
 def first_keys(row: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
     """bool (key,): the k largest of these keys, or all where there are fewer; of equal ones the first."""
     there = among.nonzero()[0]
-    found = np.zeros(len(row), dtype=bool)
+    is_first = np.zeros(len(row), dtype=bool)
     # What is no number comes last.
-    found[there[np.argsort(-row[there], kind="stable")[:k]]] = True
-    return found
+    is_first[there[np.argsort(-row[there], kind="stable")[:k]]] = True
+    return is_first

@@ -49,14 +49,14 @@ class KnockOut:
 
     def at(self, kind: Kind, layer: int, head: int) -> HeadEffect:
         """One head; counts from 0."""
-        return next(each for each in self.heads if each.place == HeadPlace(kind, layer, head))
+        return next(effect for effect in self.heads if effect.place == HeadPlace(kind, layer, head))
 
     def __str__(self) -> str:
         """What was done, and a table of all heads."""
         answers = "the answer" if self.n_known else "what was written"
         answers = "the true answer" if self.n_known == self.n_texts else answers
         rows = [("all heads", str(self.exact_before), "")]
-        rows += [(str(each.place), str(each.exact), str(each.log_p)) for each in self.heads]
+        rows += [(str(effect.place), str(effect.exact), str(effect.log_p)) for effect in self.heads]
         title = f"{count_words(self.n_texts, 'text')}, {answers}; in the place of a head: {self.how}"
         return f"{title}\n{text_table(('', 'still written', 'change of log p a token'), rows)}"
 

@@ -123,14 +123,17 @@ class Verdicts:
 
     def at(self, name: str) -> MapVerdict:
         """One map by its name, such as `L2 H3`, `L2 mean` or `rollout`."""
-        found = next((each for each in self.maps if each.name == name), None)
-        if found is None:
+        verdict = next((each for each in self.maps if each.name == name), None)
+        if verdict is None:
             raise OptionError(f"there is no map {name!r} in this verdict")
-        return found
+        return verdict
 
     def __str__(self) -> str:
         """What was judged, and a table of all maps."""
-        rows = [("by chance", str(self.chance), ""), *((each.name, str(each.top), str(each.rho)) for each in self.maps)]
+        rows = [
+            ("by chance", str(self.chance), ""),
+            *((verdict.name, str(verdict.top), str(verdict.rho)) for verdict in self.maps),
+        ]
         return "\n".join(
             (
                 f"cause by {self.mode}, {self.kind}: {count_words(self.n_judged, 'step')} of "
@@ -148,8 +151,8 @@ class Verdicts:
 
         # A ranking by chance has no correlation with any other.
         rows = [*self.maps, MapVerdict("by chance", self.chance, Mean(0.0))]
-        columns: dict[str, list[str] | list[float]] = {"map": [each.name for each in rows]}
-        for name, means in (("top", [each.top for each in rows]), ("rho", [each.rho for each in rows])):
+        columns: dict[str, list[str] | list[float]] = {"map": [verdict.name for verdict in rows]}
+        for name, means in (("top", [verdict.top for verdict in rows]), ("rho", [verdict.rho for verdict in rows])):
             columns[name] = [mean.value for mean in means]
             if self.n_texts > 1:
                 ends = [mean.interval or (mean.value, mean.value) for mean in means]
@@ -225,20 +228,20 @@ def merge_verdicts(verdicts: Sequence[Verdict], missing: Mapping[str, str] | Non
         missing: what could not be given, and why.
         seed: of the resampling.
     """
-    names = [name for name in verdicts[0].maps if all(name in each.maps for each in verdicts)]
+    names = [name for name in verdicts[0].maps if all(name in verdict.maps for verdict in verdicts)]
     return Verdicts(
         kind=verdicts[0].kind,
         mode=verdicts[0].mode,
         n_texts=len(verdicts),
-        n_judged=sum(len(each.steps) for each in verdicts),
-        n_left_out=sum(each.n_left_out for each in verdicts),
-        n_without_choice=sum(each.n_without_choice for each in verdicts),
-        chance=mean_over_texts([each.chance for each in verdicts], seed),
+        n_judged=sum(len(verdict.steps) for verdict in verdicts),
+        n_left_out=sum(verdict.n_left_out for verdict in verdicts),
+        n_without_choice=sum(verdict.n_without_choice for verdict in verdicts),
+        chance=mean_over_texts([verdict.chance for verdict in verdicts], seed),
         maps=tuple(
             MapVerdict(
                 name,
-                mean_over_texts([each.maps[name].top for each in verdicts], seed),
-                mean_over_texts([each.maps[name].rho for each in verdicts], seed),
+                mean_over_texts([verdict.maps[name].top for verdict in verdicts], seed),
+                mean_over_texts([verdict.maps[name].rho for verdict in verdicts], seed),
             )
             for name in names
         ),

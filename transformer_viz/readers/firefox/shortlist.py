@@ -41,9 +41,9 @@ class Shortlist:
     def allowed(self, source: Tensor, source_padding: Tensor | None, n_tokens: int) -> Tensor:
         """bool (batch, vocabulary) of sources (batch, source); padding allows nothing."""
         real = source if source_padding is None else source.masked_fill(source_padding, 0)
-        found = torch.zeros(len(source), n_tokens, dtype=torch.bool, device=source.device)
-        found[:, : self.first] = True
-        return found.scatter_(1, self.table[real].flatten(1), True)
+        is_allowed = torch.zeros(len(source), n_tokens, dtype=torch.bool, device=source.device)
+        is_allowed[:, : self.first] = True
+        return is_allowed.scatter_(1, self.table[real].flatten(1), True)
 
     def __call__(self, so_far: SoFar, scores: Tensor) -> Tensor:
         """As `decoding.reader.Rules`."""

@@ -56,8 +56,8 @@ class Weights:
         """The most numbers that stand in one place of the names: `h.0.attn` and `h.1.attn` are of two layers."""
         numbers: dict[str, set[str]] = {}
         for name in self.shapes:
-            for found in re.finditer(r"(?:^|\.)(\d+)(?=\.|$)", name):
-                numbers.setdefault(name[: found.start()], set()).add(found[1])
+            for match in re.finditer(r"(?:^|\.)(\d+)(?=\.|$)", name):
+                numbers.setdefault(name[: match.start()], set()).add(match[1])
         return max(map(len, numbers.values()), default=0)
 
     @cached_property

@@ -187,20 +187,20 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         return wrapped(model, tokenizer, name)
 
 
-def _open(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, Any]:
+def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, Any]:
     """The model and its tokenizer, as transformers makes them."""
     from transformers import CONFIG_MAPPING, AutoTokenizer
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
     # As `AutoConfig` makes it of a file, of what was read of it already.
-    family = found.config["model_type"]
-    if family == "mistral" and "layer_types" in found.config:
+    family = contents.config["model_type"]
+    if family == "mistral" and "layer_types" in contents.config:
         family = "ministral"
     if family not in CONFIG_MAPPING:
         raise ModelError(
             f"{name}: transformers {version('transformers')} has no family {family!r}. A later version may have it."
         )
-    config = CONFIG_MAPPING[family].from_dict(dict(found.config), name_or_path=str(folder))
+    config = CONFIG_MAPPING[family].from_dict(dict(contents.config), name_or_path=str(folder))
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, config=config, **only_here)
     own = tokenizer.vocab_files_names.values()
     names = sorted({"tokenizer.json", *own})
@@ -210,7 +210,7 @@ def _open(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, Any]
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
-        with bounds.counted(found.weights, name, say):
+        with bounds.counted(contents.weights, name, say):
             model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
         # What is not in the file would be random.
         if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
