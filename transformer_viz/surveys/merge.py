@@ -72,59 +72,23 @@ def merge(
     failed = [(place, fault) for place, fault in enumerate(faults) if fault is not None]
     by, k = options.get("by"), int(options["k"])
 
-    heads: list[HeadStatistic] = []
-    examples: list[HeadTexts] = []
-    agreement = {}
+    heads, examples, agreement = list[HeadStatistic](), list[HeadTexts](), {}
     for kind in (kind for kind in KINDS if kind in kinds):
         places = [HeadPlace(kind, layer, head) for layer in kinds[kind].layers for head in range(kinds[kind].n_heads)]
-        rows: list[list[HeadStatistic]] = [[] for _ in places]
-        chosen: dict[str, np.ndarray] = {}
-        for number, of in enumerate(STATISTICS):
-            own, uniform = _column(blocks, f"{kind}.values", number)[read].reshape(len(read), 2, len(places)).swapaxes(0, 1)
-            if of.name in preferred(by):
-                chosen[of.name] = own
-            for head, place in enumerate(places):
-                there = ~np.isnan(own[:, head])
-                if n := int(there.sum()):
-                    values = own[there, head]
-                    row = HeadStatistic(
-                        kind=kind,
-                        layer=place.layer,
-                        head=place.head,
-                        statistic=of.name,
-                        n=n,
-                        mean=float(values.mean()),
-                        sd=float(values.std(ddof=1)) if n > 1 else 0.0,
-                        min=float(values.min()),
-                        max=float(values.max()),
-                        uniform=float(uniform[there, head].mean()),
-                        counts=tuple(np.histogram(np.clip(values, of.edges[0], of.edges[-1]), of.edges)[0].tolist()),
-                    )
-                    rows[head].append(row)
+        statistics, values = _head_statistics(blocks, places, read, preferred(by))
         roles = _column(blocks, f"{kind}.roles")[read].reshape(len(read), len(places))
         for head, place in enumerate(places):
-            means = {row.statistic: row.mean for row in rows[head]}
-            counts = np.bincount(roles[:, head], minlength=len(ROLES)).tolist()
-            heads += rows[head]
-            heads += [role_share(place, role, n, len(read)) for role, n in zip(ROLES, counts, strict=True) if n]
-            if best := next((name for name in preferred(by) if name in means), None):
-                values, mean = chosen[best][:, head], means[best]
-                apart, lists = np.abs(values - mean), {}
-                for name, keys in (("highest", -values), ("typical", apart), ("unusual", -apart)):
-                    # Stable, so that of equal ones the first lines are kept; what is none comes last.
-                    order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
-                    lists[name] = tuple(
-                        TextValue(line=line + 1, text=shortened(texts[line], CUT), value=float(values[i]))
-                        for i, line in zip(order, read[order].tolist(), strict=True)
-                    )
-                examples.append(HeadTexts(kind=kind, layer=place.layer, head=place.head, by=best, **lists))
+            n_of_role = np.bincount(roles[:, head], minlength=len(ROLES)).tolist()
+            heads += statistics[head]
+            heads += [role_share(place, role, n, len(read)) for role, n in zip(ROLES, n_of_role, strict=True) if n]
+            means = {row.statistic: row.mean for row in statistics[head]}
+            if chosen := next((name for name in preferred(by) if name in means), None):
+                lists = _example_texts(values[chosen][:, head], means[chosen], texts, read, k)
+                examples.append(HeadTexts(kind=kind, layer=place.layer, head=place.head, by=chosen, **lists))
         if len(places) <= MOST_COMPARED:
-            n_texts: Any = sum(read_arrays(blocks, f"{kind}.compared"))
-            shares = sum(read_arrays(blocks, f"{kind}.agreed")) / np.maximum(n_texts, 1)
-            pairs = zip(shares.tolist(), n_texts.tolist(), strict=True)
-            agreement[kind] = tuple(tuple(s if n else None for s, n in zip(*pair, strict=True)) for pair in pairs)
+            agreement[kind] = _agreement(blocks, kind)
     judged = [read_verdicts(path) for path in verdicts]
-    each = [verdict for result in judged for verdict in result.verdicts]
+    judgements = [verdict for result in judged for verdict in result.verdicts]
     missing = {name: why for result in judged for name, why in result.missing.items()}
     return Survey(
         model=model,
@@ -145,7 +109,7 @@ def merge(
         examples=tuple(examples),
         agreement=agreement,
         outputs=_outputs(texts, results, blocks, read, k) if any(result.outputs for result in results) else None,
-        verdict=merge_verdicts(each, missing, seed=int(options.get("seed", 0))) if each else None,
+        verdict=merge_verdicts(judgements, missing, seed=int(options.get("seed", 0))) if judgements else None,
         version=__version__,
     )
 
@@ -153,6 +117,66 @@ def merge(
 def _column(blocks: Paths, name: str, statistic: int | None = None) -> np.ndarray:
     """One array of all blocks, joined along its texts."""
     return np.concatenate([*read_arrays(blocks, name, statistic)])
+
+
+def _head_statistics(
+    blocks: Paths, places: Sequence[HeadPlace], read: np.ndarray, kept: Sequence[str]
+) -> tuple[list[list[HeadStatistic]], dict[str, np.ndarray]]:
+    """The statistics of each head of one kind, and of those in `kept` the numbers of all texts, (text, head)."""
+    kind = places[0].kind
+    statistics: list[list[HeadStatistic]] = [[] for _ in places]
+    values_by_name: dict[str, np.ndarray] = {}
+    for number, statistic in enumerate(STATISTICS):
+        column = _column(blocks, f"{kind}.values", number)[read].reshape(len(read), 2, len(places))
+        own, uniform = column.swapaxes(0, 1)
+        if statistic.name in kept:
+            values_by_name[statistic.name] = own
+        for head, place in enumerate(places):
+            is_number = ~np.isnan(own[:, head])
+            values = own[is_number, head]
+            if n := len(values):
+                clipped = np.clip(values, statistic.edges[0], statistic.edges[-1])
+                statistics[head].append(
+                    HeadStatistic(
+                        kind=kind,
+                        layer=place.layer,
+                        head=place.head,
+                        statistic=statistic.name,
+                        n=n,
+                        mean=float(values.mean()),
+                        sd=float(values.std(ddof=1)) if n > 1 else 0.0,
+                        min=float(values.min()),
+                        max=float(values.max()),
+                        uniform=float(uniform[is_number, head].mean()),
+                        counts=tuple(np.histogram(clipped, statistic.edges)[0].tolist()),
+                    )
+                )
+    return statistics, values_by_name
+
+
+def _example_texts(
+    values: np.ndarray, mean: float, texts: Sequence[str], read: np.ndarray, k: int
+) -> dict[str, tuple[TextValue, ...]]:
+    """The k texts with the highest numbers of a head, those nearest to its mean, and those furthest from it."""
+    distances, lists = np.abs(values - mean), {}
+    for name, keys in (("highest", -values), ("typical", distances), ("unusual", -distances)):
+        # Stable, so that of equal ones the first lines are kept; NaN comes last.
+        order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
+        lists[name] = tuple(
+            TextValue(line=line + 1, text=shortened(texts[line], CUT), value=float(values[i]))
+            for i, line in zip(order, read[order].tolist(), strict=True)
+        )
+    return lists
+
+
+def _agreement(blocks: Paths, kind: Kind) -> tuple[tuple[float | None, ...], ...]:
+    """For each pair of heads the mean share of rows with the same largest key; None where no text has such rows."""
+    n_texts: Any = sum(read_arrays(blocks, f"{kind}.compared"))
+    shares = sum(read_arrays(blocks, f"{kind}.agreed")) / np.maximum(n_texts, 1)
+    return tuple(
+        tuple(share if n else None for share, n in zip(*row, strict=True))
+        for row in zip(shares.tolist(), n_texts.tolist(), strict=True)
+    )
 
 
 def _outputs(
