@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.dropping import Dropping
-from transformer_viz.decoding.reader import Reader, SoFar, is_end, nothing_left, opening, read_opening
+from transformer_viz.decoding.decoder_rows import CachedRows, RecomputedRows
+from transformer_viz.decoding.reader import Reader, SoFar, is_end, nothing_left, opening
 from transformer_viz.model.tap import Tap
 
 
@@ -86,34 +86,22 @@ def stepwise(
     ended, is_over = torch.zeros(n_sentences, dtype=torch.bool, device=source.device), False
     written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
     if cached:
-        decoder = reader.incremental(memory, source_padding)
-        dropping = Dropping(decoder, n_sentences, tap) if drop_ended else None
-        opening_logits = read_opening(reader, decoder, first, tap)
+        rows = CachedRows(reader, memory, source_padding, tap, drop_ended=drop_ended)
     else:
-        decoder = dropping = None
-        is_prompt = reader.kind.has_prompt and source_padding is not None
-        padding = [source_padding if is_prompt else torch.zeros_like(first, dtype=torch.bool)]
-        opening_logits = reader.decode(first, memory, source_padding, padding[0], tap=tap)
+        rows = RecomputedRows(reader, memory, source_padding, tap)
+    opening_logits = rows.read_opening(first)
     if log is not None:
         for place in range(first.shape[1] - 1):
             log(opening_logits[:, place], first[:, place + 1])
     row = opening_logits[:, -1]
     for step in range(max_length):
         if step > 0:
-            if decoder is None:
-                padding.append(ended[:, None])
-                ids = torch.cat([first, torch.stack(written, 1)], 1)
-                row = reader.decode(ids, memory, source_padding, torch.cat(padding, 1), tap=tap)[:, -1]
-            elif dropping is None:
-                row = decoder.read(written[-1], tap=tap)
-            else:
-                row = dropping.read(written[-1], ended)
+            row = rows.read(written[-1], ended)
         if step < len(prefix):
+            # Chosen too, so that what is drawn later does not depend on the prefix.
             chosen, probability = choose(row)
-            chosen, probability = (
-                torch.full_like(chosen, prefix[step]),
-                None if probability is None else torch.ones_like(probability),
-            )
+            chosen = torch.full_like(chosen, prefix[step])
+            probability = None if probability is None else torch.ones_like(probability)
         elif reader.rules is None:
             chosen, probability = choose(row)
         else:

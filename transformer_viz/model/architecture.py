@@ -7,7 +7,7 @@ where this variant has them.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes
@@ -134,114 +134,128 @@ def architecture_of(config: ModelConfig) -> Architecture:
 
 
 def _stack(config: ModelConfig, side: Side) -> Stack:
+    n_layers = config.n_encoder_layers if side == "encoder" else config.n_decoder_layers
+    layers = tuple(tuple(_sublayers(config, side, number)) for number in range(n_layers))
+    return Stack(side, tuple(_begin(config, side)), tuple(range(n_layers)), layers, tuple(_end(config, side)))
+
+
+def _begin(config: ModelConfig, side: Side) -> Iterator[Block]:
+    """From tokens to what the first layer is given."""
     width, is_source = config.d_model, side == "encoder"
-
-    def norm(place: str, module: str, title: str, what: str, number: int | None = None, more: str = "") -> Block:
-        learned = "then scaled and shifted by learned numbers" if config.norm_affine else "with nothing learned"
-        n = 2 * width if config.norm_affine else 0
-        sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
-        title = title if config.norm_affine else f"{title} (fixed)"
-        return Block(role="norm", title=title, sentence=sentence, place=place, module=module, n_parameters=n, layer=number)
-
-    def sublayer(number: int, name: str, role: Role, title: str, words: str, n: int, kind: Kind | None = None) -> Sublayer:
-        place = f"{side}.{number}.{name}"
-        has_bias = config.feed_forward_bias if kind is None else config.attention_bias
-        sentence = f"{words}{with_parameters(n)}, {_biases(has_bias)}."
-        block = Block(
-            role=role, title=title, sentence=sentence, place=place, module=place, n_parameters=n, kind=kind, layer=number
-        )
-        module = f"{side}.{number}.{'norm' if config.shared_norm else f'around_{name}.norm'}"
-        title = "Shared norm" if config.shared_norm else "Norm"
-        more = " All sublayers of this layer have the same norm." if config.shared_norm else ""
-        match config.norm:
-            case "pre":
-                what = "A copy of the stream, before it is read:"
-                return Sublayer(block, before=norm(f"{place}.before", module, title, what, number, more))
-            case "post":
-                what = "The stream, after the addition:"
-                return Sublayer(block, after=norm(f"{place}.after", module, title, what, number, more))
-            case _:
-                what = "What is added, before the addition:"
-                return Sublayer(block, within=norm(f"{place}.within", module, title, what, number, more))
-
-    # Embedding
     size = config.source_vocabulary_size if is_source else config.target_vocabulary_size
     is_scaled = config.embedding_scale == "both" or (config.embedding_scale == "encoder" and is_source)
     scaled = f", times √{width}" if is_scaled else ""
     is_tied = config.tied_embeddings == "all" and is_source
     tied = ", which the target has too" if is_tied else ""
     words = f"Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens{tied}{scaled}"
-    begin = [
-        Block(
-            role="embedding",
-            title="Embedding × √d" if is_scaled else "Embedding",
-            sentence=f"{words}{with_parameters(size * width)}.",
-            place=f"{side}.embedding",
-            module="source_embedding" if is_source and not is_tied else "target_embedding",
-            n_parameters=size * width,
-        )
-    ]
+    yield Block(
+        role="embedding",
+        title="Embedding × √d" if is_scaled else "Embedding",
+        sentence=f"{words}{with_parameters(size * width)}.",
+        place=f"{side}.embedding",
+        module="source_embedding" if is_source and not is_tied else "target_embedding",
+        n_parameters=size * width,
+    )
     if config.position != "none":
         is_learned = config.position == "learned"
         n = config.max_positions * width if is_learned else 0
         learned, sines = f"a learned vector for each of {config.max_positions:,}", f"sines of base {config.sinusoid_base:,.6g}"
         words = f"Where the token stands is added to its vector, as {learned if is_learned else sines}{with_parameters(n)}."
-        begin.append(
-            Block(
-                role="positions",
-                title=f"+ {'learned' if is_learned else 'sinusoid'} positions",
-                sentence=words,
-                place=f"{side}.positions",
-                module="positions",
-                n_parameters=n,
-            )
+        yield Block(
+            role="positions",
+            title=f"+ {'learned' if is_learned else 'sinusoid'} positions",
+            sentence=words,
+            place=f"{side}.positions",
+            module="positions",
+            n_parameters=n,
         )
     if config.embedding_norm:
         module = "source_norm" if is_source else "target_norm"
-        begin.append(norm(f"{side}.embedding-norm", module, "Embedding norm", "The embeddings, positions included:"))
+        words = "The embeddings, positions included:"
+        yield _norm(config, f"{side}.embedding-norm", module, "Embedding norm", words)
 
-    # Layers
+
+def _sublayers(config: ModelConfig, side: Side, number: int) -> Iterator[Sublayer]:
+    """Of one layer: its attention, and the feed-forward layer."""
+    width, inner = config.d_model, config.d_ff
     keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
-    n_attention = 2 * width * (keys + values) + config.attention_bias * (2 * keys + values + width)
+    n = 2 * width * (keys + values) + config.attention_bias * (2 * keys + values + width)
     heads = f"{count_words(config.n_heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}, from d_model {width}"
-    inner = config.d_ff
-    n_inner = 2 * width * inner + config.feed_forward_bias * (width + inner)
-    function = {"relu": "ReLU", "gelu": "GELU"}[config.activation]
-    through = f"Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back"
     kinds: tuple[tuple[Kind, str], ...] = (("decoder", "attention"), ("cross", "cross_attention"))
-    kinds = (("encoder", "attention"),) if is_source else kinds
-    n_layers = config.n_encoder_layers if is_source else config.n_decoder_layers
-    layers = tuple(
-        (
-            *(
-                sublayer(number, name, "attention", TITLES[kind], f"{LOOKS[kind]}: {heads}", n_attention, kind)
-                for kind, name in kinds
-            ),
-            sublayer(number, "feed_forward", "feed-forward", "Feed-forward", through, n_inner),
+    for kind, name in (("encoder", "attention"),) if side == "encoder" else kinds:
+        place = f"{side}.{number}.{name}"
+        sentence = f"{LOOKS[kind]}: {heads}{with_parameters(n)}, {_biases(config.attention_bias)}."
+        block = Block(
+            role="attention",
+            title=TITLES[kind],
+            sentence=sentence,
+            place=place,
+            module=place,
+            n_parameters=n,
+            kind=kind,
+            layer=number,
         )
-        for number in range(n_layers)
-    )
+        yield _with_norm(config, block, f"{side}.{number}", name)
 
-    end = []
+    place = f"{side}.{number}.feed_forward"
+    n = 2 * width * inner + config.feed_forward_bias * (width + inner)
+    function = {"relu": "ReLU", "gelu": "GELU"}[config.activation]
+    words = f"Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back"
+    sentence = f"{words}{with_parameters(n)}, {_biases(config.feed_forward_bias)}."
+    block = Block(
+        role="feed-forward",
+        title="Feed-forward",
+        sentence=sentence,
+        place=place,
+        module=place,
+        n_parameters=n,
+        layer=number,
+    )
+    yield _with_norm(config, block, f"{side}.{number}", "feed_forward")
+
+
+def _with_norm(config: ModelConfig, block: Block, layer: str, name: str) -> Sublayer:
+    """The sublayer of a block, with the norm where this variant has it."""
+    module = f"{layer}.{'norm' if config.shared_norm else f'around_{name}.norm'}"
+    title = "Shared norm" if config.shared_norm else "Norm"
+    more = " All sublayers of this layer have the same norm." if config.shared_norm else ""
+    position, what = {
+        "pre": ("before", "A copy of the stream, before it is read:"),
+        "post": ("after", "The stream, after the addition:"),
+        "residual-post": ("within", "What is added, before the addition:"),
+    }[config.norm]
+    norms: dict[str, Any] = {position: _norm(config, f"{block.place}.{position}", module, title, what, block.layer, more)}
+    return Sublayer(block, **norms)
+
+
+def _norm(
+    config: ModelConfig, place: str, module: str, title: str, what: str, layer: int | None = None, more: str = ""
+) -> Block:
+    learned = "then scaled and shifted by learned numbers" if config.norm_affine else "with nothing learned"
+    n = 2 * config.d_model if config.norm_affine else 0
+    sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
+    title = title if config.norm_affine else f"{title} (fixed)"
+    return Block(role="norm", title=title, sentence=sentence, place=place, module=module, n_parameters=n, layer=layer)
+
+
+def _end(config: ModelConfig, side: Side) -> Iterator[Block]:
+    """From what the last layer gives to logits, or to what a decoder reads of its encoder."""
     if config.final_norm:
         what = f"What leaves the {side}'s last layer:"
-        end.append(norm(f"{side}.final-norm", f"{side}_norm", "Final norm", what))
-    if not is_source:
-        is_tied = config.tied_embeddings != "none"
-        n = (0 if is_tied else width * size) + config.output_bias * size
+        yield _norm(config, f"{side}.final-norm", f"{side}_norm", "Final norm", what)
+    if side == "decoder":
+        size, is_tied = config.target_vocabulary_size, config.tied_embeddings != "none"
+        n = (0 if is_tied else config.d_model * size) + config.output_bias * size
         tied = ", with the target embedding's own table" if is_tied else ""
-        words = f"The vector of d_model {width} becomes a logit for each of {size:,} tokens{tied}{with_parameters(n)}"
-        end.append(
-            Block(
-                role="output",
-                title="Output (tied)" if is_tied else "Output projection",
-                sentence=f"{words}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
-                place="decoder.output",
-                module="output",
-                n_parameters=n,
-            )
+        words = f"The vector of d_model {config.d_model} becomes a logit for each of {size:,} tokens{tied}{with_parameters(n)}"
+        yield Block(
+            role="output",
+            title="Output (tied)" if is_tied else "Output projection",
+            sentence=f"{words}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
+            place="decoder.output",
+            module="output",
+            n_parameters=n,
         )
-    return Stack(side, tuple(begin), tuple(range(n_layers)), layers, tuple(end))
 
 
 def architecture_of_sizes(sizes: Sizes) -> Architecture:

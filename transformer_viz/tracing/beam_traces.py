@@ -70,9 +70,8 @@ class BeamTraces:
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """The best hypothesis of sentence `i`."""
         request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
-        checkpoint, beam, n_given, n_source = request.checkpoint, request.beam, sentence.n_given, len(sentence.source_ids)
+        checkpoint, n_given, n_source = request.checkpoint, sentence.n_given, len(sentence.source_ids)
         model, tokenizer = checkpoint.model, checkpoint.tokenizer
-        assert beam is not None
         ranked.rank(result)
         if any(math.isnan(row[0]) for row in ranked.rankings.probabilities):
             raise not_finite(checkpoint)
@@ -80,57 +79,7 @@ class BeamTraces:
         n_rows = n_given + n_steps
         with_ids = not tokenizer.has_unique_labels
         known, layers = tokenizer.task_answer(sentence.source, n_steps), request.keep.numbers(model.sizes)
-        opening = sentence.prompt if model.start_id is None else [model.start_id]
-
-        decoder_rows = self._rows_of(result, "decoder", n_rows)
-        reasons = None
-        if decoder_rows is not None and "decoder" in model.sizes.windows:
-            # Why cells are masked where that is not the future alone.
-            by_rule = reason_of_masked("decoder", 0, n_rows, NO_PADDING, None)
-            reasons = explained("decoder", by_rule, model.sizes, is_changed=False)
-            reasons = np.where(reasons == Reason.UNKNOWN, np.uint8(0), reasons)
-            reasons = np.broadcast_to(reasons, (*decoder_rows.shape[1:3], n_rows, n_rows)).copy()
-
-        # The paths of two steps at a time: all of a wide search would fill a gigabyte.
-        texts: list[str] = []
-        paths: dict[int | None, list[int]] = {None: []}
-        for _, nodes in groupby(result.nodes, lambda node: node.step):
-            rows = [[*paths[node.parent], node.token] for node in nodes]
-            paths = dict(enumerate(rows, len(texts)))
-            texts += tokenizer.texts(rows)
-
-        settings = {"beam_size": beam.size, "length_penalty": beam.length_penalty, "n_best": beam.n_best, "stop": beam.stop}
-        search = Search(
-            nodes=tuple(
-                SearchNode(
-                    parent=node.parent,
-                    row=node.row,
-                    step=node.step,
-                    token=tokenizer.label(node.token),
-                    text=text,
-                    log_probability=node.log_probability,
-                    total=node.total,
-                    score=node.score,
-                    rank=node.rank,
-                    place=place,
-                    state=node.state,
-                    pruned_by=node.pruned_by,
-                    token_id=node.token if with_ids else None,
-                )
-                for node, text, place in zip(result.nodes, texts, ranked.places, strict=True)
-            ),
-            best=tuple(result.best),
-            decoder_rows=decoder_rows,
-            cross_rows=None if model.start_id is None else self._rows_of(result, "cross", n_source),
-            alignment=known.alignment,
-            candidates=ranked.rankings.named(tokenizer.label),
-            settings=settings | ({"refill": True} if beam.refill else {}),
-            opening=tuple(tokenizer.target_labels(opening)),
-            opening_ids=tuple(opening) if with_ids else None,
-            candidate_ids=tuple(map(tuple, ranked.rankings.ids)) if with_ids else (),
-            decoder_reasons=reasons,
-        )
-
+        search = self._search(i, n_rows, known.alignment)
         # What the decoder did in the rows of a prompt before its last, which all hypotheses share.
         given = Given()
         if n_given:
@@ -158,6 +107,62 @@ class BeamTraces:
             search=search,
             source_ids=tuple(sentence.source_ids) if with_ids else None,
             **parts,
+        )
+
+    def _search(self, i: int, n_rows: int, alignment: tuple[int | None, ...]) -> Search:
+        """All that was looked at in the search of sentence `i`, whose longest hypothesis has so many rows."""
+        request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
+        model, tokenizer, beam = request.checkpoint.model, request.checkpoint.tokenizer, request.beam
+        assert beam is not None
+        n_source, with_ids = len(sentence.source_ids), not tokenizer.has_unique_labels
+        opening = sentence.prompt if model.start_id is None else [model.start_id]
+        decoder_rows = self._rows_of(result, "decoder", n_rows)
+        reasons = None
+        if decoder_rows is not None and "decoder" in model.sizes.windows:
+            # Why cells are masked where that is not the future alone.
+            by_rule = reason_of_masked("decoder", 0, n_rows, NO_PADDING, None)
+            reasons = explained("decoder", by_rule, model.sizes, is_changed=False)
+            reasons = np.where(reasons == Reason.UNKNOWN, np.uint8(0), reasons)
+            reasons = np.broadcast_to(reasons, (*decoder_rows.shape[1:3], n_rows, n_rows)).copy()
+
+        # The paths of two steps at a time: all of a wide search would fill a gigabyte.
+        texts: list[str] = []
+        paths: dict[int | None, list[int]] = {None: []}
+        for _, nodes in groupby(result.nodes, lambda node: node.step):
+            rows = [[*paths[node.parent], node.token] for node in nodes]
+            paths = dict(enumerate(rows, len(texts)))
+            texts += tokenizer.texts(rows)
+
+        settings = {"beam_size": beam.size, "length_penalty": beam.length_penalty, "n_best": beam.n_best, "stop": beam.stop}
+        return Search(
+            nodes=tuple(
+                SearchNode(
+                    parent=node.parent,
+                    row=node.row,
+                    step=node.step,
+                    token=tokenizer.label(node.token),
+                    text=text,
+                    log_probability=node.log_probability,
+                    total=node.total,
+                    score=node.score,
+                    rank=node.rank,
+                    place=place,
+                    state=node.state,
+                    pruned_by=node.pruned_by,
+                    token_id=node.token if with_ids else None,
+                )
+                for node, text, place in zip(result.nodes, texts, ranked.places, strict=True)
+            ),
+            best=tuple(result.best),
+            decoder_rows=decoder_rows,
+            cross_rows=None if model.start_id is None else self._rows_of(result, "cross", n_source),
+            alignment=alignment,
+            candidates=ranked.rankings.named(tokenizer.label),
+            settings=settings | ({"refill": True} if beam.refill else {}),
+            opening=tuple(tokenizer.target_labels(opening)),
+            opening_ids=tuple(opening) if with_ids else None,
+            candidate_ids=tuple(map(tuple, ranked.rankings.ids)) if with_ids else (),
+            decoder_reasons=reasons,
         )
 
     def _rows_of(self, result: BeamResult, kind: Kind, width: int) -> np.ndarray | None:

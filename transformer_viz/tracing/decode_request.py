@@ -211,6 +211,11 @@ class DecodeRequest:
         return request
 
     @property
+    def is_changed(self) -> bool:
+        """Whether an edit or a mistake changes what the model computes."""
+        return bool(self.edits) or self.mistake is not None
+
+    @property
     def is_recomputed(self) -> bool:
         """Whether an edit or the mistake lets a row see a later token, so that every step computes all rows again."""
         return looks_ahead(self.edits, self.mistake)

@@ -54,8 +54,7 @@ class TraceBuilder:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         request, sentence = self.request, self.request.sentences[i]
         checkpoint, padding, n_given = request.checkpoint, sentence.padding, sentence.n_given
-        model, tokenizer, n_source = checkpoint.model, checkpoint.tokenizer, len(sentence.source_ids)
-        layers, is_changed = request.keep.numbers(model.sizes), bool(request.edits) or request.mistake is not None
+        model, tokenizer = checkpoint.model, checkpoint.tokenizer
 
         # What was read in each row, and what followed it.
         length = self.lengths[i]
@@ -71,7 +70,7 @@ class TraceBuilder:
             ids, n_left = [*sentence.prompt[1:], *ids], self.n_given - n_given
         n_steps = len(ids)
         steps = self.ranks.steps(i)[n_left : n_left + n_steps]
-        if not is_changed and any(math.isnan(step.probability) for step in steps):
+        if not request.is_changed and any(math.isnan(step.probability) for step in steps):
             raise not_finite(checkpoint)
         if self.probabilities is not None:
             drawn = [*[None] * n_given, *self.probabilities[i]]
@@ -80,50 +79,6 @@ class TraceBuilder:
         if padding.before or padding.behind:
             steps = [replace(step, token=token) for step, token in zip(steps, output_tokens, strict=True)]
 
-        attentions: dict[Kind, Attention] = {}
-        for kind, weights in self.weights.items():
-            n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
-
-            def own(whole: np.ndarray, n_queries: int = n_queries, n_keys: int = n_keys) -> np.ndarray:
-                """(layer, head, query, key). What all sentences share has a batch axis of 1; rows of padding come first."""
-                return whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
-
-            masked = self.masked[kind]
-            if masked is None and not (kind == "decoder" and self.is_growing):
-                reasons = np.zeros((n_queries, n_keys), np.uint8)
-            else:
-                # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run
-                # itself, so a mask that the model did not apply is never shown.
-                mistake = None if request.mistake is None else request.mistake.name
-                reasons = reason_of_masked(kind, n_source, n_steps, padding, mistake)
-                if masked is None:
-                    # Only what was not written yet when its row was computed was not seen.
-                    reasons = np.triu(reasons, 1)
-                else:
-                    is_known = is_changed or checkpoint.task is not None
-                    reasons = _coded(own(masked), explained(kind, reasons, model.sizes, is_changed=is_known), weights.shape[2])
-            # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
-            copied = np.ascontiguousarray if len(weights) == 1 else np.array
-            cropped = copied(own(weights), request.keep.precision)
-            if padding.before and kind == "decoder":
-                # A row of padding before a prompt may look at nothing; softmax makes a uniform row of that.
-                rows = cropped[..., : padding.before, :]
-                rows[np.broadcast_to(reasons[..., : padding.before, :] > 0, rows.shape)] = 0
-            attentions[kind] = Attention(
-                weights=cropped,
-                reasons=reasons,
-                scores=copied(own(self.scores[kind]), np.float32) if kind in self.scores else None,
-                layers=layers[kind],
-            )
-
-        fills = ()
-        if not model.kind.writes and self.logits.numel():
-            places = [place for place, number in enumerate(sentence.source_ids) if number == tokenizer.mask_id]
-            best = rankings_of(self.logits[i, places].cpu(), request.n_candidates)
-            rankings = zip(places, best.named(tokenizer.label), best.ids, strict=True)
-            fills = tuple(
-                Fill(place=place, candidates=named, candidate_ids=tuple(own_ids)) for place, named, own_ids in rankings
-            )
         finished: Finished = "length"
         if not length:
             finished = "given"
@@ -138,7 +93,7 @@ class TraceBuilder:
             target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
             output_tokens=output_tokens,
             steps=tuple(steps),
-            attentions=attentions,
+            attentions={kind: self._attention(i, kind, n_left, n_steps) for kind in self.weights},
             finished=finished,
             alignment=known.alignment,
             source_letters=tuple(tokenizer.symbol_indices(source_tokens)),
@@ -148,11 +103,59 @@ class TraceBuilder:
             mistake=None if request.mistake is None else request.mistake.name,
             edits=tuple(map(str, request.edits)),
             n_given=n_given,
-            fills=fills,
+            fills=self._fills(i),
             source_ids=tuple(sentence.source_ids) if with_ids else None,
             target_ids=tuple(read) if with_ids else None,
             output_ids=tuple(ids) if with_ids else None,
         )
+
+    def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
+        """That of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
+        request, sentence, weights, masked = self.request, self.request.sentences[i], self.weights[kind], self.masked[kind]
+        padding, sizes, n_source = sentence.padding, request.checkpoint.model.sizes, len(sentence.source_ids)
+        n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
+
+        def own(whole: np.ndarray) -> np.ndarray:
+            """(layer, head, query, key). What all sentences share has a batch axis of 1."""
+            return whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
+
+        if masked is None and not (kind == "decoder" and self.is_growing):
+            reasons = np.zeros((n_queries, n_keys), np.uint8)
+        else:
+            # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run
+            # itself, so a mask that the model did not apply is never shown.
+            mistake = None if request.mistake is None else request.mistake.name
+            reasons = reason_of_masked(kind, n_source, n_steps, padding, mistake)
+            if masked is None:
+                # Only what was not written yet when its row was computed was not seen.
+                reasons = np.triu(reasons, 1)
+            else:
+                is_known = request.is_changed or request.checkpoint.task is not None
+                reasons = _coded(own(masked), explained(kind, reasons, sizes, is_changed=is_known), weights.shape[2])
+        # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
+        copied = np.ascontiguousarray if len(weights) == 1 else np.array
+        cropped = copied(own(weights), request.keep.precision)
+        if padding.before and kind == "decoder":
+            # A row of padding before a prompt may look at nothing; softmax makes a uniform row of that.
+            rows = cropped[..., : padding.before, :]
+            rows[np.broadcast_to(reasons[..., : padding.before, :] > 0, rows.shape)] = 0
+        return Attention(
+            weights=cropped,
+            reasons=reasons,
+            scores=copied(own(self.scores[kind]), np.float32) if kind in self.scores else None,
+            layers=request.keep.numbers(sizes)[kind],
+        )
+
+    def _fills(self, i: int) -> tuple[Fill, ...]:
+        """What may stand at each mask token of sentence `i`, of an encoder alone."""
+        checkpoint = self.request.checkpoint
+        if checkpoint.model.kind.writes or not self.logits.numel():
+            return ()
+        tokenizer, ids = checkpoint.tokenizer, self.request.sentences[i].source_ids
+        places = [place for place, number in enumerate(ids) if number == tokenizer.mask_id]
+        best = rankings_of(self.logits[i, places].cpu(), self.request.n_candidates)
+        rankings = zip(places, best.named(tokenizer.label), best.ids, strict=True)
+        return tuple(Fill(place=place, candidates=named, candidate_ids=tuple(own_ids)) for place, named, own_ids in rankings)
 
 
 def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool) -> np.ndarray:

@@ -140,25 +140,26 @@ def trace_module(
         is_padding = padding(keys, pad_id, everywhere=kind != "decoder" or "cross" not in layers)
         reasons = explained(kind, of_kind.masked, is_padding.numpy())
         attentions[kind] = replace(attentions[kind], reasons=reasons, layers=of_kind.numbers)
-    trace = replace(trace, attentions=attentions)
-
-    # What was written: given, or the next id of the target and, where there are logits, the model's own last one.
     rows = _logits(returned, trace.n_steps, vocabulary, logits)
-    outputs = flat(ids_of("output_ids", output_ids, torch.device("cpu")))
-    if outputs and len(outputs) != trace.n_steps:
-        raise OptionError(f"output_ids has {len(outputs)} ids for {trace.n_steps} target ids; one is needed for each")
-    steps = ()
-    if rows is not None:
-        outputs = outputs or [*flat(written[0])[1:], int(rows[-1].argmax())]
-        if not bool(rows.isfinite().any(-1).all()) or bool(rows.isnan().any()):
-            raise OptionError(
-                "the model's logits hold NaN; attention with a row in which everything is masked can be the cause"
-            )
-        if bad := [number for number in outputs if not 0 <= number < rows.shape[-1]]:
-            raise OptionError(f"output id {bad[0]} is not in the model's vocabulary of {rows.shape[-1]}")
-        steps = token_ranks.steps_of(rows, outputs, n_candidates, label)
+    outputs = _outputs(output_ids, flat(written[0]), rows, trace.n_steps)
+    steps = () if rows is None else token_ranks.steps_of(rows, outputs, n_candidates, label)
     output_tokens = tuple(map(label, outputs))
-    return replace(trace, output_tokens=output_tokens, text=" ".join(output_tokens), steps=steps)
+    return replace(trace, attentions=attentions, output_tokens=output_tokens, text=" ".join(output_tokens), steps=steps)
+
+
+def _outputs(output_ids: Any, target: list[int], rows: Tensor | None, n_steps: int) -> list[int]:
+    """What was written: given, or the next id of the target and, where there are logits, the model's own last one."""
+    outputs = flat(ids_of("output_ids", output_ids, torch.device("cpu")))
+    if outputs and len(outputs) != n_steps:
+        raise OptionError(f"output_ids has {len(outputs)} ids for {n_steps} target ids; one is needed for each")
+    if rows is None:
+        return outputs
+    outputs = outputs or [*target[1:], int(rows[-1].argmax())]
+    if not bool(rows.isfinite().any(-1).all()) or bool(rows.isnan().any()):
+        raise OptionError("the model's logits hold NaN; attention with a row in which everything is masked can be the cause")
+    if impossible := [number for number in outputs if not 0 <= number < rows.shape[-1]]:
+        raise OptionError(f"output id {impossible[0]} is not in the model's vocabulary of {rows.shape[-1]}")
+    return outputs
 
 
 def _run(
