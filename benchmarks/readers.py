@@ -47,13 +47,13 @@ def _marian() -> tuple[str, LoadedModel, Any, str]:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    from transformer_viz.readers.huggingface.loading import wrapped
+    from transformer_viz.readers.huggingface.loading import wrap_model
 
     model = marian.ours(SIZES["6+6"], WORDS)
     words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(WORDS)}, unk_token="w0"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="w0")
-    ours, text = wrapped(marian.theirs(model), tokenizer, "marian"), " ".join(f"w{i}" for i in range(8, 40))
+    ours, text = wrap_model(marian.theirs(model), tokenizer, "marian"), " ".join(f"w{i}" for i in range(8, 40))
     return "Marian, 6+6 layers", ours, marian.theirs(model), text
 
 

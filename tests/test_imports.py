@@ -1,6 +1,6 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, untrusted_files, atomic_files, serving,
+errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, edits, version, places, untrusted_files, atomic_files, serving,
 keywords, options, model_options, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
 readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
 torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training,
@@ -24,6 +24,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "errors",
             "schema",
             "terms",
+            "text_display",
             "numbers_in_words",
             "addresses",
             "vocabulary",

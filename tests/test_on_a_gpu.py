@@ -110,7 +110,7 @@ def test_models_of_others_write_the_same(name, cuda):
     from tests.readers import families
 
     here = families.family(name)
-    there = loading.wrapped(families.untapped(name).to(cuda), here.tokenizer.tokenizer, name)
+    there = loading.wrap_model(families.untapped(name).to(cuda), here.tokenizer.tokenizer, name)
     ways: list[dict[str, Any]] = [{}]
     if here.model.kind.writes:
         ways = [

@@ -16,7 +16,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from transformer_viz import load_trace, untrusted_files
-from transformer_viz.errors import FileError, TransformerVizError, quoted, shortened
+from transformer_viz.errors import FileError, TransformerVizError, quoted
+from transformer_viz.text_display import shorten
 from transformer_viz.training.embeddings import read_matrix
 
 MOST = 1000
@@ -222,7 +223,7 @@ def test_what_was_given_is_quoted_in_short():
     for value in ("x" * 10**6, [1] * 10**6, {"a" * 1000: deep}, 10**4000, deep):
         assert len(quoted(value)) < 300
     assert quoted({"a": [1, None]}) == "{'a': [1, None]}"
-    assert (shortened("abcd", 4), shortened("abcde", 4)) == ("abcd", "abc…")
+    assert (shorten("abcd", 4), shorten("abcde", 4)) == ("abcd", "abc…")
 
 
 def test_reading_needs_neither_torch_nor_numpy():

@@ -15,7 +15,8 @@ import re
 from dataclasses import dataclass
 
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import KINDS, Kind, text_words
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.text_display import quote_text
 
 HIGHEST = 512
 """Layers, heads and positions that an address can name."""
@@ -67,7 +68,7 @@ def parse(text: str, what: str = "") -> tuple[Place, int | None]:
     Raises:
         OptionError: it is none, has an unknown kind, or a number that is not possible.
     """
-    start = what or text_words(text, 60)
+    start = what or quote_text(text, 60)
     if (match := _ADDRESS.fullmatch(text.strip())) is None:
         raise OptionError(f"{start} is no address of attention; they look like cross, cross.2, cross.2.4 or cross.2.4:5")
     kind = next((kind for kind in KINDS if kind == match["kind"]), None)
@@ -89,7 +90,7 @@ def parse_row(text: str) -> tuple[Kind, int, int, int]:
     """
     place, row = parse(text)
     if place.layer is None or place.head is None or row is None:
-        raise OptionError(f"{text_words(text, 60)} names no row of a head; such addresses look like cross.2.3:5")
+        raise OptionError(f"{quote_text(text, 60)} names no row of a head; such addresses look like cross.2.3:5")
     return place.kind, place.layer, place.head, row
 
 

@@ -86,7 +86,7 @@ class Batch:
         weights: for each recorded kind float32 (text, layer, head, query, key).
         masked: for each recorded kind bool (text or 1, layer, head or 1, query, key), True = masked; None where nothing is
             masked but what was not written yet.
-        is_growing: whether the keys of a decoder's row end at its own position.
+        is_incremental: whether the keys of a decoder's row end at its own position.
         has_prompts: whether texts are read by the decoder, shorter ones behind padding.
     """
 
@@ -95,7 +95,7 @@ class Batch:
     probabilities: list[np.ndarray]
     weights: dict[Kind, np.ndarray]
     masked: dict[Kind, np.ndarray | None]
-    is_growing: bool
+    is_incremental: bool
     has_prompts: bool
 
     def n_rows(self, i: int) -> int:
@@ -292,9 +292,9 @@ def run_batch(
             if (tensor := recorder.gathered(kind, "weights")) is not None:
                 weights[kind] = tensor.cpu().numpy().astype(np.float32, copy=False)
             if "mask" in record:
-                mask = None if recorder.is_open(kind) else recorder.gathered(kind, "mask", fill=True)
+                mask = None if recorder.masks_nothing(kind) else recorder.gathered(kind, "mask", fill=True)
                 masked[kind] = None if mask is None else mask.cpu().numpy()
-    return Batch(texts, written, probabilities, weights, masked, recorder.is_growing("decoder"), reader.kind.has_prompt)
+    return Batch(texts, written, probabilities, weights, masked, recorder.is_incremental("decoder"), reader.kind.has_prompt)
 
 
 def drawn_texts(model: LoadedModel, texts: Sequence[str], first: int = 0) -> Iterator[Text]:

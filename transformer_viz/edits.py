@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from transformer_viz.addresses import HIGHEST, Place, is_address
 from transformer_viz.addresses import parse as parse_address
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KIND_TITLES, Kind, text_words
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.text_display import quote_text
 
 MOST_EDITS = 200
 _CELL = re.compile(r"(\d{1,3}|\*)-(\d{1,3}|\*)", re.ASCII)
@@ -144,7 +145,7 @@ def _one(part: str) -> Edit:
     place_text, colon, what = part.partition(":")
     if not colon or not is_address(place_text):
         raise _wrong(part)
-    place, _ = parse_address(place_text, f"edit {text_words(part, 60)}")
+    place, _ = parse_address(place_text, f"edit {quote_text(part, 60)}")
     if what == "off":
         return MaskOff(place)
     if what == "zero":
@@ -173,7 +174,7 @@ def _shares(text: str, part: str) -> tuple[tuple[int, float], ...]:
     total = math.fsum(weight for _, weight in shares)
     if abs(total - 1) > 1e-5 or len({key for key, _ in shares}) != len(shares):
         raise OptionError(
-            f"edit {text_words(part, 60)}: the weights of a row add up to 1 and name each key once; these add up to {total:g}"
+            f"edit {quote_text(part, 60)}: the weights of a row add up to 1 and name each key once; these add up to {total:g}"
         )
     return tuple(shares)
 
@@ -183,7 +184,7 @@ def _position(number: str, part: str) -> int | None:
         return None
     if not 1 <= int(number) <= HIGHEST:
         raise OptionError(
-            f"edit {text_words(part, 60)}: {number} is not possible; positions, layers and heads count from 1 to {HIGHEST}"
+            f"edit {quote_text(part, 60)}: {number} is not possible; positions, layers and heads count from 1 to {HIGHEST}"
         )
     return int(number) - 1
 
@@ -202,4 +203,4 @@ def _decimal(weight: float) -> str:
 
 
 def _wrong(part: str) -> OptionError:
-    return OptionError(f"edit {text_words(part, 60)} is not understood; edits look like {_FORMS}")
+    return OptionError(f"edit {quote_text(part, 60)} is not understood; edits look like {_FORMS}")

@@ -97,8 +97,3 @@ def listed(names: Iterable[object]) -> str:
 def quoted(value: object) -> str:
     """The `repr` of what was given, cut in its middle where it is long or deep."""
     return _quotes.repr(value)
-
-
-def shortened(text: str, most: int = 40) -> str:
-    """At most so many characters of a text, the last one … where more were left out."""
-    return text if len(text) <= most else text[: most - 1] + "…"

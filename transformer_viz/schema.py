@@ -15,7 +15,8 @@ from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from transformer_viz.errors import FileError, OptionError, TransformerVizError, listed, quoted, shortened
+from transformer_viz.errors import FileError, OptionError, TransformerVizError, listed, quoted
+from transformer_viz.text_display import shorten
 
 LARGEST = 2**53
 """Whole numbers up to here are the same in every program that reads JSON."""
@@ -269,7 +270,7 @@ def _mapping(read_name: Any, read_entry: Any, limits: Range, value: Any, where: 
     if not isinstance(value, Mapping) or len(value) not in limits:
         raise _refusal(value, where, f"an object{_entries(limits)}")
     return {
-        read_name(name, f"a name in {where}"): read_entry(entry, f"{where}.{shortened(str(name))}")
+        read_name(name, f"a name in {where}"): read_entry(entry, f"{where}.{shorten(str(name))}")
         for name, entry in value.items()
     }
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from transformer_viz.errors import InputError
 from transformer_viz.loaded_model import TaskAnswer
 from transformer_viz.tasks.task import Task
-from transformer_viz.terms import text_words
+from transformer_viz.text_display import quote_text
 from transformer_viz.vocabulary import END, UNKNOWN_ID
 
 
@@ -39,7 +39,7 @@ class TaskTokenizer:
     def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         vocabulary = self.task.target_vocabulary
         if unknown := [token for token in map(str, tokens) if token not in vocabulary]:
-            raise InputError(f"{what} {text_words(unknown[0])} is not in the vocabulary of this model.")
+            raise InputError(f"{what} {quote_text(unknown[0])} is not in the vocabulary of this model.")
         return vocabulary.encode(map(str, tokens))
 
     def source_labels(self, ids: Sequence[int]) -> list[str]:

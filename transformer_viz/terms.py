@@ -5,12 +5,11 @@ hovers, and each way of writing it stands here alone.
 Plain Python on purpose: a saved trace is read and drawn where torch is not installed.
 """
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import IntFlag, StrEnum
 from typing import Literal, get_args
 
-from transformer_viz.errors import shortened
+from transformer_viz.text_display import display_token
 from transformer_viz.vocabulary import PAD
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -103,10 +102,6 @@ COMBINED: tuple[Literal["mean", "max"], ...] = ("mean", "max")
 """All heads of a layer as one."""
 
 
-LONGEST_LABEL = 40
-"""Signs of a token as a label: every picture repeats every label many times, and a longer one leaves no room for the map."""
-
-
 def head_title(layer: int, head: Head) -> str:
     """`layer 2 head 3`, in a sentence."""
     if head == "mean":
@@ -143,7 +138,7 @@ def place_label(place: int, words: str) -> str:
 
 def place_labels(tokens: Iterable[str]) -> list[str]:
     """The label of each token."""
-    return [place_label(place, visible(token)) for place, token in enumerate(tokens)]
+    return [place_label(place, display_token(token)) for place, token in enumerate(tokens)]
 
 
 def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
@@ -157,43 +152,6 @@ def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
     pairs = zip(labels, written, strict=True)
     # Some models begin with the symbol that pads.
     is_padding = [token == PAD and (place > 0 or written[0] == PAD) for place, token in enumerate(read)]
-    return [label if is_pad else f"{label}→{visible(out)}" for is_pad, (label, out) in zip(is_padding, pairs, strict=True)]
-
-
-def visible(token: str, most: int = LONGEST_LABEL) -> str:
-    """A token whose blanks are something to see; what is longer than `most` is cut."""
-    return visible_text(shortened(token, most))
-
-
-def visible_text(text: str) -> str:
-    """A text of a run, its spaces, tabs, line breaks and control characters something to see: wherever a person reads one,
-    and in no data."""
-    return text.translate(_BLANKS)
-
-
-def sign_words(sign: str) -> str:
-    """A character by sight where that is safe, by its name and code point; one that people have a word for, by that word."""
-    if sign in _PLAIN_WORDS:
-        return f"a {_PLAIN_WORDS[sign]}"
-    code = f"U+{ord(sign):04X}"
-    if unicodedata.category(sign) == "Cc":
-        return f"a control character ({code})"
-    name = unicodedata.name(sign, "a character without a name")
-    if unicodedata.combining(sign):
-        return f"the combining mark {name} ({code})"
-    # A direction mark would act on the message instead of showing in it.
-    return f"“{sign}” ({name}, {code})" if sign.isprintable() else f"{name} ({code})"
-
-
-def text_words(text: str, most: int = 40) -> str:
-    """A text that cannot be read, in quotes, cut after `most` characters; what cannot be seen in it stands by its name."""
-    cut = text[:most].replace(" ", visible_text(" "))
-    if cut.isprintable():
-        return repr(cut)
-    return "'" + "".join(sign if sign.isprintable() else f"[{_PLAIN_WORDS.get(sign, sign_words(sign))}]" for sign in cut) + "'"
-
-
-_BLANKS = str.maketrans(
-    {chr(code): f"<U+{code:04X}>" for code in (*range(0x20), *range(0x7F, 0xA0))} | {"\n": "↵", "\t": "⇥", " ": "␣"}
-)
-_PLAIN_WORDS = {" ": "space", "\t": "tab", "\n": "line break", "\r": "line break"}
+    return [
+        label if is_pad else f"{label}→{display_token(out)}" for is_pad, (label, out) in zip(is_padding, pairs, strict=True)
+    ]

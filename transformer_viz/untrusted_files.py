@@ -16,7 +16,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from transformer_viz.errors import FileError, shortened
+from transformer_viz.errors import FileError
+from transformer_viz.text_display import shorten
 
 _FLAGS = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _KINDS = {
@@ -103,7 +104,7 @@ def open_tensors(path: str | PathLike[str], most: int, most_header: int, framewo
         except MemoryError:  # there is no room to map it, however little of it is read
             raise FileError("it needs more memory than there is") from None
         except (SafetensorError, OSError) as error:
-            raise FileError(f"it is no whole safetensors file ({shortened(str(error), 200)})") from error
+            raise FileError(f"it is no whole safetensors file ({shorten(str(error), 200)})") from error
 
 
 def parse_json(data: str | bytes) -> Any:

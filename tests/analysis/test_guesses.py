@@ -3,7 +3,7 @@
 import pytest
 
 from transformer_viz import Trace, decode, load_checkpoint
-from transformer_viz.analysis.guesses import Guess, came, is_right, question, tally
+from transformer_viz.analysis.guesses import Guess, is_right, outcome_words, question_words, tally_words
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.trace.hidden_answer import hide_answer
 
@@ -32,11 +32,14 @@ def test_a_token_is_right_if_it_was_written_and_a_key_if_the_head_looks_there_mo
 def test_what_came_stands_beside_what_was_guessed(run: Trace) -> None:
     part = hide_answer(run, 2)
     looks = "layer 2 head 1 looks over 99 % at `l` (token 5)."
-    assert plain(came(part, "cross", 1, 0, 1, None)) == f"At step 2 the model wrote `l`, and {looks}"
-    assert plain(came(part, "cross", 1, 0, 1, token(1, "e"))) == f"You guessed `e`; the model wrote `l`, and {looks}"
-    assert plain(came(part, "cross", 0, 2, 1, key(1, 2))) == f"You guessed `e` (token 3); the model wrote `l`, and {looks}"
-    assert plain(came(part, "encoder", 0, 0, 1, None)) == "At step 2 the model wrote `l`."
-    assert [tally(part, guesses) for guesses in ([], [token(0, "o")], [token(0, "o"), key(1, 2)])] == [
+    assert plain(outcome_words(part, "cross", 1, 0, 1, None)) == f"At step 2 the model wrote `l`, and {looks}"
+    assert plain(outcome_words(part, "cross", 1, 0, 1, token(1, "e"))) == f"You guessed `e`; the model wrote `l`, and {looks}"
+    assert (
+        plain(outcome_words(part, "cross", 0, 2, 1, key(1, 2)))
+        == f"You guessed `e` (token 3); the model wrote `l`, and {looks}"
+    )
+    assert plain(outcome_words(part, "encoder", 0, 0, 1, None)) == "At step 2 the model wrote `l`."
+    assert [tally_words(part, guesses) for guesses in ([], [token(0, "o")], [token(0, "o"), key(1, 2)])] == [
         "",
         "1 of 1 guess right",
         "1 of 2 guesses right",
@@ -45,12 +48,12 @@ def test_what_came_stands_beside_what_was_guessed(run: Trace) -> None:
 
 def test_the_question_says_what_is_known_and_nothing_more(run: Trace) -> None:
     for t in range(6):
-        asked = question(hide_answer(run, t), "cross", 1, 0, t)
+        asked = question_words(hide_answer(run, t), "cross", 1, 0, t)
         known = f"having written `{'olleh'[:t]}`" if t else "having written nothing yet"
         wanted = f"Step {t + 1} of 6: {known}, where does layer 2 head 1 look, and what does the model write?"
         assert plain(asked) == wanted
         assert (
-            plain(question(hide_answer(run, t), "encoder", 0, 0, t))
+            plain(question_words(hide_answer(run, t), "encoder", 0, 0, t))
             == f"Step {t + 1} of 6: {known}, what does the model write?"
         )
-    assert plain(question(hide_answer(run, 6), "cross", 1, 0, 6)) == "All steps are revealed."
+    assert plain(question_words(hide_answer(run, 6), "cross", 1, 0, 6)) == "All steps are revealed."

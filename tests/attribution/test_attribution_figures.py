@@ -9,7 +9,7 @@ from tests.figures.test_figures import numbers
 from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.intervals import Mean
-from transformer_viz.attribution.result.counter_proof import CounterProof, Moved
+from transformer_viz.attribution.result.counter_proof import CounterProof, MovedWeights
 from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
 from transformer_viz.attribution.result.patching import Patching, parting
@@ -70,7 +70,7 @@ def proof(trace: tv.Trace, scope: str, layers: list[int], heads: list[int]) -> C
     places = tuple(HeadPlace("cross", layer, head) for layer in layers for head in heads)
     weights = trace.cross.weights[np.ix_(layers, heads)]
     return CounterProof(
-        scope, places, 0.01, weights, tuple(Moved(f"to {n}", n / 2, weights * n, n / 10, 0.001) for n in range(3))
+        scope, places, 0.01, weights, tuple(MovedWeights(f"to {n}", n / 2, weights * n, n / 10, 0.001) for n in range(3))
     )
 
 

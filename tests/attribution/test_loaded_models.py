@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 import transformer_viz as tv
 from tests.attribution import plain
-from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrapped
+from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrap_model
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
@@ -51,7 +51,7 @@ def test_occlusion_is_a_loop_of_their_own_passes(name):
 def test_parameters_that_require_gradients_change_nothing(method):
     trace = tv.decode(family("marian"), TEXTS[0], max_length=3)
     expected = tv.attribute(family("marian"), trace, method)
-    other = wrapped(untapped("marian").requires_grad_(True), tokenizer(ends=True), "marian")
+    other = wrap_model(untapped("marian").requires_grad_(True), tokenizer(ends=True), "marian")
     assert np.array_equal(tv.attribute(other, trace, method).values, expected.values)
 
 

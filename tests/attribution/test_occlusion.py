@@ -13,8 +13,8 @@ import transformer_viz as tv
 from tests.attribution import plain
 from tests.needs import needs
 from transformer_viz.errors import OptionError
+from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.mistakes import MistakeTap, named
-from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Change
 from transformer_viz.vocabulary import UNKNOWN_ID
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_
 
 def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, monkeypatch):
     """One that tells nothing of what stands around its attention; a verdict says what is missing, and judges the rest."""
-    monkeypatch.setattr(type(tiny.model), "surroundings", lambda self, kind, layer: Surroundings())
+    monkeypatch.setattr(type(tiny.model), "attention_block", lambda self, kind, layer: AttentionBlock())
     for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted norm")):
         with pytest.raises(OptionError, match=rf"{re.escape(title)} cannot be had of tiny: nothing tells .*attention"):
             tv.attribute(tiny, hello, method)

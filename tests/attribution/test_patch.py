@@ -11,7 +11,7 @@ from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.attribution import patch as attribution_patch
 from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.patch import BY, extent, patched, patched_run
-from transformer_viz.attribution.result.patching import Effect
+from transformer_viz.attribution.result.patching import PatchEffect
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import Change, Keep, Site, TapName, compose
 from transformer_viz.tracing.edit_tap import changing_tap
@@ -154,7 +154,7 @@ def test_what_it_takes_is_said_beforehand_and_bounded(tiny, monkeypatch):
     for kind, effects in some.effects.items():
         assert some.layers[kind] == ((0,) if kind == "encoder" else (0, 2))
         assert np.allclose(effects, found.effects[kind][list(some.layers[kind])], atol=1e-12)
-        assert some.at(Place(kind, 0, 1), 1) == Effect(Place(kind, 0, 1), 1, effects[0, 1, 1])
+        assert some.at(Place(kind, 0, 1), 1) == PatchEffect(Place(kind, 0, 1), 1, effects[0, 1, 1])
         assert some.at(Place(kind, 1, 1), 1) is None is found.at(Place(kind, 1), 1) is found.at(Place(kind, 1, 5), 1)
     assert shares == sorted(shares) and shares[-1] == 1
     with pytest.raises(OptionError, match=r"layers=\[3\] are not possible for tiny; it has 0, 1, 2, counted from 0"):

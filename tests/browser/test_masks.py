@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import at_rest, wait_until_drawn
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 
 pytestmark = pytest.mark.browser
 
@@ -108,7 +108,7 @@ def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str
         masks_tab="Loss",
     )
     after = tv.decode(checkpoint, ["aaaaaaaa", "reversethis"], mistake="wrong-sign", edits=["cross.1.1:zero"])[0]
-    text = visible_text(after.text)
+    text = display_text(after.text)
     expect(page.locator(".stMain")).to_contain_text(f"“Additive mask with the wrong sign” and 1 edit it becomes {text}")
     expect(page.get_by_role("tab", name="Loss")).to_have_attribute("aria-selected", "true")
     url = page.url

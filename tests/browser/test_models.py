@@ -27,7 +27,7 @@ from tests.browser.test_masks import EDIT, click_cell, edits, ready
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from transformer_viz.model_options import ModelOptions
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 
 pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
@@ -63,7 +63,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     expect(page).to_have_url(re.compile("text=The"))
     trace = tv.decode(model, "The house")
     expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
-    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
     assert strip(page, "source") == []
     assert page.locator("[data-part=output] .given").count() == trace.n_given == 1
     expect(page.locator(".arrow")).to_be_hidden()
@@ -91,7 +91,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     page.goto(link)
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
     expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
-    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
     assert str(models) not in page.content()
 
 
@@ -117,8 +117,8 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     another.goto(page.url)
     wait_for_step(another, 1)
     for each in (page, another):
-        assert strip(each, "source") == [visible(token) for token in trace.source_tokens]
-        assert strip(each, "output") == [visible(token) for token in trace.output_tokens]
+        assert strip(each, "source") == [display_token(token) for token in trace.source_tokens]
+        assert strip(each, "output") == [display_token(token) for token in trace.output_tokens]
         wait_for_weights(each, trace.encoder.weights[1, 1], 1e-6)
     exported = export(page, open_page, "das_Haus_ist_klein-tiny")
     assert [strip(exported, name) for name in ("source", "output")] == [strip(page, name) for name in ("source", "output")]
@@ -132,7 +132,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     wait_until_drawn(page, TREE)
     beam = tv.decode(model, text, strategy="beam", beam_size=5)
     expect(page.locator("[data-part=output] .token")).to_have_count(beam.n_steps)
-    assert strip(page, "output") == [visible(token) for token in beam.output_tokens]
+    assert strip(page, "output") == [display_token(token) for token in beam.output_tokens]
     go(page, "Masks")
     say_texts(page, text, "das Haus")
     # Row 2 is “Haus”, whose first key is “das”.
@@ -155,7 +155,7 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     sentence = page.locator("[data-part=sentence]")
     expect(sentence).to_contain_text(f"Its first guess here: {trace.fills[0].candidates[0][0]}")
     # Its tokens are the rows, and the only strip: each is a button, and none is still to come.
-    assert strip(page, "output") == [visible(token) for token in trace.source_tokens]
+    assert strip(page, "output") == [display_token(token) for token in trace.source_tokens]
     assert strip(page, "source") == []
     expect(page.locator(".arrow, .later")).to_be_hidden()
     page.keyboard.press("End")
@@ -192,7 +192,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     click_point(page, TREE, node.step + 1, node.rank)
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
     expect(page.locator("[data-part=output] .token")).to_have_count(branch.n_steps)
-    assert strip(page, "output") == [visible(token) for token in branch.output_tokens]
+    assert strip(page, "output") == [display_token(token) for token in branch.output_tokens]
     wait_for_step(page, branch.n_given)
     page.keyboard.press("ArrowRight")
     wait_for_step(page, branch.n_given + 1)
@@ -261,7 +261,7 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
         tv.load_model(str(models / GPT2), "cpu").with_options(ModelOptions(chat=True, generation=False)), "The house"
     )
     expect(page.locator("[data-part=output] .given")).to_have_count(trace.n_given)
-    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
     at_rest(page)
     box, n = area(page), trace.n_steps
     page.mouse.move(box["x"] + box["width"] * 0.5 / n, box["y"] + box["height"] * 0.5 / n)

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.charts import drawn, texts, wait_for_head, wait_for_link, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -124,7 +124,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     at_step(page, 4)
     for part in ("source", "output"):
         shown = page.locator(f"[data-part={part}]").locator(".token").all_inner_texts()
-        assert shown == [visible(token) for token in tokens]
+        assert shown == [display_token(token) for token in tokens]
     expect(page.locator("[data-part=sentence]")).to_contain_text(HOSTILE[2])
     expect(page.locator(".st-key-bar")).to_contain_text(HOSTILE[0])
     labels = texts(page, "ytick")
@@ -140,7 +140,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     exported = open_page(event.value.path().read_text(encoding="utf-8"))
     exported.wait_for_function(PAGE_DRAWN)
     shown = exported.locator("[data-part=source] .token").all_inner_texts()
-    assert shown == [visible(token) for token in tokens]
+    assert shown == [display_token(token) for token in tokens]
     assert exported.evaluate("() => window.hacked") is None
 
 

@@ -10,7 +10,7 @@ from tests.browser.charts import at_rest, wait_for_head, wait_until_drawn
 from tests.surveys.made import survey
 from transformer_viz import export
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.surveys.readings import values
+from transformer_viz.surveys.columns import values
 
 pytestmark = pytest.mark.browser
 

@@ -26,7 +26,7 @@ class Scripted:
         self.encoded += 1
         return source[:, 0]
 
-    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> "Scripted":
+    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> "Scripted":
         self.memory, self.length = memory, 0
         return self
 

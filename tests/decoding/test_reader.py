@@ -12,8 +12,8 @@ from transformer_viz.decoding.beam import Beam, beam_search
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
+from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
-from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
 from transformer_viz.terms import Kind, ModelKind
 
@@ -39,14 +39,14 @@ class Table:
         generator = torch.Generator().manual_seed(self.seed)
         self.logits = 2 * torch.randn(3, N_TOKENS, N_TOKENS, N_TOKENS, generator=generator)
 
-    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
-        return Surroundings()
+    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
+        return AttentionBlock()
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         kept = source if source_padding is None else source.masked_fill(source_padding, 0)
         return kept.sum(1) % 3
 
-    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> "Reading":
+    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> "Reading":
         return Reading(self, memory)
 
     def decode(

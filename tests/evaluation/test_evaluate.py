@@ -41,7 +41,7 @@ class PlantedReversal(torch.nn.Module):
     def encode(self, source: Tensor, source_padding=None, *, tap=None) -> Tensor:
         return source
 
-    def incremental(self, memory: Tensor, source_padding=None) -> "PlantedReversal":
+    def start_decoding(self, memory: Tensor, source_padding=None) -> "PlantedReversal":
         self.memory, self.length = memory, 0
         return self
 

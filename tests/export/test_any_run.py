@@ -17,7 +17,7 @@ from transformer_viz.analysis.sentences import plain
 from transformer_viz.export import pages
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
 RUNS = {
@@ -36,8 +36,8 @@ def run(request: pytest.FixtureRequest) -> Trace:
 
 def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
     page = data_of(html(run, plotlyjs=False))
-    assert [cell["text"] for cell in page["source"]] == ([visible(t) for t in run.source_tokens] if run.writes else [])
-    assert [cell["text"] for cell in page["output"]] == [visible(t) for t in run.output_tokens or run.source_tokens]
+    assert [cell["text"] for cell in page["source"]] == ([display_token(t) for t in run.source_tokens] if run.writes else [])
+    assert [cell["text"] for cell in page["output"]] == [display_token(t) for t in run.output_tokens or run.source_tokens]
     assert ("→" in page["title"]) == run.writes
     assert (page["first"], page["grows"]) == (run.n_given, run.writes)
     for kind in run.kinds:

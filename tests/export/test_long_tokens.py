@@ -13,7 +13,7 @@ from transformer_viz.analysis.diff import diff
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
-from transformer_viz.figures.theme import shown
+from transformer_viz.figures.theme import token_label
 
 N = 5
 
@@ -57,9 +57,9 @@ def test_so_is_the_tree_of_a_search(tiny: Any) -> None:
 
 
 def test_a_label_shows_the_first_letters() -> None:
-    assert shown("a" * 40) == "a" * 40
-    assert shown("a" * 41) == "a" * 39 + "…"
-    assert shown("<" * 41) == "&lt;" * 39 + "…"
+    assert token_label("a" * 40) == "a" * 40
+    assert token_label("a" * 41) == "a" * 39 + "…"
+    assert token_label("<" * 41) == "&lt;" * 39 + "…"
 
 
 def test_what_was_written_so_far_is_its_end_however_it_is_put_together() -> None:

@@ -22,7 +22,8 @@ from transformer_viz.errors import OptionError
 from transformer_viz.export import pages, saving
 from transformer_viz.export.assets import templates
 from transformer_viz.export.pages import html, plotly_file
-from transformer_viz.terms import KINDS, visible
+from transformer_viz.terms import KINDS
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
 
@@ -246,7 +247,7 @@ def test_a_prompts_first_token_stands_before_what_follows_it(trace: Trace) -> No
     prompted = planted.search()
     data = data_of(html(prompted, plotlyjs=False))
     assert prompted.target_ids is not None
-    token = visible(prompted.target_tokens[0])
+    token = display_token(prompted.target_tokens[0])
     assert data["prompt"] == {"text": token, "title": f"token 1: {token} (id {prompted.target_ids[0]}), given"}
     assert len(data["output"]) == prompted.n_steps
     assert data_of(html(trace, plotlyjs=False))["prompt"] is None

@@ -18,7 +18,8 @@ from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.sentences import Sentence, plain
 from transformer_viz.export.content import content, view
 from transformer_viz.export.strips import output_strip, source_strip
-from transformer_viz.terms import Kind, head_label, head_title, visible
+from transformer_viz.terms import Kind, head_label, head_title
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
 PACKAGE = Path(__file__).resolve().parents[2] / "transformer_viz"
@@ -48,7 +49,7 @@ def test_a_step_and_its_key_have_the_numbers_of_row_and_column(trace: Trace, kin
         key = int(trace.attentions[kind].head(1, 3)[step].argmax())
         own = columns[key].removeprefix(f"{found[1]}·")
         assert own != columns[key], "another number"
-        assert own in (visible(found[0]), "\\u202e")
+        assert own in (display_token(found[0]), "\\u202e")
         assert rows[step].startswith(f"{step + 1}·")
         assert plain(sentence).startswith(f"Step {step + 1} of ")
 
@@ -73,7 +74,7 @@ def test_compare_names_row_and_column_as_the_axes_do(trace: Trace) -> None:
 def test_the_strips_count_as_the_axes_do(trace: Trace) -> None:
     _, columns = on_axes(trace, "cross")
     for label, cell, token in zip(columns, source_strip(trace), trace.source_tokens, strict=True):
-        assert cell["title"] == f"token {label.split('·')[0]}: {visible(token)}"
+        assert cell["title"] == f"token {label.split('·')[0]}: {display_token(token)}"
     rows, _ = on_axes(trace, "decoder")
     for label, cell in zip(rows, output_strip(trace), strict=True):
         assert cell["title"].startswith(f"step {label.split('·')[0]}: ")

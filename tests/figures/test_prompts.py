@@ -12,8 +12,9 @@ from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.content import default_step, view
 from transformer_viz.export.saving import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
-from transformer_viz.figures.theme import shown
-from transformer_viz.terms import row_labels, visible
+from transformer_viz.figures.theme import token_label
+from transformer_viz.terms import row_labels
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 from transformer_viz.trace.steps import Fill
 
@@ -69,7 +70,7 @@ def test_one_steps_through_the_tokens_of_an_encoder_alone() -> None:
     assert trace.is_stepped("encoder")
     assert source_strip(trace) == []
     assert [cell["title"] for cell in output_strip(trace)] == [
-        f"token {place}: {visible(token)} (id {number})"
+        f"token {place}: {display_token(token)} (id {number})"
         for place, (token, number) in enumerate(zip(trace.source_tokens, trace.source_ids or (), strict=True), start=1)
     ]
     assert strip_labels(trace)["slider"] == "Token"
@@ -124,7 +125,7 @@ def test_a_token_that_only_its_id_tells_stands_out_alone() -> None:
 def test_a_tree_begins_with_what_was_read_last() -> None:
     tree = figures.search_tree(planted.search())
     texts = [text for data in tree.data if data.text for text in data.text]
-    assert shown("<start>") not in texts and "�" in texts
+    assert token_label("<start>") not in texts and "�" in texts
 
 
 def test_a_model_that_begins_with_its_padding_still_writes_there() -> None:

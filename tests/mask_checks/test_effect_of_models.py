@@ -6,7 +6,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.mask_checks.effect import Effect, EffectInProgress, given_texts
+from transformer_viz.mask_checks.effect import Effect, EffectInProgress, texts_from_person
 
 pytestmark = needs("transformers")
 LONG = [" ".join(f"w{(7 * i + j * i) % 42}" for j in range(3 + i % 6)) for i in range(12)]
@@ -53,7 +53,7 @@ def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
     model = families.family("gpt2")
     monkeypatch.setattr("transformer_viz.batches.MOST_LOGITS", families.SIZE * 7)
     texts = [" ".join(["w1"] * n) for n in (3, 3, 3, 7, 7)]
-    together = given_texts(model, texts, LENGTH)
+    together = texts_from_person(model, texts, LENGTH)
     assert [[text.index for text in batch] for batch in together.batches] == [[0, 1], [2], [3], [4]]
     running = EffectInProgress(model, together, edits=["decoder.1.1:zero"])
     while not running.is_done:

@@ -17,7 +17,7 @@ ENCODER = {"source padding", "batch invariance", "finite"}
 
 def _own(name: str) -> HuggingFaceModel:
     """One whose code a test may change."""
-    return families.wrapped(families.untapped(name), families.tokenizer(), name)
+    return families.wrap_model(families.untapped(name), families.tokenizer(), name)
 
 
 def _failed(report) -> set[str]:

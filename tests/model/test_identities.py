@@ -97,7 +97,7 @@ def test_reordering_the_cache_follows_the_rows(model, ids):
     """What beam search needs: rows swap, repeat and die, cross-attention keys with them."""
     source, target = ids(1, 3, SOURCE), ids(2, 3, TARGET)
     source_padding = padding_of(11, 7, 9, width=SOURCE)
-    decoder = model.incremental(model.encode(source, source_padding), source_padding)
+    decoder = model.start_decoding(model.encode(source, source_padding), source_padding)
     for t in range(4):
         decoder.read(target[:, t])
     rows = torch.tensor([2, 0, 0, 1, 2])

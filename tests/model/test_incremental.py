@@ -53,7 +53,7 @@ def assert_same(model: Transformer, seed: int, n_target: int = 5) -> None:
     steps: Any = Recorder(NAMES)
     want = model.decode(target, memory, padding, tap=whole)
     for tap in (steps, None):
-        decoder = model.incremental(memory, padding)
+        decoder = model.start_decoding(memory, padding)
         got = torch.stack([decoder.read(target[:, t], tap=tap) for t in range(n_target)], 1)
         torch.testing.assert_close(got, want, **EXACT)
     future = masks.future(n_target, n_target)

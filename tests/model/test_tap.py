@@ -90,7 +90,7 @@ def test_a_step_of_cached_decoding_hands_over_what_a_whole_pass_does(model, ids)
         passes[-1].setdefault((site.kind, site.layer, name), []).append(value)
         return value
 
-    reading = model.incremental(memory)
+    reading = model.start_decoding(memory)
     for token in target[0]:
         reading.read(token[None], tap=Counting(*NAMES, change=keep))
     steps, whole = passes.pop(), passes[-1]

@@ -14,8 +14,9 @@ import torch
 import transformer_viz as tv
 from tests.readers import families
 from tests.readers.families import BOS, SHARED, SIZE, TEXTS
-from transformer_viz.errors import ModelError, TransformerVizError, shortened
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel, classes_of, quiet, wrapped
+from transformer_viz.errors import ModelError, TransformerVizError
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, classes_of, quiet_transformers, wrap_model
+from transformer_viz.text_display import shorten
 
 N_WRITTEN = 6
 N_SEEN = 4
@@ -150,12 +151,12 @@ def made(name: str) -> Any:
 @torch.no_grad()
 def judged(name: str) -> Verdict:
     """Loads a model of the family, and compares what is written and seen with the same model by itself."""
-    with quiet():
+    with quiet_transformers():
         model, own = made(name), made(name)
         is_encoder = not model.config.is_encoder_decoder and classes_of(model.config)[0].__name__ == "AutoModelForMaskedLM"
         ends = model.config.is_encoder_decoder or is_encoder
         try:
-            reader = wrapped(model, families.tokenizer(ends=ends), name)
+            reader = wrap_model(model, families.tokenizer(ends=ends), name)
         except ModelError as error:
             why = short(str(error).partition("cannot be shown here: ")[2])
             assert "a pass over three tokens fails" not in why, why
@@ -256,7 +257,7 @@ def main(asked: list[str]) -> None:
         try:
             verdicts[name] = judged(name)
         except Exception as error:
-            print(f"{name} is not tried: {type(error).__name__}: {shortened(str(error), 160)}", file=sys.stderr, flush=True)
+            print(f"{name} is not tried: {type(error).__name__}: {shorten(str(error), 160)}", file=sys.stderr, flush=True)
     print(table(verdicts))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrap_model
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>", "[MASK]")
 PAD, BOS, EOS = 0, 1, 2
@@ -140,7 +140,7 @@ def untapped(name: str, seed: int = 1, raised: float = 2.5, **changes: Any) -> A
 @cache
 def family(name: str) -> HuggingFaceModel:
     """A model of a family, as it is loaded."""
-    return wrapped(untapped(name), tokenizer(ends=name not in DECODERS), name)
+    return wrap_model(untapped(name), tokenizer(ends=name not in DECODERS), name)
 
 
 @cache

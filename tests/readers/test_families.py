@@ -140,7 +140,7 @@ def test_the_local_layers_of_an_encoder_look_to_both_sides():
 def test_pad_as_end_is_no_padding(name):
     """Whichever id stands there, padding is what the mask says: a text may hold the pad, and the pad may be the end."""
     model = families.untapped(name, pad_token_id=families.EOS)
-    reader = families.wrapped(model, families.tokenizer(), name)
+    reader = families.wrap_model(model, families.tokenizer(), name)
     texts = ["w3 </s> w4 </s> w5", "<pad> </s>"]
     for text, trace in zip(texts, decode(reader, texts, max_length=5), strict=True):
         alone = decode(reader, text, max_length=5)

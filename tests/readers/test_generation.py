@@ -13,7 +13,7 @@ from tests.readers.families import EOS, N_WRITTEN, TEXTS, family, untapped  # no
 from tests.readers.test_families import theirs, written  # noqa: E402
 from transformer_viz import decode, load_trace, save_trace, trace_size  # noqa: E402
 from transformer_viz.errors import InputError, ModelError, OptionError  # noqa: E402
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrap_model  # noqa: E402
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer  # noqa: E402
 from transformer_viz.tracing.trace_size import held_bytes  # noqa: E402
 
@@ -40,7 +40,7 @@ def pair(name: str, seed: int = 1, **settings: Any) -> tuple[HuggingFaceModel, A
     models = [untapped(name, seed) for _ in range(2)]
     for model in models:
         model.generation_config.update(**settings)
-    return wrapped(models[0], families.tokenizer(ends=name not in families.DECODERS), name), models[1]
+    return wrap_model(models[0], families.tokenizer(ends=name not in families.DECODERS), name), models[1]
 
 
 @pytest.mark.parametrize("name", TWO)
@@ -135,7 +135,7 @@ def test_minus_infinity_is_never_written_nor_listed(name):
         output.logits[..., [i for i in range(families.SIZE) if i not in allowed]] = float("-inf")
 
     model.register_forward_hook(hidden)
-    reader = wrapped(model, families.tokenizer(), name).with_generation(False)
+    reader = wrap_model(model, families.tokenizer(), name).with_generation(False)
     for strategy in ("greedy", "sample", "beam"):
         trace = decode(reader, TEXTS[0], strategy=strategy, max_length=5)
         assert set(written(trace)) <= set(allowed)
@@ -206,7 +206,7 @@ def test_a_token_that_only_the_model_has_can_be_banned_and_given():
         output.logits[..., unnamed] = 1e3
 
     model.register_forward_hook(raised)
-    reader = families.wrapped(model, families.tokenizer(), "padded")
+    reader = families.wrap_model(model, families.tokenizer(), "padded")
     trace = decode(reader, TEXTS[0], max_length=2)
     label = trace.output_tokens[-1]
     assert written(trace) == [unnamed, unnamed] and label == str(unnamed)
@@ -224,7 +224,7 @@ def test_a_token_that_only_the_tokenizer_has_is_refused():
     """In a ban, and in a text: it makes ids that the model has no embedding for."""
     other = families.tokenizer()
     other.add_tokens(["beyond"])
-    reader = families.wrapped(families.untapped("gpt2"), other, "small")
+    reader = families.wrap_model(families.untapped("gpt2"), other, "small")
     for named in ("beyond", families.SIZE):
         with pytest.raises(InputError, match="is not in the vocabulary of this model"):
             decode(reader, TEXTS[0], ban=[named])

@@ -19,7 +19,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import hostile_folders
 from transformer_viz.errors import InputError, ModelError, OptionError
-from transformer_viz.readers.huggingface.folder import described
+from transformer_viz.readers.huggingface.folder import describe_folder
 
 pytestmark = needs("transformers")
 PROGRAM = Path(__file__).with_name("hostile_program.py")
@@ -127,7 +127,7 @@ def test_sizes_that_the_weights_do_not_have(spoil: Callable[..., str], place: st
         return
     assert re.search(rf"config.json says '{key}': {n:,}, and its weights have [23] layers", said)
     with pytest.raises(ModelError, match=re.escape(said)):
-        described(Path(folder), family)
+        describe_folder(Path(folder), family)
 
 
 def test_a_model_may_have_its_weights_several_times(spoil: Callable[..., str]) -> None:

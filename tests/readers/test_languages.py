@@ -13,7 +13,7 @@ from tests.readers.test_families import theirs, written  # noqa: E402
 from transformer_viz import decode  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
 from transformer_viz.model_options import ModelOptions  # noqa: E402
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrap_model  # noqa: E402
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁w1", "▁w2", "▁w", *"w0123▁"]
 TEXT = "w1 w2 w1"
@@ -36,7 +36,7 @@ def made(case: str) -> tuple[HuggingFaceModel, Any, Any]:
             tokenizers.append(cls(vocab=[(piece, 0.0) for piece in PIECES]))
     ids = {name: getattr(tokenizers[0], name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
     models = [untapped(CASES[case][1], vocab_size=len(tokenizers[0]), **ids) for _ in range(2)]
-    return wrapped(models[0], tokenizers[0], case), models[1], tokenizers[1]
+    return wrap_model(models[0], tokenizers[0], case), models[1], tokenizers[1]
 
 
 @pytest.mark.parametrize("case", CASES)

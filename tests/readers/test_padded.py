@@ -11,7 +11,7 @@ from tests.readers.families import PAD as PAD_ID
 from transformer_viz import decode, decode_batch, read_batch
 from transformer_viz.analysis.loss import losses
 from transformer_viz.errors import OptionError
-from transformer_viz.readers.huggingface.loading import wrapped
+from transformer_viz.readers.huggingface.loading import wrap_model
 from transformer_viz.terms import Reason
 from transformer_viz.vocabulary import PAD
 
@@ -62,7 +62,7 @@ def test_an_edit_in_a_padded_batch_is_that_of_the_text_alone_at_its_own_place(na
 @pytest.mark.parametrize("name", [*DECODERS, "modernbert", "marian"])
 def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
     """Padding before a prompt may see nothing, and many families take the softmax in float32, where float64's least is −∞."""
-    model = wrapped(untapped(name).double(), tokenizer(ends=name not in DECODERS), name)
+    model = wrap_model(untapped(name).double(), tokenizer(ends=name not in DECODERS), name)
     for text, trace in zip(TEXTS, decode(model, list(TEXTS), max_length=12), strict=True):
         alone = decode(model, text, max_length=12)
         assert trace.output_tokens == alone.output_tokens

@@ -11,7 +11,7 @@ from tests.readers import families  # noqa: E402
 from tests.readers.families import ALL, LLAMA, SHARED, T5, family  # noqa: E402
 from transformer_viz import decode  # noqa: E402
 from transformer_viz.errors import InputError, ModelError  # noqa: E402
-from transformer_viz.readers.huggingface.loading import wrapped  # noqa: E402
+from transformer_viz.readers.huggingface.loading import wrap_model  # noqa: E402
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "gpt_oss": (
@@ -49,7 +49,7 @@ def test_a_family_that_is_not_seen(name, caplog):
     model = made(made.config_class(**config)).eval()
     caplog.clear()
     with pytest.raises(ModelError) as caught:
-        wrapped(model, families.tokenizer(), name)
+        wrap_model(model, families.tokenizer(), name)
     said = str(caught.value)
     assert said.startswith(f"A model of the family {name!r} ({class_name}) cannot be shown here: {why}"), said
     assert not caplog.records
@@ -67,7 +67,7 @@ def test_another_order_or_value_is_refused(damage):
 
     model.register_forward_hook(wrong)
     with pytest.raises(ModelError, match="its decoder attention 1 is computed in another way than what is seen of it"):
-        wrapped(model, families.tokenizer(), "gpt2")
+        wrap_model(model, families.tokenizer(), "gpt2")
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"t5", "mt5", "umt5", "switch_transformers", "distilbert"}))
@@ -100,7 +100,7 @@ def test_a_model_that_cannot_decode_step_by_step_is_refused_when_loaded(damage):
         "differs": "token by token, beside padding, it gives other logits than in one pass",
     }
     with pytest.raises(ModelError, match=f"'gpt2' .* cannot be shown here: {why[damage]}"):
-        wrapped(model, families.tokenizer(), "gpt2")
+        wrap_model(model, families.tokenizer(), "gpt2")
 
 
 def test_a_model_whose_prompts_cannot_be_padded_is_refused_when_loaded():
@@ -111,4 +111,4 @@ def test_a_model_whose_prompts_cannot_be_padded_is_refused_when_loaded():
     for parameter in model.parameters():
         parameter.data.normal_(0, 0.25)
     with pytest.raises(ModelError, match="beside padding, it gives other logits"):
-        wrapped(model, families.tokenizer(), "whisper")
+        wrap_model(model, families.tokenizer(), "whisper")

@@ -9,7 +9,7 @@ from torch import Tensor
 from tests.needs import needs
 from tests.readers.families import ALL, family, tokenizer, untapped
 from transformer_viz.model.architecture import Architecture, Block, Sublayer
-from transformer_viz.readers.huggingface.loading import wrapped
+from transformer_viz.readers.huggingface.loading import wrap_model
 
 pytestmark = needs("transformers")
 
@@ -65,13 +65,13 @@ def test_what_does_not_add_up_is_not_claimed(name: str) -> None:
 def test_a_norm_of_the_next_part_is_not_taken_for_that_of_the_attention() -> None:
     """ModernBERT's first attention has none, and the feed-forward layer behind it reads the sum through one."""
     model = family("modernbert").model
-    assert [model.surroundings("encoder", layer).placement for layer in range(3)] == [None, "pre", "pre"]
+    assert [model.attention_block("encoder", layer).placement for layer in range(3)] == [None, "pre", "pre"]
 
 
 def test_a_layer_that_is_not_the_sum_of_its_parts_is_not_drawn_as_one() -> None:
     model = untapped("llama")
     model.model.layers[2].register_forward_hook(lambda module, given, output: output * 1.5)
-    made = wrapped(model, tokenizer(), "scaled")
+    made = wrap_model(model, tokenizer(), "scaled")
     assert made.architecture.untold
     assert [block.role for block in made.architecture].count("attention") == 3
 
@@ -83,7 +83,7 @@ def test_what_becomes_of_embeddings_is_said_where_it_is_seen() -> None:
         # Its positions are no table of torch's.
         "m2m_100": "Embedding + …",
     }
-    made = wrapped(untapped("bart", scale_embedding=True), tokenizer(), "scaled")
+    made = wrap_model(untapped("bart", scale_embedding=True), tokenizer(), "scaled")
     assert [stack.begin[0].title for stack in made.architecture.stacks] == ["Embedding × √d"] * 2
 
 

@@ -326,7 +326,7 @@ def shipped_surveys(folder: Path) -> Any:
         {**vars(head.place), **{name: _estimate(row) for name, row in (("a", head.a), ("b", head.b))}, **_ends(head.interval)}
         for head in tv.compare_surveys(a, b, "mass").heads
     ]
-    compared = {"reading": tv.compare_surveys(a, b, "mass").reading, "heads": changes, "is_same_texts": False}
+    compared = {"column": tv.compare_surveys(a, b, "mass").column, "heads": changes, "is_same_texts": False}
     rest = drawn(figures.survey_agreement(b, "cross"), figures.survey_distribution(b, "cross", 0, 0, "mass"))
     rest_of_outputs = drawn(figures.survey_lengths(outputs), figures.survey_calibration(outputs.confidence))
     report = in_page(tv.export.survey_html(b))["read"]

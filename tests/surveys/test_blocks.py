@@ -78,7 +78,7 @@ def check(model: LoadedModel, texts: list[str], folder: Path, most: float, max_l
 
 def in_float64(name: str) -> Any:
     """A tiny model of a family, whose numbers are not rounded."""
-    model = families.wrapped(families.untapped(name).double(), families.tokenizer(ends=name not in families.DECODERS), name)
+    model = families.wrap_model(families.untapped(name).double(), families.tokenizer(ends=name not in families.DECODERS), name)
     return model
 
 

@@ -9,8 +9,8 @@ from tests.surveys.made import STATISTICS, changed, survey
 from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError
+from transformer_viz.surveys.columns import values
 from transformer_viz.surveys.comparison import compare_surveys
-from transformer_viz.surveys.readings import values
 from transformer_viz.surveys.result import HeadStatistic, role_share
 
 MADE = survey()

@@ -12,8 +12,8 @@ from transformer_viz.analysis.intervals import difference, wilson
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.surveys import sentences
+from transformer_viz.surveys.columns import calibration, column, columns, values
 from transformer_viz.surveys.comparison import compare_surveys
-from transformer_viz.surveys.readings import calibration, reading, readings, values
 from transformer_viz.surveys.result import NAME, Confidence, Survey, load_survey, role_share
 
 SMALL: dict[str, Any] = {"kinds": ("encoder", "cross"), "n_layers": 1, "n_heads": 2, "n": 12}
@@ -72,13 +72,13 @@ def test_what_is_not_there_is_named():
     with pytest.raises(OptionError, match="mass, entropy_share, distance"):
         found.statistic("weight")
     with pytest.raises(OptionError, match="'entropy' is no number of this survey; choose one of mass, "):
-        reading(found, "entropy")
+        column(found, "entropy")
     with pytest.raises(SurveyError, match=r"cross\.1\.1: roles of 0 texts"):
         replace(found, heads=tuple(row for row in found.heads if row.place != HeadPlace("cross", 0, 0)), examples=())
 
 
 def test_a_number_of_every_head_stands_at_its_place():
-    assert [*readings(MADE)] == ["mass", "entropy_share", "distance", "role mirror", "role mixed"]
+    assert [*columns(MADE)] == ["mass", "entropy_share", "distance", "role mirror", "role mixed"]
     mass = values(MADE, "cross", "mass")
     for row in MADE.heads:
         if row.statistic == "mass":

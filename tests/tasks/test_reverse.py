@@ -8,7 +8,7 @@ from transformer_viz import tasks
 from transformer_viz.errors import ConfigError, InputError
 from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.terms import sign_words, text_words
+from transformer_viz.text_display import character_words, quote_text
 
 TASK = Reverse()
 texts = st.text(st.sampled_from(PRINTABLE_ASCII), min_size=1, max_size=32)
@@ -101,11 +101,11 @@ def test_any_text_is_read_or_refused(text):
 
 
 def test_what_is_safe_to_show_is_shown_and_what_cannot_be_seen_is_named():
-    assert sign_words("é") == "“é” (LATIN SMALL LETTER E WITH ACUTE, U+00E9)"
-    assert "\u202e" not in sign_words("\u202e")
-    assert [sign_words(sign) for sign in " \t\n"] == ["a space", "a tab", "a line break"]
-    assert text_words("a\u200bb\tc") == "'a[ZERO WIDTH SPACE (U+200B)]b[tab]c'"
-    assert text_words("it's") == repr("it's")
+    assert character_words("é") == "“é” (LATIN SMALL LETTER E WITH ACUTE, U+00E9)"
+    assert "\u202e" not in character_words("\u202e")
+    assert [character_words(sign) for sign in " \t\n"] == ["a space", "a tab", "a line break"]
+    assert quote_text("a\u200bb\tc") == "'a[ZERO WIDTH SPACE (U+200B)]b[tab]c'"
+    assert quote_text("it's") == repr("it's")
 
 
 @pytest.mark.parametrize(

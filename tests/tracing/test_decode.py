@@ -268,7 +268,7 @@ def test_a_mask_that_an_edit_of_the_run_changed_is_recorded_as_such(tiny, monkey
 def test_masks_that_mask_nothing_have_the_reasons_of_masks_that_were_written_out(tiny, monkeypatch, options):
     """They are known without looking at their cells. Here every cell is looked at."""
     quick = decode(tiny, "abc", **options)
-    monkeypatch.setattr(Recorder, "is_open", lambda recorder, kind: False)
+    monkeypatch.setattr(Recorder, "masks_nothing", lambda recorder, kind: False)
     slow = decode(tiny, "abc", **options)
     for kind in quick.kinds:
         np.testing.assert_array_equal(quick.attentions[kind].reasons, slow.attentions[kind].reasons)

@@ -15,7 +15,8 @@ from tests.until import until
 from tests.views.test_compare_view import difference, said
 from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
-from transformer_viz.terms import Kind, visible_text
+from transformer_viz.terms import Kind
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list
 
@@ -122,7 +123,7 @@ def test_a_shipped_checkpoint_beside_a_model(start: Start, run: Callable[..., Tr
     at = start("compare", **pair("reverse", MARIAN, text="abc"), kind="cross", layer="1", head="1")
     assert not at.exception
     theirs = run(MARIAN, TEXT)
-    assert visible_text(theirs.text) in sent(at)
+    assert display_text(theirs.text) in sent(at)
     drawn = difference(at)
     assert drawn.shape[1] == max(len("abc") + 2, len(theirs.source_tokens))
 

@@ -15,7 +15,7 @@ from tests.views.test_masks_view import TABS, said, titles
 from tests.views.widgets import link_of
 from transformer_viz import check_masks, decode, decode_batch, effect, load_model
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 from transformer_viz.vocabulary import PAD
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
@@ -54,7 +54,7 @@ def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -
     assert f"decoder: padding ({n * trace.n_steps} of {masked.size})" in shown
     assert f"decoder: combined ({masked.sum()} of {masked.size})" in shown
     assert not [title for title in shown if title.startswith(("encoder", "cross"))]
-    assert f"goes on with **{visible_text(trace.text)}**" in said(at)
+    assert f"goes on with **{display_text(trace.text)}**" in said(at)
     assert "It has 2 tokens, and 3 of padding before them" in said(at)
 
 
@@ -66,7 +66,7 @@ def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: P
     at.selectbox(key="layer").set_value(1).run()
     before, after = (decode_batch(model, TEXTS.split("\n"), edits=edits)[0] for edits in ((), ["decoder.1.1:zero"]))
     assert np.abs(after.decoder.weights[1, 0] - before.decoder.weights[1, 0]).max() > 0.01
-    assert f"it goes on with **{visible_text(after.text)}**" in said(at)
+    assert f"it goes on with **{display_text(after.text)}**" in said(at)
     expected = np.where(
         np.broadcast_to(after.decoder.mask, after.decoder.weights.shape)[1, 0], np.nan, after.decoder.weights[1, 0]
     )

@@ -17,7 +17,7 @@ from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.model_options import ModelOptions
-from transformer_viz.terms import visible, visible_text
+from transformer_viz.text_display import display_text, display_token
 
 pytestmark = needs("transformers")
 Start = Callable[..., AppTest]
@@ -40,11 +40,11 @@ def test_the_tree_is_the_search_of_decode_and_the_lines_draw_it_again(
     assert sorted(number for points_ in points for number in points_["customdata"]) == list(range(len(search.nodes)))
     table = table_of(at, "rank")
     # The fourth node is none of the finished ones.
-    assert list(table["text"]) == [visible_text(search.nodes[n].text) or "(empty)" for n in (*search.best, 3)]
+    assert list(table["text"]) == [display_text(search.nodes[n].text) or "(empty)" for n in (*search.best, 3)]
     assert "answer" not in table
     # The tree begins where the prompt ends, and its steps go on from there.
     start_point = next(trace_ for trace_ in tree(at)["data"] if trace_.get("x") == [0])
-    assert start_point["text"] == [escape(visible(search.opening[-1]))]
+    assert start_point["text"] == [escape(display_token(search.opening[-1]))]
     assert tree(at)["layout"]["xaxis"]["ticktext"][0] == str(search.n_given + 1)
     assert shown(run_code(programs(at)[0])) == [picture_of(chart) for chart in pictures(at)]
 

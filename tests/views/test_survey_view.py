@@ -17,8 +17,8 @@ from tests.views.drawn import charts, pictures, table_of
 from tests.views.widgets import link_of
 from transformer_viz import places, serving
 from transformer_viz.surveys import sentences
+from transformer_viz.surveys.columns import values
 from transformer_viz.surveys.comparison import compare_surveys
-from transformer_viz.surveys.readings import values
 from transformer_viz.surveys.result import Survey, TextValue
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import found, texts

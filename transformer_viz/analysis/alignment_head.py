@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from transformer_viz.addresses import parse_head
-from transformer_viz.errors import OptionError, shortened
+from transformer_viz.errors import OptionError
 from transformer_viz.terms import head_label
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 
 RowOf = Literal["writes", "reads"]
@@ -62,7 +63,7 @@ def aligner_of(trace: Trace, address: str) -> AlignmentHead:
     found, there = AlignmentHead.read(address), possible(trace)
     if found is None or found not in there:
         which = f"{there[0].address} to {there[-1].address}" if there else "none in this run"
-        raise OptionError(f"aligner {shortened(address)!r} is no head of cross-attention; possible is {which}")
+        raise OptionError(f"aligner {shorten(address)!r} is no head of cross-attention; possible is {which}")
     return found
 
 

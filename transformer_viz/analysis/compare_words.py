@@ -10,17 +10,8 @@ from transformer_viz.analysis.word_pairs import apart, by_position, by_text
 from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
 from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
-from transformer_viz.terms import (
-    KIND_TITLES,
-    KINDS,
-    REASON_WORDS,
-    Kind,
-    cell_words,
-    head_label,
-    head_title,
-    place_words,
-    visible_text,
-)
+from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 
 _HOW = ("strategy", "beam_size", "length_penalty", "temperature", "top_k", "top_p", "seed")
@@ -82,7 +73,7 @@ def table(comparison: Comparison) -> list[Row]:
     else:
         writes_apart = "same" if comparison.parted is None else f"from step {comparison.parted + 1} on"
     rows = [
-        row("reads", visible_text(_short(a.source)), visible_text(_short(b.source)), reads_apart),
+        row("reads", display_text(_short(a.source)), display_text(_short(b.source)), reads_apart),
         row("model", model_words(a), model_words(b)),
         row("decoding", how_words(a), how_words(b)),
         row("writes", written_words(a), written_words(b), writes_apart),
@@ -149,12 +140,12 @@ def how_words(run: Trace) -> str:
 def written_words(run: Trace) -> str:
     """The text, and that it was given where it was."""
     if writes_nothing(run):
-        return f"nothing; fills {visible_text(fills_words(run))}" if run.fills else "nothing"
+        return f"nothing; fills {display_text(fills_words(run))}" if run.fills else "nothing"
     if not run.output_tokens:
         return "not recorded"
     if is_given(run):
-        return f"{visible_text(_short(run.text)) or 'nothing'} (given)"
-    return visible_text(_short(run.text)) or "nothing"
+        return f"{display_text(_short(run.text)) or 'nothing'} (given)"
+    return display_text(_short(run.text)) or "nothing"
 
 
 def tokens_read(run: Trace) -> tuple[str, ...]:
@@ -162,7 +153,7 @@ def tokens_read(run: Trace) -> tuple[str, ...]:
     return run.source_tokens or run.target_tokens[: run.n_given + 1]
 
 
-def lie_otherwise_by_words(a: Trace, b: Trace) -> bool:
+def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
     """Whether what two runs read, of which each token is a word by itself, lies upon each other otherwise by the words' text
     than by position."""
     read = [tokens_read(run) for run in (a, b)]

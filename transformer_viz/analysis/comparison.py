@@ -178,7 +178,7 @@ class Comparison:
     def all_heads(self, kind: Kind) -> AlignedMaps:
         """All layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
         masked = [codes > 0 for codes in self.reasons(kind)]
-        return lay(*self.weights(kind), *masked, self.pairs(kind))
+        return align_arrays(*self.weights(kind), *masked, self.pairs(kind))
 
     def one_head(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
@@ -188,7 +188,7 @@ class Comparison:
         places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
         maps = [run.attentions[kind].head(*place) for run, place in places]
         masked = [run.attentions[kind].head_mask(*place) for run, place in places]
-        return lay(*maps, *masked, self.pairs(kind))
+        return align_arrays(*maps, *masked, self.pairs(kind))
 
     def difference(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
@@ -241,7 +241,7 @@ class Comparison:
 
     def _common(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(…, query, key) of A and of B -> the queries and keys that both have."""
-        return _upon(a, b, self.pairs(kind))
+        return _cells_of_both(a, b, self.pairs(kind))
 
     def _cells(self, kind: Kind, query: int, key: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Where a cell of what `_common` gives is in A, and where in B."""
@@ -263,7 +263,7 @@ class Comparison:
             raise OptionError(f"{lacks} has no {kind} attention; both have {listed(self.kinds)}")
 
 
-def lay(
+def align_arrays(
     a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray, pairs: tuple[Sequence[Pair], Sequence[Pair]]
 ) -> AlignedMaps:
     """Two arrays (…, query, key) and their masks upon each other, by pairs of rows and of columns; leading axes are equal."""
@@ -275,14 +275,14 @@ def lay(
     difference = np.full((*a.shape[:-2], *present.shape), np.nan, dtype=np.float32)
     masked = np.zeros(difference.shape, dtype=np.uint8)
     here = _at(*([place for place, pair in enumerate(line) if None not in pair] for line in pairs))
-    first, second = _upon(a, b, pairs)
-    masks = _upon(a_masked, b_masked, pairs)
+    first, second = _cells_of_both(a, b, pairs)
+    masks = _cells_of_both(a_masked, b_masked, pairs)
     difference[here] = np.subtract(first, second, dtype=np.float32)
     masked[here] = masks[0] * np.uint8(IN_A) | masks[1] * np.uint8(IN_B)
     return AlignedMaps(difference, present, masked)
 
 
-def _upon(a: np.ndarray, b: np.ndarray, pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> tuple[np.ndarray, np.ndarray]:
+def _cells_of_both(a: np.ndarray, b: np.ndarray, pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> tuple[np.ndarray, np.ndarray]:
     """(…, query, key) of A and of B, cell upon cell: the rows and columns that both have."""
     (a_rows, b_rows), (a_columns, b_columns) = map(_in_both, pairs)
     return a[_at(a_rows, a_columns)], b[_at(b_rows, b_columns)]

@@ -16,9 +16,10 @@ from transformer_viz.addresses import row_address
 from transformer_viz.analysis.align import common, distances, first_apart, largest, paired, signed_size
 from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
-from transformer_viz.errors import OptionError, listed, shortened
+from transformer_viz.errors import OptionError, listed
 from transformer_viz.schema import finite_number
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.steps import Candidate, Fill, Step
 from transformer_viz.trace.trace import Trace
@@ -66,7 +67,7 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     for name in _NO_DIFFERENCE:
         a, b = before.made_by.get(name), after.made_by.get(name)
         if a != b:
-            notes.append(f"{name}: {shortened(str(a), _LONGEST_NOTE)} → {shortened(str(b), _LONGEST_NOTE)}")
+            notes.append(f"{name}: {shorten(str(a), _LONGEST_NOTE)} → {shorten(str(b), _LONGEST_NOTE)}")
     differences = tuple(difference for difference in all_differences if difference.what not in ignored)
     return TraceDiff(differences=differences, notes=tuple(notes), tolerance=float(tolerance))
 

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from transformer_viz.errors import listed, shortened
+from transformer_viz.errors import listed
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import to_plain
-from transformer_viz.terms import KIND_TITLES, Kind, visible
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.text_display import display_token, shorten
 
 What = Literal[
     "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search", "groups",
@@ -50,13 +51,13 @@ class Where:
         """In words; numbers count from 1."""
         numbered = (("layer", self.layer), ("head", self.head), ("query", self.query), ("key", self.key))
         tokens = {"query": self.query_token, "key": self.key_token}
-        words = [shortened(self.field.replace("_", " "), _LONGEST), *([KIND_TITLES[self.kind]] if self.kind else [])]
+        words = [shorten(self.field.replace("_", " "), _LONGEST), *([KIND_TITLES[self.kind]] if self.kind else [])]
         for name, number in (*numbered, ("position", self.position)):
             if number is not None:
                 words.append(
-                    f"{name} {number + 1}" + (f" {visible(token)!r}" if (token := tokens.get(name)) is not None else "")
+                    f"{name} {number + 1}" + (f" {display_token(token)!r}" if (token := tokens.get(name)) is not None else "")
                 )
-        words += [] if self.token is None else [repr(visible(self.token))]
+        words += [] if self.token is None else [repr(display_token(self.token))]
         return ", ".join([*words, *([] if self.cell is None else [f"cell {listed(number + 1 for number in self.cell)}"])])
 
 
@@ -129,7 +130,7 @@ class TraceDiff:
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
-    return shortened(f"{value:.6g}" if isinstance(value, float) else repr(value), _LONGEST)
+    return shorten(f"{value:.6g}" if isinstance(value, float) else repr(value), _LONGEST)
 
 
 def _where_apart(before: str, after: str) -> tuple[str, str]:
@@ -137,4 +138,4 @@ def _where_apart(before: str, after: str) -> tuple[str, str]:
     first = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
     start = max(0, first - _LONGEST // 2)
     cut = "…" if start else ""
-    return cut + shortened(before[start:], _LONGEST), cut + shortened(after[start:], _LONGEST)
+    return cut + shorten(before[start:], _LONGEST), cut + shorten(after[start:], _LONGEST)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from transformer_viz.analysis.sentences import Sentence
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 
 _MOST_NAMED = 6
 _WORDS: dict[str, str] = {
@@ -53,7 +53,7 @@ def _clause(name: str, value: Any, label: Callable[[int], str]) -> Sentence:
 def _named(tokens: Iterable[Any], label: Callable[[int], str]) -> Sentence:
     """The tokens of ids, or of rows of ids."""
     rows = [[row] if isinstance(row, int) else row for row in tokens]
-    named: list[Sentence] = [(("code", visible("".join(map(label, row)))),) for row in rows[:_MOST_NAMED]]
+    named: list[Sentence] = [(("code", display_token("".join(map(label, row)))),) for row in rows[:_MOST_NAMED]]
     if len(rows) > len(named):
         named.append((("plain", f"{len(rows) - len(named):,} more"),))
     comma: Sentence = (("plain", ", "),)

@@ -40,7 +40,7 @@ def is_right(trace: Trace, guess: Guess) -> bool:
     return bool(row.any()) and int(row.argmax()) == guess.key
 
 
-def question(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
+def question_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
     """What is to be guessed at a step: ``Step 3 of 6: having written `ol`, where does layer 1 head 2 look, and what …?``"""
     if step >= trace.n_steps:
         return (("strong", "All steps are revealed."),)
@@ -53,7 +53,7 @@ def question(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sen
     return (begin, *so_far(trace)[step], ("plain", f", {', and '.join(asked)}?"))
 
 
-def came(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
+def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
     """What a revealed step was, after what somebody guessed: ``You guessed `e`; the model wrote `h`, …``"""
     if guess is not None:
         kind, layer, head = guess.kind, guess.layer, guess.head
@@ -73,7 +73,7 @@ def came(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Gue
     return (*pieces, ("plain", "."))
 
 
-def tally(trace: Trace, guesses: Iterable[Guess]) -> str:
+def tally_words(trace: Trace, guesses: Iterable[Guess]) -> str:
     """`3 of 4 guesses right`; empty before the first."""
     found = [is_right(trace, guess) for guess in guesses]
     return f"{sum(found)} of {count_words(len(found), 'guess', 'guesses')} right" if found else ""

@@ -29,7 +29,7 @@ BROAD = 0.9
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceRule:
     """A rule of place: the key that each query row has in it, int (…, query), NONE where it has none; the whole is None where
     the rule makes no sense.
     """
@@ -40,7 +40,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Named:
+class HeadName:
     """A head's name, the rule that gave it, the rule's number, and that number for uniform attention."""
 
     name: str
@@ -99,14 +99,14 @@ def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
     return np.where(is_step, positions.of_letters(letters), NONE)
 
 
-PLACES: tuple[Place, ...] = (
-    Place("mirror", "the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
-    Place("true key", "the source token that is right for the step", _true),
-    Place("same place", "its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
-    Place("previous", "one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
-    Place("next", "one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),
-    Place("first", "the first token, <start> where there is one", _first),
-    Place("last", "the last token, <end> where there is one", _last),
+PLACES: tuple[PlaceRule, ...] = (
+    PlaceRule("mirror", "the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
+    PlaceRule("true key", "the source token that is right for the step", _true),
+    PlaceRule("same place", "its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
+    PlaceRule("previous", "one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
+    PlaceRule("next", "one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),
+    PlaceRule("first", "the first token, <start> where there is one", _first),
+    PlaceRule("last", "the last token, <end> where there is one", _last),
 )
 WIDTHS: dict[str, str] = {
     "broad": "everything almost alike: entropy at least 0.9 of the largest possible",
@@ -132,7 +132,7 @@ class Roles:
     score: np.ndarray
     score_uniform: np.ndarray
 
-    def named(self) -> list[list[Named]]:
+    def named(self) -> list[list[HeadName]]:
         """Of one run, by layer and head."""
         rules = list(ROLES.items())
         each = zip(self.number.tolist(), self.score.tolist(), self.score_uniform.tolist(), strict=True)
@@ -141,7 +141,7 @@ class Roles:
         ]
 
 
-def names(trace: Trace, kind: Kind) -> list[list[Named]]:
+def names(trace: Trace, kind: Kind) -> list[list[HeadName]]:
     """The name of every head of a kind that the run has, by layer and head."""
     heads = HeadRows.of(trace, kind)
     return roles(heads, heads.uniform()).named()
@@ -199,5 +199,5 @@ def _number(name: str) -> int:
     return list(ROLES).index(name)
 
 
-def _named(name: str, rule: str, score: float, uniform: float) -> Named:
-    return Named(name, rule, *(None if np.isnan(number) else number for number in (score, uniform)))
+def _named(name: str, rule: str, score: float, uniform: float) -> HeadName:
+    return HeadName(name, rule, *(None if np.isnan(number) else number for number in (score, uniform)))

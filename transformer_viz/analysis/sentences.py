@@ -11,9 +11,9 @@ import numpy as np
 
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import is_by_words, noun
-from transformer_viz.errors import shortened
 from transformer_viz.numbers_in_words import percent_words, probability_words
-from transformer_viz.terms import Head, Kind, head_label, head_title, place_words, visible_text
+from transformer_viz.terms import Head, Kind, head_label, head_title, place_words
+from transformer_viz.text_display import display_text, shorten
 from transformer_viz.trace.hidden_answer import spelt
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
@@ -152,7 +152,7 @@ def step_name(trace: Trace) -> str:
 
 def of_run(text: str, most: int = _LONGEST_CODE) -> Piece:
     """A token or a text of the run as a piece of a sentence: its spaces to be seen, and no longer than one can read."""
-    return "code", shortened(visible_text(text), most)
+    return "code", shorten(display_text(text), most)
 
 
 def plain(sentence: Sentence) -> str:

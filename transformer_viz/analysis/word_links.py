@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transformer_viz.analysis.word_starts import groups, word_starts
-from transformer_viz.errors import InputError, OptionError, listed, shortened
+from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.text_display import shorten
 
 Link = tuple[int, int]
 """A word of the text and one of its translation, from 0."""
@@ -42,8 +43,8 @@ def links_of(given: str | Iterable[Link], text: str, target: str) -> frozenset[L
     for link in sorted(pairs):
         if not all(0 <= place < n for place, n in zip(link, n_words, strict=True)):
             raise InputError(
-                f"Link {link[0]}-{link[1]} is not possible: {shortened(text)!r} has words 0 to {n_words[0] - 1}, "
-                f"and {shortened(target)!r} 0 to {n_words[1] - 1}. Punctuation is apart, and words count from 0."
+                f"Link {link[0]}-{link[1]} is not possible: {shorten(text)!r} has words 0 to {n_words[0] - 1}, "
+                f"and {shorten(target)!r} 0 to {n_words[1] - 1}. Punctuation is apart, and words count from 0."
             )
     return pairs
 
@@ -61,7 +62,7 @@ def gold(direction: str) -> Linked:
         OptionError: there are none.
     """
     if direction not in directions():
-        raise OptionError(f"there are no pairs {shortened(direction)!r} aligned by hand; choose one of {listed(directions())}")
+        raise OptionError(f"there are no pairs {shorten(direction)!r} aligned by hand; choose one of {listed(directions())}")
     source, target = direction.split("-")
     is_turned = not (_GOLD / f"{direction}.links").exists()
     lines = _lines(f"{target}-{source}.links" if is_turned else f"{direction}.links")
@@ -72,7 +73,7 @@ def gold(direction: str) -> Linked:
 def _parsed(line: str) -> frozenset[Link]:
     matches = [(given, _LINK.fullmatch(given)) for given in line.split()]
     if wrong := [given for given, match in matches if match is None]:
-        raise InputError(f"{shortened(wrong[0])!r} is no link; write 0-0 1-2, a word of the text and one of its translation")
+        raise InputError(f"{shorten(wrong[0])!r} is no link; write 0-0 1-2, a word of the text and one of its translation")
     return frozenset((int(match[1]), int(match[2])) for _, match in matches if match)
 
 

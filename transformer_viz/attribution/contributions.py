@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError
-from transformer_viz.model.surroundings import Surroundings
+from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.tap import Keep, Site, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 
@@ -32,7 +32,7 @@ class Sublayer:
     weights: Tensor
     projected: Tensor
     stream: dict[TapName, Tensor]
-    around: Surroundings
+    around: AttentionBlock
 
     def parts(self) -> Iterator[tuple[slice, Tensor]]:
         """Some query rows at a time, and what each key gives them: f, (query, key, d_model), the sum over heads."""
@@ -97,7 +97,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
     run.logits(run.inputs, tap)
     contributions = []
     for site, kept in tap.kept.items():
-        around = run.model.model.surroundings(site.kind, site.layer)
+        around = run.model.model.attention_block(site.kind, site.layer)
         if kind not in (None, site.kind):
             continue
         seen = {name: value[0] for name, value in kept.items()}

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformer_viz.addresses import HeadPlace, parse
 from transformer_viz.attribution.knock_out import all_heads, uniform
 from transformer_viz.attribution.rerun import Run, replace_values
-from transformer_viz.attribution.result.counter_proof import CounterProof, Moved
+from transformer_viz.attribution.result.counter_proof import CounterProof, MovedWeights
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -102,7 +102,7 @@ def counter_proof(
         heads=heads,
         epsilon=epsilon,
         weights=weights.float().cpu().numpy(),
-        moved=tuple(Moved(*each) for each in zip(*columns, strict=True)),
+        moved=tuple(MovedWeights(*each) for each in zip(*columns, strict=True)),
     )
 
 

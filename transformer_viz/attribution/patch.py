@@ -16,7 +16,7 @@ from torch import Tensor
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.comparison import check_traces
 from transformer_viz.attribution.rerun import Inputs, Run
-from transformer_viz.attribution.result.patching import Extent, PatchedRun, Patching, parting
+from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize, parting
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -92,7 +92,7 @@ def patch(
 
 def extent(
     model: LoadedModel, a: Trace, b: Trace, *, by: str = "head", kind: Kind | None = None, layers: Sequence[int] | None = None
-) -> Extent:
+) -> PatchingSize:
     """How many places `patch` would try, and how many it may. Arguments and errors are those of `patch`."""
     check_traces(a=a, b=b)
     if by not in BY:
@@ -115,7 +115,7 @@ def extent(
         for each, numbers in chosen.items()
     )
     n_tokens = len(a.source_tokens) + n_rows
-    return Extent(n_places, n_tokens, chosen, max(1, int(MOST_WORK / (n_tokens * model.n_parameters))))
+    return PatchingSize(n_places, n_tokens, chosen, max(1, int(MOST_WORK / (n_tokens * model.n_parameters))))
 
 
 def patched(model: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace], query: int | None = None) -> np.ndarray:

@@ -16,12 +16,13 @@ from torch import Tensor
 from transformer_viz import edits as plain_edits
 from transformer_viz.analysis.query_rows import padding
 from transformer_viz.edits import Edit
-from transformer_viz.errors import OptionError, shortened
+from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import Change, Site, Tap, TapName, compose
 from transformer_viz.terms import Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
@@ -233,7 +234,7 @@ def _ids(model: LoadedModel, trace: Trace, side: str) -> list[int]:
             raise _not_of(model, "the run does not say which tokens it read")
         vocabulary = model.task.source_vocabulary if side == "source" else model.task.target_vocabulary
         if unknown := [token for token in tokens if token not in vocabulary]:
-            raise _not_of(model, f"it does not know the token {shortened(unknown[0])!r}")
+            raise _not_of(model, f"it does not know the token {shorten(unknown[0])!r}")
         ids = vocabulary.encode(tokens)
     sizes = reader.sizes
     most, longest = sizes.vocabulary, sizes.longest_target

@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 from typing import Any, NoReturn
 
 from transformer_viz.commands._options import add_options, arguments_of
-from transformer_viz.commands._shared import visible
+from transformer_viz.commands._shared import terminal_text
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.version import __version__
 
@@ -127,5 +127,5 @@ def _say(message: str) -> None:
     """One line, without anything that would act on the terminal."""
     # Whoever should hear it may have gone, or the full disk may be where it is written to: the exit code says it still.
     with suppress(OSError, AttributeError):
-        sys.stderr.write("transformer_viz: " + visible(" ".join(message.split())) + "\n")
+        sys.stderr.write("transformer_viz: " + terminal_text(" ".join(message.split())) + "\n")
         sys.stderr.flush()

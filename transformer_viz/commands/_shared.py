@@ -15,7 +15,8 @@ from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere
 from transformer_viz.schema import Choice, Range
-from transformer_viz.terms import DEVICES, MISTAKES, MODES, visible_text
+from transformer_viz.terms import DEVICES, MISTAKES, MODES
+from transformer_viz.text_display import display_text
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -77,9 +78,9 @@ class ModelChoice:
             InputError: a text that the checkpoint's task cannot read.
         """
         if self.model is not None:
-            from transformer_viz.readers import check
+            from transformer_viz.readers import check_loadable
 
-            check(self.model)
+            check_loadable(self.model)
             return None
         from transformer_viz.checkpoints import task_of
 
@@ -137,7 +138,7 @@ class TraceFile:
         from transformer_viz.trace.store import save_trace
 
         save_trace(trace, self.output)
-        print(f"{visible(str(self.output))}: {visible_run(trace.text)}")
+        print(f"{terminal_text(str(self.output))}: {terminal_token(trace.text)}")
 
 
 def load_trace(path: Path, *, no_limits: bool) -> "Trace":
@@ -207,14 +208,14 @@ def print_json(data: dict[str, Any]) -> None:
 def print_lines(text: str) -> None:
     """Several lines for a terminal, on which nothing in them acts."""
     for line in text.split("\n"):
-        print(visible(line))
+        print(terminal_text(line))
 
 
-def visible(text: str) -> str:
+def terminal_text(text: str) -> str:
     """Text for a terminal: what would act on it is spelled out."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
-def visible_run(text: str) -> str:
+def terminal_token(text: str) -> str:
     """A token or a text of a run for a terminal: a space, too, is something to see."""
-    return visible(visible_text(text))
+    return terminal_text(display_text(text))

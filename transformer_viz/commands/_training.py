@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from transformer_viz.commands._shared import visible
+from transformer_viz.commands._shared import terminal_text
 from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
 from transformer_viz.training import estimate, jobs
@@ -63,7 +63,7 @@ def carry_out(
         _tell(f"stopped; {folder} holds what there is. Go on with --resume.")
         return 128 + (signals or [signal.SIGINT])[0]
     print_evaluation(metrics)
-    print(visible(f"written: {folder}"))
+    print(terminal_text(f"written: {folder}"))
     return 0
 
 
@@ -116,7 +116,7 @@ def _progress(recipe: Recipe) -> Generator[Callable[[Event], None]]:
 
 def _tell(words: str) -> None:
     with suppress(OSError):
-        print(visible(words), file=sys.stderr)
+        print(terminal_text(words), file=sys.stderr)
 
 
 @contextmanager

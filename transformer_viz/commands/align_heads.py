@@ -6,7 +6,7 @@ from typing import Annotated
 
 from transformer_viz.addresses import parse_head
 from transformer_viz.commands._options import Option
-from transformer_viz.commands._shared import SEED, Json, ModelChoice, existing_file, print_result, visible
+from transformer_viz.commands._shared import SEED, Json, ModelChoice, existing_file, print_result, terminal_text
 from transformer_viz.errors import FileError, InputError, OptionError
 from transformer_viz.schema import Range
 
@@ -81,4 +81,4 @@ def _lines(option: str, path: Path | None) -> list[str] | None:
     try:
         return read_text(path, _LARGEST_FILE).splitlines()
     except FileError as error:
-        raise InputError(f"--{option}: {visible(str(path))} is not read: {error}.") from error
+        raise InputError(f"--{option}: {terminal_text(str(path))} is not read: {error}.") from error

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
 from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 from transformer_viz.text_table import text_table
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ def _lines(trace: "Trace") -> "Iterator[str]":
 
     written = trace.steps[trace.n_given :]
     if trace.steps:
-        yield visible_text(trace.text)
+        yield display_text(trace.text)
         if trace.n_given:
             yield f"after a prompt of {trace.n_given + 1} tokens"
         steps = enumerate(written, start=1)
-        rows = [(str(n), visible_text(step.token), f"{step.probability:.4f}", other_tokens(step)) for n, step in steps]
+        rows = [(str(n), display_text(step.token), f"{step.probability:.4f}", other_tokens(step)) for n, step in steps]
         yield text_table(("step", "token", "p", "instead"), rows, "><><")
     elif trace.fills:
         rows = [(str(fill.place + 1), _tokens(fill.candidates[:_MOST_FILLS])) for fill in trace.fills]
@@ -66,7 +66,7 @@ def _lines(trace: "Trace") -> "Iterator[str]":
         yield "n-best: score, sum of log-probabilities, text"
         for number in trace.search.best:
             node, answer = trace.search.nodes[number], hypothesis_answer(trace, number)
-            yield f"{node.score:9.4f} {node.total:9.4f}  {visible_text(node.text)}" + (
+            yield f"{node.score:9.4f} {node.total:9.4f}  {display_text(node.text)}" + (
                 "" if answer is None else f"  ({answer})"
             )
     yield "; ".join(filter(None, (verdict(trace), f"{trace.made_by['checkpoint']} on {trace.made_by['device']}")))
@@ -78,7 +78,7 @@ def other_tokens(step: "Step") -> str:
 
 
 def _tokens(candidates: "Sequence[Candidate]") -> str:
-    return "  ".join(f"{visible_text(token)} {probability:.4f}" for token, probability in candidates)
+    return "  ".join(f"{display_text(token)} {probability:.4f}" for token, probability in candidates)
 
 
 def verdict(trace: "Trace") -> str:

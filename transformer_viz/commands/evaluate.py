@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from transformer_viz.commands._shared import SEED, Checkpoint, Device, Json, print_json, print_lines
 from transformer_viz.schema import Range
-from transformer_viz.terms import head_title, visible_text
+from transformer_viz.terms import head_title
+from transformer_viz.text_display import display_text
 from transformer_viz.text_table import number_cell, text_table
 
 _JUDGED_BY = {
@@ -82,4 +83,4 @@ def print_evaluation(result: dict[str, Any]) -> None:
         for key, share in result[f"by_{name}"].items():
             print_lines(f"  {key:14}{share:.4f}")
     for failure in result["failures"]:
-        print_lines(f"wrong: “{visible_text(failure['source'])}” became “{visible_text(failure['output'])}”")
+        print_lines(f"wrong: “{display_text(failure['source'])}” became “{display_text(failure['output'])}”")

@@ -6,7 +6,8 @@ from transformer_viz.commands._decoding import DecodingOptions, read_layers
 from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import Choice
-from transformer_viz.terms import Kind, visible_text
+from transformer_viz.terms import Kind
+from transformer_viz.text_display import display_text
 from transformer_viz.text_table import text_table
 
 _MOST = 15
@@ -44,13 +45,13 @@ def run(
         effects = {kind: values.tolist() for kind, values in result.effects.items()}
         print_json({"checkpoint": loaded.name, **fields, "effects": effects})
         return
-    (ours, theirs), (of_a, of_b) = map(visible_text, result.tokens), result.differences
+    (ours, theirs), (of_a, of_b) = map(display_text, result.tokens), result.differences
     step = result.step + 1 - a.n_given
     rows = [
         (
             str(effect.place),
             str(effect.query + 1),
-            visible_text(a.labels(effect.place.kind)[0][effect.query]),
+            display_text(a.labels(effect.place.kind)[0][effect.query]),
             f"{effect.value:.3f}",
         )
         for effect in result.largest(_MOST)

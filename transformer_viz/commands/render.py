@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
-from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, visible
+from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, terminal_text
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import Range, read_number
@@ -131,4 +131,4 @@ def _check_place(trace: "Trace", kind: Any, layer: int | None, head: int | str |
 
 
 def _say_size(path: Path) -> None:
-    print(visible(f"{path}: {bytes_words(path.stat().st_size)}"))
+    print(terminal_text(f"{path}: {bytes_words(path.stat().st_size)}"))

@@ -17,7 +17,7 @@ from transformer_viz.commands._shared import (
     existing_file,
     print_json,
     print_lines,
-    visible,
+    terminal_text,
 )
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import bytes_words, count_words, percent_words
@@ -92,7 +92,7 @@ def run(
                 name, texts, output=folder, targets=targets, held_out=held_out, mode=mode, on_progress=show, **engine, **options
             )
     except (KeyboardInterrupt, SystemExit):
-        print(f"\nwhat is done is in {visible(str(folder))}; the same command goes on", file=sys.stderr)
+        print(f"\nwhat is done is in {terminal_text(str(folder))}; the same command goes on", file=sys.stderr)
         raise
     write_text(survey_html(result), folder / REPORT)
     if json:

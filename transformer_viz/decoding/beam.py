@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Reader, SoFar, nothing_left, opening, read_opening
+from transformer_viz.decoding.reader import DecodingState, Reader, nothing_left, opening, read_opening
 from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
 
@@ -135,7 +135,7 @@ def beam_search(
     without_banned = banning(ban, "cpu")
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
     results = [search.result for search in searches]
-    decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
+    decoder = reader.start_decoding(reader.encode(source, source_padding, tap=tap), source_padding)
     read = opening(reader, source)
     opening_logits = read_opening(reader, decoder, read, tap).cpu()
     for result, rows in zip(results, opening_logits[:, :-1], strict=True):
@@ -147,7 +147,7 @@ def beam_search(
         log_p = logits.double().log_softmax(-1)
         if forced is None and reader.rules is not None:
             padding = None if source_padding is None else source_padding[sentence].cpu()
-            log_p = reader.rules(SoFar(read.cpu(), n_opening, max_length, source[sentence].cpu(), padding), log_p)
+            log_p = reader.rules(DecodingState(read.cpu(), n_opening, max_length, source[sentence].cpu(), padding), log_p)
         log_p = without_banned(log_p)
         start, parents = 0, list[int]()
         for search in searches:

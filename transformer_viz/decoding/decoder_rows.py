@@ -30,7 +30,7 @@ class CachedRows:
     def __init__(
         self, reader: Reader, memory: Any, source_padding: Tensor | None, tap: Tap | None, *, drop_ended: bool
     ) -> None:
-        self._reader, self._reading = reader, reader.incremental(memory, source_padding)
+        self._reader, self._reading = reader, reader.start_decoding(memory, source_padding)
         self._tap, self._drop_ended = tap, drop_ended
         self._left: Tensor | None = None
         """int (sentence,), ascending; None = all."""

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
+from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
-from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
 from transformer_viz.terms import Kind, ModelKind
 
 
 @dataclass(frozen=True)
-class SoFar:
+class DecodingState:
     """A batch of sentences that is being written, as far as it is.
 
     Attributes:
@@ -37,12 +37,12 @@ class SoFar:
     source_padding: Tensor | None
 
 
-Rules = Callable[[SoFar, Tensor], Tensor]
+Rules = Callable[[DecodingState, Tensor], Tensor]
 """What else decides the next token: from what was read, and the logits or log-probabilities of what may follow, float (batch,
 vocabulary), to such numbers again; −∞ is never written."""
 
 
-class Reading(Protocol):
+class IncrementalDecoder(Protocol):
     """A batch of sentences that is being written, token by token."""
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
@@ -93,7 +93,7 @@ class Reader(Protocol):
         the place of each token, (batch, source, vocabulary), or None.
         """
 
-    def incremental(self, memory: Any, source_padding: Tensor | None = None) -> Reading:
+    def start_decoding(self, memory: Any, source_padding: Tensor | None = None) -> IncrementalDecoder:
         """Begins to write."""
 
     def decode(
@@ -107,7 +107,7 @@ class Reader(Protocol):
     ) -> Tensor:
         """Logits of the token after each target token, all rows at once: int (batch, step) -> (batch, step, vocabulary)."""
 
-    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
         """What stands around the attention of one kind in one layer, as far as it can be told."""
 
 
@@ -132,6 +132,6 @@ def nothing_left() -> OptionError:
     )
 
 
-def read_opening(model: Reader, reading: Reading, tokens: Tensor, tap: Tap | None) -> Tensor:
+def read_opening(model: Reader, reading: IncrementalDecoder, tokens: Tensor, tap: Tap | None) -> Tensor:
     """Logits after each token of the opening, (batch, position, vocabulary)."""
     return reading.read(tokens, tap=tap) if model.kind.has_prompt else reading.read(tokens[:, 0], tap=tap)[:, None]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.decoder_rows import CachedRows, RecomputedRows
-from transformer_viz.decoding.reader import Reader, SoFar, is_end, nothing_left, opening
+from transformer_viz.decoding.reader import DecodingState, Reader, is_end, nothing_left, opening
 from transformer_viz.model.tap import Tap
 
 
@@ -106,7 +106,7 @@ def stepwise(
             chosen, probability = choose(row)
         else:
             ids = torch.cat([first, *(token[:, None] for token in written)], 1)
-            so_far = SoFar(ids, first.shape[1], max_length, source, source_padding)
+            so_far = DecodingState(ids, first.shape[1], max_length, source, source_padding)
             chosen, probability = choose(_possible(reader.rules(so_far, row)))
         token = chosen if is_alone else chosen.masked_fill(ended, reader.pad_id)
         written.append(token)

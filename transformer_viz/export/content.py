@@ -14,11 +14,12 @@ from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import best_head_words, step_sentences
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.errors import OptionError, listed, shortened
+from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import TITLES, Scale
-from transformer_viz.terms import COMBINED, Head, Kind, head_label, head_title, place_labels, row_labels, visible
+from transformer_viz.terms import COMBINED, Head, Kind, head_label, head_title, place_labels, row_labels
+from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
@@ -159,7 +160,7 @@ def content(
     return {
         "version": __version__,
         "title": page_title(trace),
-        "made": [shortened(words, _LONGEST_TEXT) for words in made],
+        "made": [shorten(words, _LONGEST_TEXT) for words in made],
         # The page counts layers by their place; each kind has their numbers.
         "focus": {**vars(now), "layer": trace.attentions[now.kind].layer_index(now.layer)},
         "theme": theme,
@@ -193,5 +194,5 @@ def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | Non
 
 def page_title(trace: Trace) -> str:
     """What a page of this run is called."""
-    read = visible(trace.source, _LONGEST_TEXT)
-    return f"{read} → {visible(trace.text, _LONGEST_TEXT)}" if trace.writes else read
+    read = display_token(trace.source, _LONGEST_TEXT)
+    return f"{read} → {display_token(trace.text, _LONGEST_TEXT)}" if trace.writes else read

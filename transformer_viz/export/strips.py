@@ -5,7 +5,8 @@ from typing import Any
 from transformer_viz.analysis.correctness import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.word_pooling import is_by_words, noun
-from transformer_viz.terms import Kind, place_words, visible
+from transformer_viz.terms import Kind, place_words
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
@@ -49,8 +50,8 @@ def strip_labels(trace: Trace) -> dict[str, str]:
 def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
     return [
         {
-            "text": visible(token),
-            "title": f"{place_words(place, noun(trace))}: {visible(token)}{_id_words(trace.source_ids, place)}",
+            "text": display_token(token),
+            "title": f"{place_words(place, noun(trace))}: {display_token(token)}{_id_words(trace.source_ids, place)}",
             "class": _class(token),
         }
         for place, token in enumerate(trace.source_tokens)
@@ -61,7 +62,7 @@ def prompt_token(trace: Trace) -> dict[str, Any] | None:
     """What a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
     if not trace.model_kind.has_prompt:
         return None
-    first = visible(trace.target_tokens[0])
+    first = display_token(trace.target_tokens[0])
     return {"text": first, "title": f"{place_words(0)}: {first}{_id_words(trace.target_ids, 0)}, given"}
 
 
@@ -74,17 +75,22 @@ def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "ste
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     if not trace.output_tokens:
         read = trace.target_tokens[t]
-        return {"text": visible(read), "title": f"row {t + 1}: has read {visible(read)}", "class": _class(read)}
+        return {"text": display_token(read), "title": f"row {t + 1}: has read {display_token(read)}", "class": _class(read)}
     token, true = trace.output_tokens[t], trace.true_token(t)
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
     certainty = "" if p is None else f", p = {p:.4f}"
     number = _id_words(trace.output_ids, t)
     if t < trace.n_given:
-        return {"text": visible(token), "title": f"step {t + 1}: {visible(token)}{number}, given{certainty}", "class": "given"}
+        return {
+            "text": display_token(token),
+            "title": f"step {t + 1}: {display_token(token)}{number}, given{certainty}",
+            "class": "given",
+        }
     return {
-        "text": visible(token),
-        "title": f"step {t + 1}: {visible(token)}{number}{certainty}" + (f"; expected {visible(true)}" if is_wrong else ""),
+        "text": display_token(token),
+        "title": f"step {t + 1}: {display_token(token)}{number}{certainty}"
+        + (f"; expected {display_token(true)}" if is_wrong else ""),
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),

@@ -6,7 +6,7 @@ from typing import Any
 from transformer_viz.figures.figure_data import Plain, bar
 from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.parts import axis, on_axes
-from transformer_viz.figures.theme import Theme, shown
+from transformer_viz.figures.theme import Theme, token_label
 from transformer_viz.trace.steps import Candidate, Step
 from transformer_viz.trace.trace import Trace
 
@@ -53,7 +53,7 @@ def at_step(step: Step | None, theme: Theme) -> dict[str, Any]:
         "text": [_probability(p) for _, p, _, _ in best],
         "textposition": ["inside" if p >= _INSIDE_FROM else "outside" for _, p, _, _ in best],
         "marker": {"color": [theme.chosen if is_own else theme.other for *_, is_own in best]},
-        "customdata": [[shown(token) + number, f"{p:.3g}"] for token, p, number, _ in best],
+        "customdata": [[token_label(token) + number, f"{p:.3g}"] for token, p, number, _ in best],
     }
 
 
@@ -65,8 +65,8 @@ def names(step: Step | None) -> dict[str, Any]:
 
 def _name(token: str) -> str:
     """Cut where it would lie over the map beside it; the hover has all of it."""
-    fitting = (label for most in range(_LONGEST_NAME, 1, -1) if text_width(label := shown(token, most), 1) <= _ROOM)
-    return next(fitting, shown(token, 1))
+    fitting = (label for most in range(_LONGEST_NAME, 1, -1) if text_width(label := token_label(token, most), 1) <= _ROOM)
+    return next(fitting, token_label(token, 1))
 
 
 def token_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:

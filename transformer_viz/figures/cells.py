@@ -8,7 +8,7 @@ import numpy as np
 from transformer_viz.analysis.word_pooling import axis_noun
 from transformer_viz.figures.figure_data import Plain, heatmap
 from transformer_viz.figures.parts import filled, named_axis, rectangles
-from transformer_viz.figures.theme import Theme, escape, flat, labels
+from transformer_viz.figures.theme import Theme, escape, flat_scale, token_labels
 from transformer_viz.terms import REASON_WORDS, Kind, row_labels
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
@@ -43,7 +43,7 @@ def number_cells(values: np.ndarray, word: str, number: str = "%{z:.4f}", **scal
 
 def flat_cells(where: np.ndarray, hover: str, colour: str) -> Plain:
     """Cells of one colour."""
-    return cells_of(only(where, True), hover, colorscale=flat(colour), showscale=False)
+    return cells_of(only(where, True), hover, colorscale=flat_scale(colour), showscale=False)
 
 
 def grey(where: np.ndarray, words: str, colour: str) -> Plain:
@@ -98,7 +98,7 @@ def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
         z=np.full((n_queries, 1), np.float32(np.nan)),
         x0=(n_keys - 1) / 2,
         dx=n_keys,
-        colorscale=flat(theme.paper),
+        colorscale=flat_scale(theme.paper),
         showscale=False,
         hoverongaps=False,
         hoverinfo="none",
@@ -119,7 +119,7 @@ def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | 
 def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, noun: str = "", **more: Any) -> dict[str, Any]:
     """Numeric columns with labels, so that equal tokens stay apart; `noun` says what they are, where they do not."""
     looks: dict[str, Any] = {**({"tickangle": -90} if is_crowded(tokens) else {}), **more}
-    return named_axis(theme, size, labels(tokens), key_title(tokens, kind, noun), **looks)
+    return named_axis(theme, size, token_labels(tokens), key_title(tokens, kind, noun), **looks)
 
 
 def key_title(tokens: tuple[str, ...], kind: Kind, noun: str) -> str:

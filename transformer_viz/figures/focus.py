@@ -18,9 +18,9 @@ from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.figure_data import Plain, scatter
 from transformer_viz.figures.margins import margins
 from transformer_viz.figures.parts import panel
-from transformer_viz.figures.player_layout import TITLE, arranged
+from transformer_viz.figures.player_layout import TITLE, arrange_player
 from transformer_viz.figures.second_map import AXES, SecondMap
-from transformer_viz.figures.theme import Style, base_layout, labels
+from transformer_viz.figures.theme import Style, base_layout, token_labels
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -56,9 +56,9 @@ class Focus:
         self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
         self.beside = None if measure is None or measure.kind != kind else self._second_map(measure)
-        below = margins(labels(attention.keys), (), self.size, upright=cells.is_crowded(attention.keys))["b"]
+        below = margins(token_labels(attention.keys), (), self.size, upright=cells.is_crowded(attention.keys))["b"]
         has = {"has_candidates": bool(self.steps), "has_second": self.beside is not None}
-        self.place = arranged(self.weights.shape, below, style, **has)
+        self.place = arrange_player(self.weights.shape, below, style, **has)
 
     def _second_map(self, measure: Attribution) -> SecondMap | None:
         """The measure as a map of its own; one of heads takes the place of the weights instead."""
@@ -117,7 +117,7 @@ class Focus:
         keys = self.trace.attentions[kind].keys
         # On a phone the candidates stand below the map, and their axis is the figure's last.
         upright = cells.is_crowded(keys) and place["y"][0] == 0
-        room = margins(labels(keys), cells.query_labels(self.trace, kind), size, upright=upright)
+        room = margins(token_labels(keys), cells.query_labels(self.trace, kind), size, upright=upright)
         bar: dict[str, Any] = {"scale": self.scale, "most": most_of(self.weights, self.reasons), "of": self.of}
         layout = {
             **base_layout(theme, size),

@@ -10,7 +10,7 @@ from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, named_axis, panel, panel_axes, words_at
-from transformer_viz.figures.theme import Style, base_layout, escape, flat, ink_on
+from transformer_viz.figures.theme import Style, base_layout, escape, flat_scale, ink_on
 from transformer_viz.figures.tiles import Tile, head_cells, words_on
 from transformer_viz.numbers_in_words import count_words, share_words
 from transformer_viz.terms import KIND_TITLES, head_title
@@ -105,7 +105,7 @@ def _tiles(
     grey = np.where(np.isnan(values), np.float32(1), np.float32(np.nan))
     return [
         head_cells(values, hovers, "", gap=2),
-        head_cells(grey, hovers, "", gap=2, colorscale=flat(colours.grid)),
+        head_cells(grey, hovers, "", gap=2, colorscale=flat_scale(colours.grid)),
         words_on(tiles, texts, style.size),
     ]
 

@@ -9,7 +9,7 @@ from transformer_viz.analysis.loss import Losses
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, named_axis
-from transformer_viz.figures.theme import Style, base_layout, shown
+from transformer_viz.figures.theme import Style, base_layout, token_label
 from transformer_viz.trace.trace import Trace
 
 _LONGEST_SOURCE = 14
@@ -32,7 +32,7 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
         """(sentence, step) as it is drawn."""
         return values.T if narrow else values
 
-    tokens = np.array([[shown(step.token) for step in trace.steps[trace.n_given :]] for trace in traces])
+    tokens = np.array([[token_label(step.token) for step in trace.steps[trace.n_given :]] for trace in traces])
     losses, where = np.where(loss.counted, loss.per_token, np.nan), "sentence %{y}, step %{x}"
     where = "sentence %{x}, step %{y}" if narrow else where
     words: dict[str, Any] = {"text": laid(tokens), "texttemplate": "%{text}", "textfont": {"size": size}}
@@ -48,7 +48,7 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
     if np.isnan(loss.per_token).any():
         drawn.append(cells.flat_cells(laid(np.isnan(loss.per_token)), f"{where}: not a number (NaN)", colours.broken))
     steps = [str(n_given + t + 1) for t in range(n_steps)], "step"
-    sentences = [f"{i}: {shown(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
+    sentences = [f"{i}: {token_label(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
     across, down = (sentences, steps) if narrow else (steps, sentences)
     # Pixels; beside a phone's rows there are many of them.
     row = (28 if style.large else 24) if narrow else (48 if style.large else 40)

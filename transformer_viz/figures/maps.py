@@ -13,7 +13,7 @@ from transformer_viz.analysis.word_pooling import axis_noun
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at
-from transformer_viz.figures.theme import Style, Theme, base_layout, even_scale, shown
+from transformer_viz.figures.theme import Style, Theme, base_layout, even_scale, token_label
 from transformer_viz.terms import Head, Kind, place_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
@@ -111,7 +111,7 @@ def words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
     where they would leave no room for the map."""
 
     def words(tokens: Sequence[str]) -> list[str]:
-        return [shown(token, _LONGEST_WORD) for token in tokens]
+        return [token_label(token, _LONGEST_WORD) for token in tokens]
 
     written = () if kind == "encoder" else run.output_tokens
     attention = run.attentions[kind]

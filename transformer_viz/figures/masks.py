@@ -8,12 +8,13 @@ import numpy as np
 
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.word_pooling import axis_noun, kind_title
-from transformer_viz.errors import OptionError, shortened
+from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells, mask_reasons
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import legend, named_axis, panel, panel_axes, words_at
-from transformer_viz.figures.theme import Style, base_layout, escape, labels
+from transformer_viz.figures.theme import Style, base_layout, escape, token_labels
 from transformer_viz.terms import Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 
 _TITLE, _LEGEND = 26, 34
@@ -79,7 +80,7 @@ def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int 
             "pad": {"t": 2},
         },
         "xaxis": cells.key_axis(attention.keys, kind, colours, size, noun=noun, tickangle=-90),
-        "yaxis": cells.query_axis(labels(attention.queries), attention.queries, kind, colours, size, noun=noun),
+        "yaxis": cells.query_axis(token_labels(attention.queries), attention.queries, kind, colours, size, noun=noun),
         "legend": legend(size + 1, **_FIXED),
         "height": height,
         "margin": {"t": 84, "l": 8, "r": 8, "b": 8},
@@ -126,7 +127,7 @@ def mask_grid(
     inner, top = total - _LEGEND - 4, 0.0
     for (name, parts), height in zip(rows, heights, strict=True):
         if name:
-            title = f"<b>{escape(shortened(name, _LONGEST_NAME))}</b>"
+            title = f"<b>{escape(shorten(name, _LONGEST_NAME))}</b>"
             layout["annotations"].append(words_at(title, 0, 1 - top / inner, size + 2, colours.ink, yanchor="top"))
             top += 18
         for column, part in enumerate(parts):
@@ -139,8 +140,8 @@ def mask_grid(
             drawn += panel(number, [mask_reasons.cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])
             every = math.ceil(_LABEL / cell)
             looks: dict[str, Any] = {"every": every, "automargin": False}
-            across = named_axis(colours, size - 1, labels(part.keys), tickangle=-90, **looks)
-            down = named_axis(colours, size - 1, labels(part.queries), down=True, **looks)
+            across = named_axis(colours, size - 1, token_labels(part.keys), tickangle=-90, **looks)
+            down = named_axis(colours, size - 1, token_labels(part.queries), down=True, **looks)
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))
         top += height + _TITLE + gap
     codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})

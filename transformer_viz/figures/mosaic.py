@@ -22,7 +22,7 @@ from transformer_viz.figures.cells import only
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import outline
-from transformer_viz.figures.theme import Style, Theme, base_layout, flat
+from transformer_viz.figures.theme import Style, Theme, base_layout, flat_scale
 from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -179,7 +179,7 @@ class Grid:
         self, numbers: np.ndarray, scale: dict[str, Any], others: Sequence[tuple[np.ndarray, str]] = ()
     ) -> list[Plain]:
         """(row, column, query, key) numbers on a scale, and cells of one colour each."""
-        flats = [(only(here, True), {"colorscale": flat(colour)}) for here, colour in others if here.any()]
+        flats = [(only(here, True), {"colorscale": flat_scale(colour)}) for here, colour in others if here.any()]
         return [heatmap(z=self.canvas(cells, np.nan), **{**looks, **_QUIET}) for cells, looks in ((numbers, scale), *flats)]
 
     def coded_map(self, codes: np.ndarray, colours: list[list[Any]]) -> Plain:

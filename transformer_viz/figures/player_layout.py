@@ -17,7 +17,7 @@ _LEAST_HIGH = 230
 """Pixels of a map of few rows above its labels, however long these are."""
 
 
-def arranged(shape: tuple[int, int], below: int, style: Style, *, has_candidates: bool, has_second: bool) -> Arrangement:
+def arrange_player(shape: tuple[int, int], below: int, style: Style, *, has_candidates: bool, has_second: bool) -> Arrangement:
     """Candidates stand right of the map, or below it in a narrow figure; so does a second map.
 
     Args:

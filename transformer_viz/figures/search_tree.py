@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_viz.errors import OptionError, shortened
+from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.parts import HOVER, axis, legend
-from transformer_viz.figures.theme import Style, Theme, base_layout, escape, shown
-from transformer_viz.terms import visible
+from transformer_viz.figures.theme import Style, Theme, base_layout, escape, token_label
+from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END
@@ -112,21 +112,21 @@ def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: boo
     step = (_LEAST_NARROW if narrow else _LEAST_WIDE) / (2 + max(node.step for node in search.nodes))
     room = _WIDEST_LABEL * step
     most = int(room / (0.6 * size))
-    longest = max((len(visible(node.token)) for node in search.nodes if node.token != END), default=1)
+    longest = max((len(display_token(node.token)) for node in search.nodes if node.token != END), default=1)
     if most < min(_LEAST_LABEL, longest):
         return _Labels([""] * len(search.nodes), 0, step)
     texts = []
     for node in search.nodes:
         is_named = labelled or id(node) in on_path
         # Half of `<end>` says nothing, and its node is a square.
-        fits = node.token != END or text_width(shown(node.token), size) <= room
+        fits = node.token != END or text_width(token_label(node.token), size) <= room
         texts.append(_cut(node.token, max(1, most)) if is_named and fits else "")
     return _Labels(texts, min(room, max(text_width(text, size) for text in texts)) / step / 2, step)
 
 
 def _cut(token: str, most: int) -> str:
     """A label of at most so many signs, as they are drawn."""
-    return escape(shortened(visible(token), most))
+    return escape(shorten(display_token(token), most))
 
 
 def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[Plain]:
@@ -171,7 +171,7 @@ def _points(
         x=[0],
         y=[0],
         mode="markers" if narrow else "markers+text",
-        text=[shown(search.opening[-1])],
+        text=[token_label(search.opening[-1])],
         textposition="top center",
         textfont={"size": size - 1},
         marker={"size": 9, "color": colours.chosen},
@@ -209,14 +209,14 @@ def _points(
 
 def _words(search: Search, node: SearchNode) -> str:
     lines = [
-        f"<b>{shown(node.text, _LONGEST_TEXT) or '(empty)'}</b>",
-        f"writes {shown(node.token)}, p = {math.exp(node.log_probability):.4g}",
+        f"<b>{token_label(node.text, _LONGEST_TEXT) or '(empty)'}</b>",
+        f"writes {token_label(node.token)}, p = {math.exp(node.log_probability):.4g}",
         f"log p {node.log_probability:.4f}, sum {node.total:.4f}, score {node.score:.4f}",
         f"rank {node.rank + 1} at step {search.n_given + node.step + 1}: {STATE_WORDS[node.state]}",
     ]
     if node.pruned_by is not None:
         winner = search.nodes[node.pruned_by]
-        lines.append(f"the last one kept: {shown(winner.text, _LONGEST_TEXT) or '(empty)'}, sum {winner.total:.4f}")
+        lines.append(f"the last one kept: {token_label(winner.text, _LONGEST_TEXT) or '(empty)'}, sum {winner.total:.4f}")
     return "<br>".join(lines)
 
 

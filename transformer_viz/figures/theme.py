@@ -13,7 +13,8 @@ import numpy as np
 import plotly.colors
 
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import LONGEST_LABEL, place_labels, visible
+from transformer_viz.terms import place_labels
+from transformer_viz.text_display import LONGEST_LABEL, display_token
 
 ThemeName = Literal["light", "dark"]
 FONT = "'Source Sans Pro', 'Source Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -131,12 +132,12 @@ def _in_order(label: str) -> str:
     return label.replace("→", "\u200e→\u200e")
 
 
-def shown(token: str, most: int = LONGEST_LABEL) -> str:
+def token_label(token: str, most: int = LONGEST_LABEL) -> str:
     """A token as a label: a space is drawn ␣, nothing in it acts as markup, and what is longer than `most` is cut."""
-    return escape(visible(token, most))
+    return escape(display_token(token, most))
 
 
-def labels(tokens: Iterable[str]) -> list[str]:
+def token_labels(tokens: Iterable[str]) -> list[str]:
     """`3·l`: the label of each token, to be drawn."""
     return [escape(label) for label in place_labels(tokens)]
 
@@ -158,7 +159,7 @@ def even_scale(colours: list[str]) -> list[list[Any]]:
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 
-def flat(colour: str) -> list[list[Any]]:
+def flat_scale(colour: str) -> list[list[Any]]:
     """A colour scale of one colour."""
     return [[0, colour], [1, colour]]
 

@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, shortened
-from transformer_viz.terms import place_label, visible
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import place_label
+from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.inside import Inside
 
 MOST_KEYS, LARGEST_KEYS = 16, 12
@@ -25,7 +26,7 @@ def exact(array: np.ndarray) -> np.ndarray:
 
 def label(inside: Inside, key: int) -> str:
     """`5·l`, a key as it stands on the axes."""
-    return place_label(key, visible(inside.key_tokens[key]))
+    return place_label(key, display_token(inside.key_tokens[key]))
 
 
 def shown_keys(inside: Inside, also: int | None = None) -> list[int]:
@@ -186,7 +187,7 @@ def parsed(inside: Inside, address: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _unknown(address: str) -> OptionError:
-    return OptionError(f"{shortened(address)!r} is no number of this row; numbers are called like weight.1, dot.1 or query.1")
+    return OptionError(f"{shorten(address)!r} is no number of this row; numbers are called like weight.1, dot.1 or query.1")
 
 
 def label_of(inside: Inside, address: str) -> str:

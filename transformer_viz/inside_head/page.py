@@ -11,7 +11,8 @@ from transformer_viz.export.pages import THEMES, page
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_words, visible
+from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_words
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 
@@ -66,7 +67,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         head_numbers=numbers,
         logit_lens=logit_lens,
         plain=plain,
-        visible=visible,
+        visible=display_token,
         head_title=head_title,
         place_words=place_words,
     )

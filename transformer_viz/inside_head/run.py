@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from transformer_viz.analysis.query_rows import padding
-from transformer_viz.errors import OptionError, TransformerVizError, shortened
+from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName, compose
 from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import read_sources, read_targets
@@ -74,7 +75,7 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
                 states = torch.stack([logits[place] for place in tap.places]).cpu()
                 with_ids = not tokenizer.has_unique_labels
                 lens = steps_of(states, [written] * len(states), N_CANDIDATES, tokenizer.label, with_ids=with_ids)
-        seen, around = tap.seen, model.surroundings(kind, layer)
+        seen, around = tap.seen, model.attention_block(kind, layer)
         arrays: dict[str, Tensor | None] = {name: seen[name][0, query] for name in _STREAMS if name in seen}
         arrays |= {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
         for name, what in _OF_ROWS.items():
@@ -166,7 +167,7 @@ def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
             mistake=trace.mistake,
         )
     except TransformerVizError as error:
-        raise _not_its_run(reader, shortened(str(error), 200)) from error
+        raise _not_its_run(reader, shorten(str(error), 200)) from error
     tokenizer, sentence = reader.tokenizer, request.sentences[0]
     sides = [(trace.source_tokens, trace.source_ids, sentence.source_ids, tokenizer.source_labels)]
     if sentence.prompt:

@@ -49,7 +49,7 @@ class Effect:
     changed: float
 
 
-class Strings:
+class DecodedTexts:
     """Texts of a model in batches, and what it writes for them unchanged, decoded once.
 
     Attributes:
@@ -80,7 +80,7 @@ class Strings:
         return written
 
 
-def fresh_strings(model: LoadedModel, samples: int | None = None, seed: int = 0) -> Strings:
+def fresh_strings(model: LoadedModel, samples: int | None = None, seed: int = 0) -> DecodedTexts:
     """Draws `samples` strings of a model's task, of all lengths and sources alike, by default `SAMPLES`.
 
     Raises:
@@ -89,10 +89,10 @@ def fresh_strings(model: LoadedModel, samples: int | None = None, seed: int = 0)
     n, task = SAMPLES if samples is None else whole_number("samples", samples, 1, MOST_SAMPLES), model.task
     rng = np.random.default_rng([seed, _STREAM])
     texts = [] if task is None else task.mixed(rng.choice(task.evaluated_lengths, n).tolist(), rng)
-    return Strings(model, list(drawn_texts(model, texts)))
+    return DecodedTexts(model, list(drawn_texts(model, texts)))
 
 
-def given_texts(model: LoadedModel, texts: Sequence[str], max_length: int | None = None) -> Strings:
+def texts_from_person(model: LoadedModel, texts: Sequence[str], max_length: int | None = None) -> DecodedTexts:
     """A person's texts; `max_length` is the most tokens to write, as in `decode`.
 
     Raises:
@@ -113,7 +113,7 @@ def given_texts(model: LoadedModel, texts: Sequence[str], max_length: int | None
             raise InputError(f"{model.name} writes nothing, it fills mask tokens. Put {mask} into each text.")
     limit = most_written(model, max_length, (max(map(len, rows)) - 1) * kind.has_prompt)
     answers = [answer_of(model, tokenizer.task_answer(text, 0)) for text in texts]
-    return Strings(model, [Text(i, ids, limit, answer) for i, (ids, answer) in enumerate(zip(rows, answers, strict=True))])
+    return DecodedTexts(model, [Text(i, ids, limit, answer) for i, (ids, answer) in enumerate(zip(rows, answers, strict=True))])
 
 
 class EffectInProgress:
@@ -126,7 +126,7 @@ class EffectInProgress:
     """
 
     def __init__(
-        self, model: LoadedModel, strings: Strings, *, edits: Iterable[Edit | str] = (), mistake: str | None = None
+        self, model: LoadedModel, strings: DecodedTexts, *, edits: Iterable[Edit | str] = (), mistake: str | None = None
     ) -> None:
         """Decodes nothing yet.
 
@@ -206,7 +206,7 @@ def effect(
         raise OptionError("max_length is for texts; what is drawn is written as far as its task goes. Leave it out.")
     if texts is not None and samples is not None:
         raise OptionError("samples says how many strings are drawn, and texts are given; leave one of them out")
-    strings = fresh_strings(checkpoint, samples, seed) if texts is None else given_texts(checkpoint, texts, max_length)
+    strings = fresh_strings(checkpoint, samples, seed) if texts is None else texts_from_person(checkpoint, texts, max_length)
     running = EffectInProgress(checkpoint, strings, edits=edits, mistake=mistake)
     while not running.is_done:
         running.step(checkpoint)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_viz.model import masks
-from transformer_viz.model.tap import Site, Tap, looking
+from transformer_viz.model.tap import Site, Tap, site_tap
 
 
 def attend(
@@ -39,7 +39,7 @@ def attend(
     Returns:
         (batch, head, query, d_v). A query that may look at nothing gets zeros.
     """
-    look = looking(tap, *site)
+    look = site_tap(tap, *site)
     query, key, value = look("query", query), look("key", key), look("value", value)
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     # One row has the same operations with and without a tap, so that what is recorded of a step is what decoding computes.

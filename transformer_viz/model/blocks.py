@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
+from transformer_viz.model.attention_block import AttentionBlock, Norm
 from transformer_viz.model.cache import Cache
 from transformer_viz.model.config import DropoutSite, ModelConfig
-from transformer_viz.model.surroundings import Norm, Surroundings
-from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
+from transformer_viz.model.tap import Site, SiteTap, Tap, no_tap, site_tap
 from transformer_viz.terms import Kind
 
 
@@ -64,7 +64,7 @@ class MultiHeadAttention(nn.Module):
         With a cache `x` are the rows of new tokens, and the keys are those of all tokens.
         """
         site = Site(self.kind, self.layer, cache.length if cache else 0)
-        look = looking(tap, *site)
+        look = site_tap(tap, *site)
         x = look("entered", x)
         place = self.kind, self.layer
         before = None if cache is None else cache.tensors.get(place)
@@ -112,7 +112,7 @@ class ResidualConnection(nn.Module):
         self.dropout = nn.Dropout(config.dropout_at(place))
 
     def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None, look: Look = unseen
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None, look: SiteTap = no_tap
     ) -> Tensor:
         """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
         norm = self.norm if shared is None else shared
@@ -130,11 +130,13 @@ class ResidualConnection(nn.Module):
         return look("residual_after", after)
 
 
-def surroundings(attention: MultiHeadAttention, around: ResidualConnection, shared: nn.LayerNorm | None = None) -> Surroundings:
+def attention_block(
+    attention: MultiHeadAttention, around: ResidualConnection, shared: nn.LayerNorm | None = None
+) -> AttentionBlock:
     """What stands around an attention; references to the parameters. `shared` is the block's one norm, where it has one."""
     norm = around.norm or shared
     assert norm is not None
-    return Surroundings(
+    return AttentionBlock(
         scale=1 / math.sqrt(attention.key.out_features // attention.n_heads),
         out=attention.out.weight.T.unflatten(0, (attention.n_heads, -1)),
         out_bias=attention.out.bias,
@@ -166,7 +168,7 @@ class EncoderLayer(nn.Module):
         def attention(y: Tensor) -> Tensor:
             return self.attention(y, None, masked, tap=tap)
 
-        look = looking(tap, "encoder", self.layer)
+        look = site_tap(tap, "encoder", self.layer)
         x = self.around_attention(x, attention, self.norm, look)
         return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))
 
@@ -204,7 +206,7 @@ class DecoderLayer(nn.Module):
             return self.cross_attention(y, memory, source_masked, tap=tap, cache=cache)
 
         first = cache.length if cache else 0
-        look = looking(tap, "decoder", self.layer, first)
+        look = site_tap(tap, "decoder", self.layer, first)
         x = self.around_attention(x, attention, self.norm, look)
-        x = self.around_cross_attention(x, cross_attention, self.norm, looking(tap, "cross", self.layer, first))
+        x = self.around_cross_attention(x, cross_attention, self.norm, site_tap(tap, "cross", self.layer, first))
         return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))

@@ -42,7 +42,7 @@ class CachedModel(Protocol):
         ...
 
 
-class CachedReading:
+class CachedDecoder:
     """A batch of sentences that is being written; see `decoding.reader.Reading`.
 
     Args:

@@ -77,11 +77,11 @@ def reads(tap: Tap, name: TapName) -> bool:
     return names is None or name in names
 
 
-Look = Callable[[TapName, "Tensor"], "Tensor"]
+SiteTap = Callable[[TapName, "Tensor"], "Tensor"]
 """From a named intermediate of one place to what the model goes on with."""
 
 
-def unseen(name: TapName, value: "Tensor") -> "Tensor":
+def no_tap(name: TapName, value: "Tensor") -> "Tensor":
     """The intermediate as it is: nobody looks."""
     return value
 
@@ -90,16 +90,16 @@ SURROUNDING: frozenset[TapName] = frozenset(get_args(TapName)) - {"scores", "mas
 """What most taps read nothing of."""
 
 
-def looking(tap: Tap | None, kind: Kind, layer: int, first_query: int = 0) -> Look:
+def site_tap(tap: Tap | None, kind: Kind, layer: int, first_query: int = 0) -> SiteTap:
     """Hands a tap what surrounds the weights of one `Site`, and only what it reads of that."""
     names = getattr(tap, "names", None)
     # One question here in place of one for each intermediate: a pass over a short text has a hundred of them.
     if tap is None or (names is not None and SURROUNDING.isdisjoint(names)):
-        return unseen
-    return partial(_seen, tap, Site(kind, layer, first_query))
+        return no_tap
+    return partial(_apply_where_read, tap, Site(kind, layer, first_query))
 
 
-def _seen(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":
+def _apply_where_read(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":
     return tap(site, name, value) if reads(tap, name) else value
 
 

@@ -8,13 +8,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model import initialization
-from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm, surroundings
-from transformer_viz.model.cache import Cache, CachedReading
+from transformer_viz.model.attention_block import AttentionBlock
+from transformer_viz.model.blocks import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    attention_block,
+    layer_norm,
+)
+from transformer_viz.model.cache import Cache, CachedDecoder
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
-from transformer_viz.model.surroundings import Surroundings
-from transformer_viz.model.tap import Tap, looking
+from transformer_viz.model.tap import Tap, site_tap
 from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
@@ -71,7 +78,7 @@ class Transformer(nn.Module):
         """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
         scaled = self.config.embedding_scale in ("encoder", "both")
         x = self._embed(self.source_embedding or self.target_embedding, self.source_norm, source, scaled)
-        x = looking(tap, "encoder", -1)("state", x)
+        x = site_tap(tap, "encoder", -1)("state", x)
         masked = _for_keys(source_padding)
         for layer in self.encoder:
             x = layer(x, masked, tap)
@@ -102,7 +109,7 @@ class Transformer(nn.Module):
         """
         scaled, first = self.config.embedding_scale == "both", cache.length if cache else 0
         x = self._embed(self.target_embedding, self.target_norm, target, scaled, first)
-        x = looking(tap, "decoder", -1, first)("state", x)
+        x = site_tap(tap, "decoder", -1, first)("state", x)
         masks = {"target_masked": _for_keys(target_padding), "source_masked": _for_keys(source_padding)}
         for layer in self.decoder:
             x = layer(x, memory, **masks, tap=tap, cache=cache)
@@ -124,11 +131,11 @@ class Transformer(nn.Module):
         memory = self.encode(source, source_padding, tap=tap)
         return self.decode(target, memory, source_padding, target_padding, tap=tap)
 
-    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedReading:
+    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedDecoder:
         """Reads the target token by token; arguments as `decode`."""
-        return CachedReading(self, memory, source_padding)
+        return CachedDecoder(self, memory, source_padding)
 
-    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
         """What stands around one layer's attention; references to the parameters."""
         stack = self.encoder if kind == "encoder" else self.decoder
         block = next(block for block in stack if isinstance(block, EncoderLayer | DecoderLayer) and block.layer == layer)
@@ -137,7 +144,7 @@ class Transformer(nn.Module):
             attention, around = block.cross_attention, block.around_cross_attention
         else:
             attention, around = block.attention, block.around_attention
-        return surroundings(attention, around, block.norm)
+        return attention_block(attention, around, block.norm)
 
     def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
         x = embedding(ids)

@@ -1,7 +1,7 @@
 """Models that are not ours, as readers that decoding, search, edits and checks run like our own."""
 
 from transformer_viz.readers.models import Entry as Entry
-from transformer_viz.readers.models import check as check
+from transformer_viz.readers.models import check_loadable as check_loadable
 from transformer_viz.readers.models import entries as entries
 from transformer_viz.readers.models import find_name as find_name
 from transformer_viz.readers.models import load_model as load_model

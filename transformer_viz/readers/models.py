@@ -87,7 +87,7 @@ def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | Huggi
     return load_checkpoint(name_or_folder, device) if name is None else _load(folder, name, device)
 
 
-def check(name_or_folder: str) -> None:
+def check_loadable(name_or_folder: str) -> None:
     """Raises what `load_model` would, as far as it can be told without torch: there is none, or not one that may be loaded."""
     folder, name = _find(name_or_folder)
     if name is None:
@@ -187,7 +187,7 @@ def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "Huggi
 
 
 def _described(folder: Path, name: str) -> Description:
-    return (of_firefox if of_firefox.is_one(folder) else of_hugging_face).described(folder, name)
+    return (of_firefox if of_firefox.is_one(folder) else of_hugging_face).describe_folder(folder, name)
 
 
 def _is_checkpoint(name: str) -> bool:

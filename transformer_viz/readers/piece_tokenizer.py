@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from transformer_viz.errors import InputError, listed, shortened
+from transformer_viz.errors import InputError, listed
 from transformer_viz.loaded_model import TaskAnswer
+from transformer_viz.text_display import shorten
 
 
 class PieceTokenizer(ABC):
@@ -38,11 +39,11 @@ class PieceTokenizer(ABC):
             else:
                 matches = [number for number in range(self.n_ids) if self.label(number) == token]
             if not matches:
-                raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
+                raise InputError(f"{what} {shorten(str(token))!r} is not in the vocabulary of this model.")
             if len(matches) > 1:
                 several = listed(f"#{number}" for number in matches[:8])
                 raise InputError(
-                    f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {several}."
+                    f"{what} {shorten(str(token))!r} is the label of several tokens; name one by its id, of {several}."
                 )
             ids += matches
         return ids

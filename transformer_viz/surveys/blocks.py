@@ -9,13 +9,14 @@ import torch
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.verdict import CAUSE, judge_run
 from transformer_viz.batches import Text, answer_of, run_texts
-from transformer_viz.errors import TransformerVizError, shortened
+from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveys.block_results import CUT, BlockResult, VerdictResults
 from transformer_viz.surveys.corpus import Block
 from transformer_viz.surveys.head_values import Heads, Labels, is_special
 from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.surveys.outputs import Outputs
+from transformer_viz.text_display import shorten
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.tokenize_batch import framed_sources
@@ -63,7 +64,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
     arrays = {name: array for kind, of in heads.items() for name, array in of.arrays(kind, read).items()}
     return BlockResult(
         digest=digest,
-        faults=tuple(None if fault is None else shortened(fault, CUT) for fault in faults),
+        faults=tuple(None if fault is None else shorten(fault, CUT) for fault in faults),
         outputs=() if outputs is None else tuple(outputs.texts),
         expected=() if outputs is None else tuple(outputs.expected),
         has_bleu=outputs is not None and outputs.has_bleu,

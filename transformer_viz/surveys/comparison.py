@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import difference
 from transformer_viz.errors import OptionError
-from transformer_viz.surveys.readings import Reading, reading, readings
+from transformer_viz.surveys.columns import Column, column, columns
 from transformer_viz.surveys.result import HeadStatistic, Survey
 from transformer_viz.terms import Kind
 
@@ -51,12 +51,12 @@ class SurveyComparison:
     """Every head that has the number in both surveys, in the order of the first.
 
     Attributes:
-        reading: what is compared.
+        column: what is compared.
         heads: one each.
         is_same_texts: whether both surveyed the same texts; the intervals are cautious then.
     """
 
-    reading: Reading
+    column: Column
     heads: tuple[HeadChange, ...]
     is_same_texts: bool
 
@@ -100,7 +100,7 @@ def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
             f"{a.model.name} and {b.model.name} differ in their numbers of layers or heads, so that no head of one is one of "
             "the other; compare surveys of one model, or of models of the same sizes."
         )
-    compared = reading(a if name in readings(a) else b, name)
+    compared = column(a if name in columns(a) else b, name)
     pairs = [(place, a.at(place, name), b.at(place, name)) for place in a.places]
     changes = [HeadChange(place, first, second) for place, first, second in pairs if first is not None and second is not None]
     return SurveyComparison(compared, tuple(changes), a.texts.digest == b.texts.digest)

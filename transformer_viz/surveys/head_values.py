@@ -119,7 +119,7 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
             masked[these.start : these.stop] if len(masked) > 1 else np.broadcast_to(masked, (len(these), *masked.shape[1:]))
         )
         allowed = own & ~_cropped(whole, before, size)
-    elif kind == "decoder" and batch.is_growing:
+    elif kind == "decoder" and batch.is_incremental:
         allowed = own & np.tri(*size, dtype=bool)
     else:
         allowed = own

@@ -13,7 +13,6 @@ import numpy as np
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result.verdict import merge_verdicts
-from transformer_viz.errors import shortened
 from transformer_viz.surveys.block_results import CUT, BlockDescription, read_arrays, read_description, read_verdicts
 from transformer_viz.surveys.result import (
     MOST_COMPARED,
@@ -33,6 +32,7 @@ from transformer_viz.surveys.result import (
 )
 from transformer_viz.surveys.statistics import SHARES, STATISTICS, preferred
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.version import __version__
 
 MOST_FAILED = 20
@@ -98,7 +98,7 @@ def merge(
             n_read=len(read),
             n_failed=len(failed),
             failed=tuple(
-                Failed(line=place + 1, text=shortened(texts[place], CUT), why=fault) for place, fault in failed[:MOST_FAILED]
+                Failed(line=place + 1, text=shorten(texts[place], CUT), why=fault) for place, fault in failed[:MOST_FAILED]
             ),
             digest=digest,
         ),
@@ -163,7 +163,7 @@ def _example_texts(
         # Stable, so that of equal ones the first lines are kept; NaN comes last.
         order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
         lists[name] = tuple(
-            TextValue(line=line + 1, text=shortened(texts[line], CUT), value=float(values[i]))
+            TextValue(line=line + 1, text=shorten(texts[line], CUT), value=float(values[i]))
             for i, line in zip(order, read[order].tolist(), strict=True)
         )
     return lists
@@ -225,7 +225,7 @@ def _outputs(
         worst=tuple(
             WorstOutput(
                 line=line + 1,
-                text=shortened(texts[line], CUT),
+                text=shorten(texts[line], CUT),
                 output=written[line],
                 expected=expected[line],
                 confidence=float(of["confidence"][i]),

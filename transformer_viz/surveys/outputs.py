@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.batches import Text, compare_with_answer
-from transformer_viz.errors import shortened
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveys.block_results import CUT, N_BLEU
 from transformer_viz.surveys.corpus import Line
+from transformer_viz.text_display import shorten
 
 
 class Outputs:
@@ -38,7 +38,7 @@ class Outputs:
         elif not correct.is_exact and len(p):
             with np.errstate(divide="ignore"):
                 confidence = float(np.exp(np.log(p).mean()))
-        self.texts[i], self.expected[i] = shortened(output, CUT), None if answer is None else shortened(answer, CUT)
+        self.texts[i], self.expected[i] = shorten(output, CUT), None if answer is None else shorten(answer, CUT)
         values = {"length": length, "n_tokens": n_tokens, "n_right": correct.n_right, "n_written": len(p)}
         values |= {"n_judged": n_judged, "n_judged_right": min(correct.n_right_before_wrong, n_judged)}
         values |= {"is_known": answer is not None, "is_exact": correct.is_exact}

@@ -12,14 +12,15 @@ from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
+from transformer_viz.surveys.columns import columns, kinds
 from transformer_viz.surveys.figures.survey_agreement import survey_agreement
 from transformer_viz.surveys.figures.survey_calibration import survey_calibration
 from transformer_viz.surveys.figures.survey_distribution import survey_distribution
 from transformer_viz.surveys.figures.survey_heads import survey_heads
 from transformer_viz.surveys.figures.survey_lengths import survey_lengths
-from transformer_viz.surveys.readings import kinds, readings
 from transformer_viz.surveys.result import Survey
-from transformer_viz.terms import KIND_TITLES, head_title, visible_text
+from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.text_display import display_text
 
 LISTS = {"highest": "highest", "typical": "typical: nearest to the mean", "unusual": "unusual: farthest from the mean"}
 """The texts that are kept of a head, and what their lists are called."""
@@ -36,7 +37,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
     Raises:
         OptionError: an argument has an impossible value.
     """
-    by_name, outputs, verdict = readings(survey), survey.outputs, survey.verdict
+    by_name, outputs, verdict = columns(survey), survey.outputs, survey.verdict
     heads = {
         name: {kind: _plain(plain(survey_heads)(survey, kind, name, style=style)) for kind in kinds(survey, name)}
         for name in by_name
@@ -93,7 +94,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         titles=KIND_TITLES,
         words=sentences,
         head_title=head_title,
-        visible_text=visible_text,
+        visible_text=display_text,
         **tables,
     )
 

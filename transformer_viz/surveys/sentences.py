@@ -2,8 +2,8 @@
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
+from transformer_viz.surveys.columns import best, calibration, column
 from transformer_viz.surveys.comparison import SurveyComparison
-from transformer_viz.surveys.readings import best, calibration, reading
 from transformer_viz.surveys.result import Survey, SurveyedOutputs
 from transformer_viz.terms import KIND_TITLES, head_title
 
@@ -23,7 +23,7 @@ def headline(survey: Survey, name: str) -> str:
     row = None if head is None else survey.at(head, name)
     if head is None or row is None:
         return f"No head of {survey.model.name} was measured: none of {count_words(survey.texts.n, 'text')} could be read."
-    compared = reading(survey, name)
+    compared = column(survey, name)
     if compared.role is not None:
         ends = interval_words(row.interval, percent_words, 1)
         share = f"{percent_words(row.mean, 1)} of {count_words(row.n, 'text')} (95 %: {ends})"
@@ -61,7 +61,7 @@ def made_of(survey: Survey) -> str:
 
 def changed(comparison: SurveyComparison, a: str, b: str) -> str:
     """What changed most between two surveys, by what they are called, and how many heads differ at all."""
-    n, n_significant, title = len(comparison.heads), len([*comparison.significant()]), comparison.reading.title
+    n, n_significant, title = len(comparison.heads), len([*comparison.significant()]), comparison.column.title
     largest = comparison.largest
     if largest is None:
         return f"From {a} to {b} no head's {title} differs by more than its 95 % interval."

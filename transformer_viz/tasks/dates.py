@@ -41,7 +41,7 @@ _PIECE = re.compile(r"'([^']*)'|([dMLyE])\2*|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Reading:
+class PossibleDate:
     """A text read as a date, and where its year, month and day stand; the month's place is None where it is a word."""
 
     day: date
@@ -121,12 +121,12 @@ class Dates(DrawnTask):
 
     def split_key(self, text: str) -> str:
         """The day itself: one that is held out is held out in every language."""
-        reading = _only_reading(text)
+        reading = _only_date(text)
         return text if reading is None else reading.day.isoformat()
 
     def is_clear(self, text: str) -> bool:
         """The same text must not mean another day in another language."""
-        return _only_reading(text) is not None
+        return _only_date(text) is not None
 
     def draw(self, source: str, length: int | None, count: int, missing: int, rng: np.random.Generator) -> Iterator[str]:
         dates = need("babel.dates", "babel", "dates")
@@ -137,9 +137,9 @@ class Dates(DrawnTask):
             yield text.lower() if rng.random() < _LOWER_CASE else text
 
 
-def readings(text: str) -> list[Reading]:
+def possible_dates(text: str) -> list[PossibleDate]:
     """Every date that the text can mean in one of the languages, each once."""
-    readings_of: dict[date, Reading] = {}
+    readings_of: dict[date, PossibleDate] = {}
     for pattern, months, weekdays in _patterns():
         match = pattern.fullmatch(text)
         if match is None:
@@ -152,21 +152,21 @@ def readings(text: str) -> list[Reading]:
             continue
         if "weekday" not in parts or weekdays.get(parts["weekday"].casefold()) == day.weekday():
             spans = {name: match.span(name) for name in ("y", "M", "d") if name in parts}
-            readings_of.setdefault(day, Reading(day, spans))
+            readings_of.setdefault(day, PossibleDate(day, spans))
     return list(readings_of.values())
 
 
-def _known(text: str) -> Reading | None:
+def _known(text: str) -> PossibleDate | None:
     """The one reading; None also where Babel is not installed, since then nobody knows."""
     try:
-        return _only_reading(text)
+        return _only_date(text)
     except ConfigError:
         return None
 
 
 @lru_cache(maxsize=4096)
-def _only_reading(text: str) -> Reading | None:
-    found = readings(text)
+def _only_date(text: str) -> PossibleDate | None:
+    found = possible_dates(text)
     return found[0] if len(found) == 1 else None
 
 

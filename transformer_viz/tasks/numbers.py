@@ -13,7 +13,7 @@ import numpy as np
 from transformer_viz.errors import InputError, listed
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies
 from transformer_viz.tasks.task import Example, check_length, check_symbols
-from transformer_viz.terms import text_words
+from transformer_viz.text_display import quote_text
 from transformer_viz.vocabulary import Vocabulary
 
 _UNITS: list[str] = [*map(str, "null ein zwei drei vier fünf sechs sieben acht neun".split())]
@@ -59,7 +59,7 @@ class Numbers(DrawnTask):
         parts = self.symbols(words)
         if "".join(parts) != words:
             raise InputError(
-                f"{text_words(text, 60)} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
+                f"{quote_text(text, 60)} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
             )
         check_length(len(parts), self.max_length, "parts")
         return parts

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_viz.errors import InputError
 from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
 from transformer_viz.tasks.task import Example, Split, check_length, check_symbols
-from transformer_viz.terms import text_words
+from transformer_viz.text_display import quote_text
 
 _LONGEST = 12
 
@@ -62,7 +62,7 @@ class Pinyin(Corpus):
     def read_target(self, text: str) -> list[str]:
         possible = "Syllables carry tone marks and are set apart by spaces, as in: chóng qìng."
         sentence = "Syllable {} is {}, which this model does not know. "
-        check_symbols(text.split(), self.target_vocabulary, sentence, possible, text_words)
+        check_symbols(text.split(), self.target_vocabulary, sentence, possible, quote_text)
         return text.split()
 
     def join(self, tokens: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, OptionError, listed, quoted
 from transformer_viz.schema import finite_number
-from transformer_viz.terms import sign_words
+from transformer_viz.text_display import character_words
 from transformer_viz.vocabulary import END, SPECIAL_TOKENS, START, Vocabulary
 
 Split = Literal["train", "held-out"]
@@ -204,7 +204,7 @@ def check_symbols(
     vocabulary: Vocabulary,
     sentence: str,
     possible: str = "",
-    words: Callable[[str], str] = sign_words,
+    words: Callable[[str], str] = character_words,
 ) -> None:
     """Raises an InputError for the first symbol that is not in a vocabulary.
 

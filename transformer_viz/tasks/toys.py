@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from transformer_viz.errors import InputError, listed
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
 from transformer_viz.tasks.task import Example, check_length, check_symbols
-from transformer_viz.terms import text_words
+from transformer_viz.text_display import quote_text
 from transformer_viz.vocabulary import Vocabulary
 
 
@@ -60,7 +60,7 @@ class Sentences(Corpus):
 
     def _words(self, text: str, vocabulary: Vocabulary) -> list[str]:
         possible = f"It knows {listed(vocabulary.symbols)}. Words are set apart by spaces."
-        check_symbols(text.split(), vocabulary, "Word {} is {}, which this model does not know. ", possible, text_words)
+        check_symbols(text.split(), vocabulary, "Word {} is {}, which this model does not know. ", possible, quote_text)
         return text.split()
 
     def spell(self, symbols: Sequence[str]) -> str:

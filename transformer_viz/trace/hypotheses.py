@@ -13,7 +13,7 @@ from transformer_viz.trace.steps import Step
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Given:
+class PromptRows:
     """What the decoder did at the positions of a search's opening before its last: the same for all hypotheses.
 
     Attributes:
@@ -32,7 +32,7 @@ def hypothesis_parts(
     number: int,
     layers: Mapping[Kind, tuple[int, ...]],
     source_reasons: np.ndarray | None,
-    given: Given | None = None,
+    given: PromptRows | None = None,
 ) -> dict[str, Any]:
     """The fields of a Trace in which hypotheses differ; the attention is that of the decoder's kinds.
 
@@ -44,7 +44,7 @@ def hypothesis_parts(
             masked for every query.
         given: what all hypotheses share; may be left out where the opening is one token.
     """
-    path, given = search.path(number), given or Given()
+    path, given = search.path(number), given or PromptRows()
     n_steps = len(path)
     n_rows = search.n_given + n_steps
     decoder, cross = search.attention(number)

@@ -8,8 +8,8 @@ import numpy as np
 
 from transformer_viz.addresses import row_address
 from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.model.attention_block import NormKind
 from transformer_viz.model.config import NormPlacement
-from transformer_viz.model.surroundings import NormKind
 from transformer_viz.schema import Count, Range
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention, Layer, check_codes

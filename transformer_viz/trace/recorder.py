@@ -91,11 +91,11 @@ class Recorder:
             whole[:, place].index_copy_(-1, places, layer)
         return whole.view(*shape[:3], n_keys, n_keys)
 
-    def is_open(self, kind: Kind) -> bool:
+    def masks_nothing(self, kind: Kind) -> bool:
         """Whether all masks of this kind are `masks.nothing`. If not, they must be gathered, and may still mask nothing."""
         return masks.are_nothing([mask for layer in self._by_layer(kind, "mask") for mask in layer])
 
-    def is_growing(self, kind: Kind) -> bool:
+    def is_incremental(self, kind: Kind) -> bool:
         """Whether the keys of a step end at its own position, as in cached decoding."""
         return any(layer[0].shape[-1] < layer[-1].shape[-1] for layer in self._by_layer(kind, "weights"))
 

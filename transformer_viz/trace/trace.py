@@ -21,7 +21,7 @@ from transformer_viz.trace import arrays
 from transformer_viz.trace.attention import Attention, Attentions, Precision, check_codes
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.groups import MOST_ARRAYS, MOST_GROUPS, Group, check_names
-from transformer_viz.trace.hypotheses import Given, hypothesis_parts
+from transformer_viz.trace.hypotheses import PromptRows, hypothesis_parts
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.steps import Fill, Step, Text
@@ -400,7 +400,7 @@ class Trace:
         """
         search, n = self._recorded_search(), self.n_given
         decoder, cross = self.attentions.get("decoder"), self.attentions.get("cross")
-        given = Given(
+        given = PromptRows(
             steps=self.steps[:n],
             decoder=None if decoder is None else decoder.weights[:, :, :n, :n],
             cross=None if cross is None else cross.weights[:, :, :n],

@@ -13,7 +13,7 @@ from transformer_viz.decoding.beam import BeamResult
 from transformer_viz.model import masks
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.hypotheses import Given, hypothesis_parts
+from transformer_viz.trace.hypotheses import PromptRows, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Trace
@@ -81,10 +81,10 @@ class BeamTraces:
         known, layers = tokenizer.task_answer(sentence.source, n_steps), request.keep.numbers(model.sizes)
         search = self._search(i, n_rows, known.alignment)
         # What the decoder did in the rows of a prompt before its last, which all hypotheses share.
-        given = Given()
+        given = PromptRows()
         if n_given:
             rows = slice(len(result.given) - n_given, len(result.given))
-            given = Given(
+            given = PromptRows(
                 steps=steps_of(
                     result.given[rows], list(sentence.prompt[1:]), request.n_candidates, tokenizer.label, with_ids=with_ids
                 ),

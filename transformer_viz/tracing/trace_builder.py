@@ -37,12 +37,12 @@ class TraceBuilder:
             if weights is not None:
                 self.weights[kind] = weights.cpu().numpy()
                 # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
-                masked = None if recorder.is_open(kind) else recorder.gathered(kind, "mask", fill=True)
+                masked = None if recorder.masks_nothing(kind) else recorder.gathered(kind, "mask", fill=True)
                 self.masked[kind] = None if masked is None else masked.cpu().numpy()
             scores = recorder.gathered(kind, "scores", fill=float("nan")) if request.with_scores else None
             if scores is not None:
                 self.scores[kind] = scores.cpu().numpy()
-        self.is_growing = recorder.is_growing("decoder")
+        self.is_incremental = recorder.is_incremental("decoder")
         self.ids, self.lengths, self.ended = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.ended.tolist()
         self.n_given = None if decoded.given is None else decoded.given.shape[1]
         """Rows before the first written one, padding on the left included; None where `ids` holds what was given."""
@@ -119,7 +119,7 @@ class TraceBuilder:
             """(layer, head, query, key). What all sentences share has a batch axis of 1."""
             return whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
 
-        if masked is None and not (kind == "decoder" and self.is_growing):
+        if masked is None and not (kind == "decoder" and self.is_incremental):
             reasons = np.zeros((n_queries, n_keys), np.uint8)
         else:
             # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run

@@ -9,7 +9,7 @@ from transformer_viz.figures.cells import cells_of
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, words_at
-from transformer_viz.figures.theme import Style, base_layout, shown
+from transformer_viz.figures.theme import Style, base_layout, token_label
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, layer_label, place_label
 from transformer_viz.trace.trace import Trace
 
@@ -103,7 +103,7 @@ def _position_labels(found: Patching, a: Trace, b: Trace, kind: Kind) -> list[st
     n = found.effects[kind].shape[-1]
 
     def joined(*runs: tuple[str, ...]) -> list[str]:
-        words = zip(*([shown(token, _LONGEST_WORD) for token in run[:n]] for run in runs), strict=True)
+        words = zip(*([token_label(token, _LONGEST_WORD) for token in run[:n]] for run in runs), strict=True)
         return [one if one == other else f"{one}≠{other}" for one, other in words]
 
     read = joined(a.labels(kind)[0], b.labels(kind)[0])

@@ -10,7 +10,7 @@ from transformer_viz.numbers_in_words import percent_words
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedWeights:
     """Weights moved towards one target, as they were applied.
 
     Attributes:
@@ -44,10 +44,10 @@ class CounterProof:
     heads: tuple[HeadPlace, ...]
     epsilon: float
     weights: np.ndarray
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedWeights, ...]
 
     @property
-    def farthest(self) -> Moved:
+    def farthest(self) -> MovedWeights:
         """That with most of its weight elsewhere: a λ of 1 towards where a head looks anyway would be no way."""
         return max(self.moved, key=lambda each: each.distance)
 
@@ -65,7 +65,7 @@ class CounterProof:
         layers, heads = (sorted({getattr(each, part) for each in self.heads}) for part in ("layer", "head"))
         return layers.index(place.layer), heads.index(place.head)
 
-    def towards(self, target: str) -> Moved:
+    def towards(self, target: str) -> MovedWeights:
         """One target's."""
         return next(moved for moved in self.moved if moved.target == target)
 

@@ -12,7 +12,7 @@ from transformer_viz.trace.trace import Trace
 
 
 @dataclass(frozen=True)
-class Effect:
+class PatchEffect:
     """Of one place: a head, or a layer, at one query; all counts from 0."""
 
     place: Place
@@ -40,16 +40,16 @@ class Patching:
     effects: Mapping[Kind, np.ndarray]
     layers: Mapping[Kind, tuple[int, ...]]
 
-    def largest(self, n: int) -> tuple[Effect, ...]:
+    def largest(self, n: int) -> tuple[PatchEffect, ...]:
         """The places with the largest effects of either sign."""
         every = [
-            Effect(Place(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
+            PatchEffect(Place(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
             for kind, effects in self.effects.items()
             for layer, *head, query in np.ndindex(*effects.shape)
         ]
         return tuple(sorted(every, key=lambda each: -abs(each.value))[:n])
 
-    def at(self, place: Place, query: int) -> Effect | None:
+    def at(self, place: Place, query: int) -> PatchEffect | None:
         """Of one place; None where it was not asked for."""
         layers, effects = self.layers.get(place.kind, ()), self.effects.get(place.kind, np.empty(0))
         head = () if place.head is None else (place.head,)
@@ -57,11 +57,11 @@ class Patching:
             return None
         at = (layers.index(place.layer), *head, query)
         is_there = all(0 <= each < n for each, n in zip(at, effects.shape, strict=True))
-        return Effect(place, query, float(effects[at])) if is_there else None
+        return PatchEffect(place, query, float(effects[at])) if is_there else None
 
 
 @dataclass(frozen=True)
-class Extent:
+class PatchingSize:
     """How much work patching is, before it begins.
 
     Attributes:

@@ -68,8 +68,8 @@ def packaged() -> dict[str, Path]:
     return by_name
 
 
-def described(folder: Path, name: str) -> Description:
-    """What `contents` finds, for people; see there."""
+def describe_folder(folder: Path, name: str) -> Description:
+    """What `read_contents` finds, for people; see there."""
     return contents(folder, name).description
 
 

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from transformer_viz.decoding.reader import Rules
 from transformer_viz.model import initialization
-from transformer_viz.model.blocks import EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection, surroundings
-from transformer_viz.model.cache import Cache, CachedReading
+from transformer_viz.model.attention_block import AttentionBlock
+from transformer_viz.model.blocks import EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection, attention_block
+from transformer_viz.model.cache import Cache, CachedDecoder
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes, sizes_of
-from transformer_viz.model.surroundings import Surroundings
-from transformer_viz.model.tap import Tap, looking
+from transformer_viz.model.tap import Tap, site_tap
 from transformer_viz.terms import Kind, ModelKind
 
 END_ID = 0
@@ -76,7 +76,7 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """(batch, step, d_model) -> the same; `memory` (batch, source, d_model); the mask (batch, 1, 1, source) or None."""
         place, first = ("decoder", self.layer), cache.length if cache else 0
-        look = looking(tap, "decoder", self.layer, first)
+        look = site_tap(tap, "decoder", self.layer, first)
 
         def recurrence(y: Tensor) -> Tensor:
             (before,) = cache.tensors.get(place, (None,)) if cache else (None,)
@@ -89,7 +89,7 @@ class DecoderLayer(nn.Module):
             return self.cross_attention(y, memory, source_masked, tap=tap, cache=cache)
 
         x = self.around_recurrence(x, recurrence)
-        x = self.around_cross_attention(x, cross_attention, look=looking(tap, "cross", self.layer, first))
+        x = self.around_cross_attention(x, cross_attention, look=site_tap(tap, "cross", self.layer, first))
         return look("state", self.around_feed_forward(x, self.feed_forward))
 
 
@@ -127,7 +127,7 @@ class FirefoxReader(nn.Module):
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         """Reads the source once: int (batch, source) -> memory (batch, source, d_model)."""
-        x = looking(tap, "encoder", -1)("state", self.embedded(source))
+        x = site_tap(tap, "encoder", -1)("state", self.embedded(source))
         masked = _for_keys(source_padding)
         for layer in self.encoder:
             x = layer(x, masked, tap)
@@ -149,7 +149,7 @@ class FirefoxReader(nn.Module):
         new tokens, which are added to it.
         """
         first = cache.length if cache else 0
-        x = looking(tap, "decoder", -1, first)("state", self.embedded(target, first))
+        x = site_tap(tap, "decoder", -1, first)("state", self.embedded(target, first))
         masked = _for_keys(source_padding)
         for layer in self.decoder:
             x = layer(x, memory, masked, tap=tap, cache=cache)
@@ -157,17 +157,17 @@ class FirefoxReader(nn.Module):
             cache.length += target.shape[1]
         return x @ self.embedding + self.output_bias
 
-    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedReading:
+    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedDecoder:
         """Reads the target token by token; arguments as `decode`."""
-        return CachedReading(self, memory, source_padding)
+        return CachedDecoder(self, memory, source_padding)
 
-    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
         """What stands around one layer's attention; references to the parameters."""
         block = (self.encoder if kind == "encoder" else self.decoder)[layer]
         if isinstance(block, EncoderLayer):
-            return surroundings(block.attention, block.around_attention)
+            return attention_block(block.attention, block.around_attention)
         assert isinstance(block, DecoderLayer)
-        return surroundings(block.cross_attention, block.around_cross_attention)
+        return attention_block(block.cross_attention, block.around_cross_attention)
 
     def embedded(self, ids: Tensor, first: int = 0) -> Tensor:
         """int (batch, position) -> (batch, position, d_model), of which the first stands at position `first`."""

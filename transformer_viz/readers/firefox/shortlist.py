@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz import untrusted_files
-from transformer_viz.decoding.reader import SoFar
+from transformer_viz.decoding.reader import DecodingState
 from transformer_viz.errors import FileError
 from transformer_viz.readers.firefox.folder import LARGEST_LEXICON
 
@@ -45,7 +45,7 @@ class Shortlist:
         is_allowed[:, : self.first] = True
         return is_allowed.scatter_(1, self.table[real].flatten(1), True)
 
-    def __call__(self, so_far: SoFar, scores: Tensor) -> Tensor:
+    def __call__(self, so_far: DecodingState, scores: Tensor) -> Tensor:
         """As `decoding.reader.Rules`."""
         allowed = self.allowed(so_far.source, so_far.source_padding, scores.shape[-1])
         return torch.where(allowed, scores, float("-inf"))

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from transformer_viz.errors import FileError, InputError, shortened
+from transformer_viz.errors import FileError, InputError
 from transformer_viz.readers.firefox.model import END_ID
 from transformer_viz.readers.piece_tokenizer import PieceTokenizer
+from transformer_viz.text_display import shorten
 
 START = "<start>"
 """The label of what the decoder reads first."""
@@ -44,7 +45,7 @@ class FirefoxTokenizer(PieceTokenizer):
             processor = SentencePieceProcessor(model_proto=data)
             pieces = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
         except (RuntimeError, ValueError, TypeError) as error:
-            raise FileError(f"it is no whole file of SentencePiece ({shortened(str(error), 100)})") from error
+            raise FileError(f"it is no whole file of SentencePiece ({shorten(str(error), 100)})") from error
         if max(map(len, pieces), default=0) > _LONGEST:
             raise FileError(f"it has a piece of more than {_LONGEST} characters")
         return cls(processor, (*(piece.replace(_SPACE, " ") for piece in pieces), START))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError
 from transformer_viz.model import masks
-from transformer_viz.model.tap import Look, Site, Tap, TapName, looking, reads, unseen
+from transformer_viz.model.tap import Site, SiteTap, Tap, TapName, no_tap, reads, site_tap
 from transformer_viz.terms import Kind
 
 NAME = "transformer-viz"
@@ -95,7 +95,7 @@ def interfaces() -> tuple[Any, Any, Any]:
 
 
 @contextmanager
-def seen_by(now: Pass | Witness | None) -> Generator[None]:
+def observe_attention(now: Pass | Witness | None) -> Generator[None]:
     """Whatever attends within is seen by this, in this thread alone."""
     token = _NOW.set(now)
     try:
@@ -151,7 +151,7 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     """Their attention, with what the tap changes of it."""
     module, query, key, value, mask = given
     site, tap = now.site(), now.tap
-    look = looking(tap, *site)
+    look = site_tap(tap, *site)
     query, key, own_value = look("query", query), _seen(look, "key", key, query), value
     value = _seen(look, "value", value, query)
     if (bias := options.get("position_bias")) is not None:
@@ -184,9 +184,9 @@ def _lowest(dtype: torch.dtype) -> float:
     return max(torch.finfo(dtype).min, torch.finfo(torch.float32).min)
 
 
-def _seen(look: Look, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
+def _seen(look: SiteTap, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
     """Keys or values as a tap leaves them, which sees those that heads share once for each head."""
-    if look is unseen:
+    if look is no_tap:
         return keys
     each = _repeated(keys, query.shape[1])
     if (seen := look(name, each)) is each:

@@ -88,11 +88,11 @@ def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None
             raise ModelError(f"{name}: config.json says num_labels: {value:,}; at most {_MOST_LABELS:,} are possible.")
 
 
-def plain(config: Any) -> Any:
+def without_implementations(config: Any) -> Any:
     """Without what names another implementation of attention or of experts, which may be one to download, at any depth."""
     if isinstance(config, dict):
-        return {key: plain(value) for key, value in config.items() if not _IMPLEMENTATION.search(key)}
-    return [plain(value) for value in config] if isinstance(config, list) else config
+        return {key: without_implementations(value) for key, value in config.items() if not _IMPLEMENTATION.search(key)}
+    return [without_implementations(value) for value in config] if isinstance(config, list) else config
 
 
 def _settings(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
@@ -107,7 +107,7 @@ def _settings(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @contextmanager
-def counted(weights: Weights, name: str, say: Say) -> Generator[None]:
+def limit_modules(weights: Weights, name: str, say: Say) -> Generator[None]:
     """Within, the building of a model that its weights cannot fill ends with a ModelError; `say` hears of each module."""
     from torch.nn.modules import module
 

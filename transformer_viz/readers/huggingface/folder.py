@@ -44,12 +44,12 @@ class Contents:
     description: Description
 
 
-def described(folder: Path, name: str) -> Description:
-    """What `contents` finds, for people; see there."""
-    return contents(folder, name).description
+def describe_folder(folder: Path, name: str) -> Description:
+    """What `read_contents` finds, for people; see there."""
+    return read_contents(folder, name).description
 
 
-def contents(folder: Path, name: str) -> Contents:
+def read_contents(folder: Path, name: str) -> Contents:
     """What is in a folder, if it may be loaded.
 
     Args:
@@ -82,7 +82,9 @@ def contents(folder: Path, name: str) -> Contents:
     weights = Weights(shapes, n_parameters)
     bounds.check_config(config, weights, name)
     return Contents(
-        bounds.plain(config), weights, Description(family, n_parameters, sum(map(untrusted_files.file_size, paths)))
+        bounds.without_implementations(config),
+        weights,
+        Description(family, n_parameters, sum(map(untrusted_files.file_size, paths))),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Rules, SoFar
+from transformer_viz.decoding.reader import DecodingState, Rules
 from transformer_viz.errors import ModelError, OptionError, quoted
 from transformer_viz.model.sizes import Sizes
 
@@ -246,7 +246,7 @@ def _rules(generation: Generation) -> Rules:
 
     remembered = lru_cache(maxsize=64)(processors)
 
-    def rules(so_far: SoFar, scores: Tensor) -> Tensor:
+    def rules(so_far: DecodingState, scores: Tensor) -> Tensor:
         device, padding = str(scores.device), so_far.source_padding
         if not reads_source and (padding is None or generation.start_id is not None):
             return remembered(so_far.n_opening, so_far.max_length, device)(so_far.ids, scores)

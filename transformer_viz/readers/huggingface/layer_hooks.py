@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError
-from transformer_viz.model.tap import Site, TapName, looking, reads
+from transformer_viz.model.tap import Site, TapName, reads, site_tap
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.layers import AttentionModules, first_input, first_output
@@ -18,7 +18,7 @@ NAMES: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "a
 
 
 @contextmanager
-def hooked(now: Pass | None, modules: Mapping[Place, AttentionModules]) -> Generator[None]:
+def hook_layers(now: Pass | None, modules: Mapping[Place, AttentionModules]) -> Generator[None]:
     """Within, the pass hands its tap what surrounds attention, where the tap reads that."""
     if now is None or not any(reads(now.tap, name) for name in NAMES):
         yield
@@ -86,7 +86,7 @@ class _Hooks:
     def enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The attention is given what enters."""
         site = self._site(self.now.n_seen)
-        placement = self.modules[site.kind, site.layer].surroundings.placement
+        placement = self.modules[site.kind, site.layer].attention_block.placement
         self.before = None if placement is None else self.norm_input if placement == "pre" else _hidden(args, kwargs)
         self._show("residual_before", self.before, site)
         self.is_open = True
@@ -99,9 +99,9 @@ class _Hooks:
         if around.out is not module or not self.is_open:
             return None
         added = self._look("added", output, site)
-        if around.surroundings.placement == "pre" and self.before is not None:
+        if around.attention_block.placement == "pre" and self.before is not None:
             self._show("residual_after", self.before + added, site)
-        self.is_open = around.surroundings.placement in ("post", "residual-post")
+        self.is_open = around.attention_block.placement in ("post", "residual-post")
         return None if added is output else added
 
     def normed(self, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
@@ -109,7 +109,7 @@ class _Hooks:
         if not self.is_open or not self.now.n_seen:
             return
         site = self._site(self.now.n_seen - 1)
-        around, placement = self.modules[site.kind, site.layer], self.modules[site.kind, site.layer].surroundings.placement
+        around, placement = self.modules[site.kind, site.layer], self.modules[site.kind, site.layer].attention_block.placement
         if around.norm is not module or placement == "pre" or self.before is None:
             return
         self.is_open = False
@@ -120,7 +120,7 @@ class _Hooks:
         return Site(kind, layer, self.now.first_query)
 
     def _look(self, name: TapName, value: Tensor, site: Site) -> Tensor:
-        return looking(self.now.tap, *site)(name, value)
+        return site_tap(self.now.tap, *site)(name, value)
 
     def _show(self, name: TapName, value: Tensor | None, site: Site) -> None:
         """What stands on the way of no module, and can be seen and not changed."""

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from transformer_viz.model.attention_block import AttentionBlock, Norm
 from transformer_viz.model.config import NormPlacement
-from transformer_viz.model.surroundings import Norm, Surroundings
-from transformer_viz.readers.huggingface.attention import Call, seen_by
+from transformer_viz.readers.huggingface.attention import Call, observe_attention
 
 _TOLERANCE = 1e-5
 _LAYER = re.compile(r"^.*?\.\d+(?=\.|$)")
@@ -67,7 +67,7 @@ def record_calls(model: nn.Module) -> Generator[Recording]:
 
     try:
         handles += [module.register_forward_hook(recorder(name), with_kwargs=True) for name, module in model.named_modules()]
-        with seen_by(record_attention):
+        with observe_attention(record_attention):
             yield recording
     finally:
         for handle in handles:
@@ -220,14 +220,14 @@ class AttentionModules:
         out: the output projection, or None.
         norm: the norm around the attention, or None.
         layer: the module of the whole layer, or None.
-        surroundings: what is told.
+        attention_block: what is known of the attention.
     """
 
     attention: nn.Module | None
     out: nn.Module | None
     norm: nn.Module | None
     layer: nn.Module | None
-    surroundings: Surroundings
+    attention_block: AttentionBlock
 
 
 def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_scores: bool) -> Iterator[AttentionModules]:
@@ -235,7 +235,7 @@ def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_sc
     places = {id(call.attention): (layer, call) for layer in layers for call in layer.inner if call.attention is not None}
     for attention in recording.attentions:
         scale = attention.options.get("scaling")
-        told = Surroundings(
+        told = AttentionBlock(
             scale=(attention.query.shape[-1] ** -0.5 if scale is None else float(scale)) if has_scores else None,
             softcap=attention.options.get("softcap") if has_scores else None,
         )

@@ -14,17 +14,18 @@ from typing import Any, ClassVar
 import torch
 
 from transformer_viz import untrusted_files
-from transformer_viz.errors import ModelError, OptionError, TransformerVizError, listed, shortened
+from transformer_viz.errors import ModelError, OptionError, TransformerVizError, listed
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.description import Say, check_memory, in_silence
 from transformer_viz.readers.huggingface import bounds
-from transformer_viz.readers.huggingface.folder import Contents, contents
+from transformer_viz.readers.huggingface.folder import Contents, read_contents
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader, check_decoding
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer, is_ordinary
+from transformer_viz.text_display import shorten
 
 _LONGEST = 512
 _VERSIONS = r"5\.(2[3-9]|[3-9]\d|\d{3})"
@@ -167,7 +168,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         ModelError: no model, one that is not safe to open, too large, or one whose attention is not all seen.
         DeviceError: out of memory.
     """
-    found = contents(folder, name)
+    found = read_contents(folder, name)
     # By the package's own description: importing transformers takes seconds.
     try:
         installed = version("transformers")
@@ -180,27 +181,27 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
     bounds.check_tokenizer(folder, found.weights, name)
     say("starting transformers", None)
     with devices.memory_errors(device), _loading_errors(folder, name):
-        with quiet(), _counted(say):
+        with quiet_transformers(), _counted(say):
             model, tokenizer = _open(folder, found, name, say)
             model = model.to(device).eval().requires_grad_(False)
         say("looking whether all of its attention is seen", 1.0)
-        return wrapped(model, tokenizer, name)
+        return wrap_model(model, tokenizer, name)
 
 
-def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, Any]:
+def _open(folder: Path, read_contents: Contents, name: str, say: Say) -> tuple[Any, Any]:
     """The model and its tokenizer, as transformers makes them."""
     from transformers import CONFIG_MAPPING, AutoTokenizer
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
     # As `AutoConfig` makes it of a file, of what was read of it already.
-    family = contents.config["model_type"]
-    if family == "mistral" and "layer_types" in contents.config:
+    family = read_contents.config["model_type"]
+    if family == "mistral" and "layer_types" in read_contents.config:
         family = "ministral"
     if family not in CONFIG_MAPPING:
         raise ModelError(
             f"{name}: transformers {version('transformers')} has no family {family!r}. A later version may have it."
         )
-    config = CONFIG_MAPPING[family].from_dict(dict(contents.config), name_or_path=str(folder))
+    config = CONFIG_MAPPING[family].from_dict(dict(read_contents.config), name_or_path=str(folder))
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, config=config, **only_here)
     own = tokenizer.vocab_files_names.values()
     names = sorted({"tokenizer.json", *own})
@@ -210,7 +211,7 @@ def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, A
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
-        with bounds.counted(contents.weights, name, say):
+        with bounds.limit_modules(read_contents.weights, name, say):
             model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
         # What is not in the file would be random.
         if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
@@ -218,9 +219,9 @@ def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, A
     raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {listed(missing[:3])}.")
 
 
-def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
+def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     """A model and its tokenizer that are there already, as a reader. The model's attention is ours from here on."""
-    with quiet():
+    with quiet_transformers():
         # Positions of the model, at most as many as are drawn.
         limits = (getattr(model.config.get_text_config(), "max_position_embeddings", None), tokenizer.model_max_length)
         probed = probe(model, int(min(_LONGEST, *(n for n in (_LONGEST, *limits) if isinstance(n, int | float) and n >= 1))))
@@ -260,11 +261,11 @@ def _loading_errors(folder: Path, name: str) -> Generator[None]:
             if lacking is not None:
                 raise ModelError(f"{name}: {lacking} is not installed. {_INSTALL}") from error
         words = " ".join(str(error).replace(str(folder), name).split())
-        raise ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shortened(words, 300)}") from error
+        raise ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shorten(words, 300)}") from error
 
 
 @contextmanager
-def quiet() -> Generator[None]:
+def quiet_transformers() -> Generator[None]:
     """No progress bars and no advice for programmers; what matters of it is an error here."""
     from transformers import logging
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_viz.errors import ModelError, shortened
+from transformer_viz.errors import ModelError
 from transformer_viz.model import masks
 from transformer_viz.model.architecture import Architecture, Side
 from transformer_viz.model.sizes import Sizes
@@ -22,6 +22,7 @@ from transformer_viz.readers.huggingface.architecture import ObservedStack, arch
 from transformer_viz.readers.huggingface.attention import Call, Place
 from transformer_viz.readers.huggingface.layers import AttentionModules, Recording, layers_of, modules_around, record_calls
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.text_display import shorten
 
 _N_SOURCE, _N_TARGET = 3, 2
 """Tokens of the probe: attention over so many keys is cross-attention, since the decoder reads fewer."""
@@ -64,8 +65,8 @@ def probe(model: Any, longest: int) -> ProbedModel:
     attention.register()
     kinds = getattr(model.config.get_text_config(), "layer_types", None) or ()
     if others := sorted(set(kinds) - {"full_attention", "sliding_attention"}):
-        raise refused(model, f"it has layers of {others[0]!r}, in which a token does not see all before it or in a window")
-    with failures(model, "a pass over three tokens"):
+        raise refusal(model, f"it has layers of {others[0]!r}, in which a token does not see all before it or in a window")
+    with model_errors(model, "a pass over three tokens"):
         returned = _returned_attentions(model)
         model.set_attn_implementation(attention.NAME)
         recordings, logits, encoder_output = _recorded(model)
@@ -98,20 +99,20 @@ def family(model: Any) -> str:
     return str(model.config.model_type)
 
 
-def refused(model: Any, why: str) -> ModelError:
+def refusal(model: Any, why: str) -> ModelError:
     """Says of which family a model is, and why it cannot be shown."""
     return ModelError(f"A model of the family {family(model)!r} ({type(model).__name__}) cannot be shown here: {why}.")
 
 
 @contextmanager
-def failures(model: Any, what: str) -> Generator[None]:
+def model_errors(model: Any, what: str) -> Generator[None]:
     """Refuses a model whose run fails, whatever transformers raises; `what` says what was run."""
     try:
         yield
     except (torch.OutOfMemoryError, ModelError):
         raise
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise refused(model, f"{what} fails ({type(error).__name__}: {shortened(str(error))})") from error
+        raise refusal(model, f"{what} fails ({type(error).__name__}: {shorten(str(error))})") from error
 
 
 def tokens_of(model: Any, n: int) -> Tensor:
@@ -151,21 +152,21 @@ def _recorded(model: Any) -> tuple[dict[Side, Recording], Tensor | None, type[An
 def _compare(model: Any, returned: dict[Kind, list[Tensor]], calls: dict[Kind, list[Call]]) -> None:
     """In number, order and value."""
     if not any(calls.values()):
-        raise refused(model, "none of its attention passes through the AttentionInterface of transformers")
+        raise refusal(model, "none of its attention passes through the AttentionInterface of transformers")
     if not model.config.is_encoder_decoder and calls["encoder"]:
         returned = {"encoder": returned["decoder"]}
     for kind, layers in returned.items():
         if len(layers) != len(calls[kind]):
-            raise refused(model, f"it returns {len(layers)} {kind} attentions, and {len(calls[kind])} are seen here")
+            raise refusal(model, f"it returns {len(layers)} {kind} attentions, and {len(calls[kind])} are seen here")
         for layer, (theirs, call) in enumerate(zip(layers, calls[kind], strict=True), start=1):
             if theirs.shape != call.weights.shape or call.weights.shape[-1] != call.key.shape[2]:
                 shapes = f"{tuple(theirs.shape)}, and {tuple(call.weights.shape)} is seen"
-                raise refused(model, f"its {kind} attention {layer} is {shapes} over {call.key.shape[2]} keys")
+                raise refusal(model, f"its {kind} attention {layer} is {shapes} over {call.key.shape[2]} keys")
             if not torch.equal(theirs, call.weights):
-                raise refused(model, f"its {kind} attention {layer} is computed in another way than what is seen of it")
+                raise refusal(model, f"its {kind} attention {layer} is computed in another way than what is seen of it")
             if not ((call.weights.sum(-1) - 1).abs() < 1e-3).all():
                 sink = ", since a learned sink takes a part" if hasattr(call.module, "sinks") else ""
-                raise refused(model, f"the rows of its {kind} attention {layer} do not add up to 1{sink}")
+                raise refusal(model, f"the rows of its {kind} attention {layer} do not add up to 1{sink}")
 
 
 def _has_scores(call: Call) -> bool:

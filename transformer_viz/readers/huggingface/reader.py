@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.reader import Rules
+from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
-from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.generation import Generation
-from transformer_viz.readers.huggingface.layer_hooks import hooked
-from transformer_viz.readers.huggingface.probe import ProbedModel, failures, refused, tokens_of
+from transformer_viz.readers.huggingface.layer_hooks import hook_layers
+from transformer_viz.readers.huggingface.probe import ProbedModel, model_errors, refusal, tokens_of
 from transformer_viz.terms import Kind, ModelKind
 
 _TOLERANCE = 1e-3
@@ -85,9 +85,9 @@ class HuggingFaceReader:
             returned = module(input_ids=source, attention_mask=_real(source, source_padding))
         return returned.last_hidden_state if self.kind.writes else getattr(returned, "logits", None)
 
-    def incremental(self, memory: Any, source_padding: Tensor | None = None) -> "HuggingFaceReading":
+    def start_decoding(self, memory: Any, source_padding: Tensor | None = None) -> "HuggingFaceDecoder":
         """Begins to write, with a cache of keys and values."""
-        return HuggingFaceReading(self, memory, source_padding)
+        return HuggingFaceDecoder(self, memory, source_padding)
 
     def decode(
         self,
@@ -106,15 +106,15 @@ class HuggingFaceReader:
                 return self.model(**given, decoder_input_ids=target, decoder_attention_mask=real, use_cache=False).logits
             return self.model(input_ids=target, attention_mask=real, **self.positions(real, target), use_cache=False).logits
 
-    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
         """What stands around one layer's attention, as far as it was found."""
-        return self.probed.modules[kind, layer].surroundings
+        return self.probed.modules[kind, layer].attention_block
 
     @contextmanager
     def _seen_by(self, places: tuple[Place, ...], tap: Tap | None) -> Generator[None]:
         """A tap sees attention within, and what surrounds it."""
         now = _pass(places, tap)
-        with attention.seen_by(now), hooked(now, self.probed.modules):
+        with attention.observe_attention(now), hook_layers(now, self.probed.modules):
             yield
 
     def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class HuggingFaceReader:
         return {"position_ids": (real.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]}
 
 
-class HuggingFaceReading:
+class HuggingFaceDecoder:
     """See `decoding.reader.Reading`."""
 
     def __init__(self, reader: HuggingFaceReader, memory: Any, padding: Tensor | None) -> None:
@@ -153,7 +153,7 @@ class HuggingFaceReading:
             new = _real(rows, self._padding if self._real is None else None)
             self._real = new if self._real is None else torch.cat([self._real, new], 1)
             options |= {"input_ids": rows, "attention_mask": self._real, **self._reader.positions(self._real, rows)}
-        with attention.seen_by(_pass(self._reader.probed.decoder, tap, self._n_read)):
+        with attention.observe_attention(_pass(self._reader.probed.decoder, tap, self._n_read)):
             logits = self._reader.model(**options).logits
         self._n_read += rows.shape[1]
         return logits if tokens.dim() == 2 else logits[:, -1]
@@ -175,20 +175,20 @@ def check_decoding(reader: HuggingFaceReader) -> None:
     """
     if not reader.kind.writes:
         return
-    with failures(reader.model, "a step of decoding"):
+    with model_errors(reader.model, "a step of decoding"):
         tokens = tokens_of(reader.model, 3)
         whole = reader.decode(tokens, reader.encode(tokens))
         # As in a batch: a prompt is padded before, and a source after.
         n_read = 3 if reader.kind.has_encoder else 2
         pads = torch.arange(n_read + 1, device=tokens.device)[None] == (n_read if reader.kind.has_encoder else 0)
         padded = tokens.new_full(pads.shape, reader.pad_id).masked_scatter(~pads, tokens[:, :n_read])
-        reading = reader.incremental(reader.encode(padded, pads), pads)
+        reading = reader.start_decoding(reader.encode(padded, pads), pads)
         opening = tokens[:, :2] if reader.kind.has_encoder else padded
         steps = torch.cat([reading.read(opening)[:, -2:], reading.read(tokens[:, 2])[:, None]], 1)
         # Logits of tokens that are never written may be −∞.
         largest = float(whole[whole.isfinite()].abs().max())
         if not torch.allclose(steps, whole, rtol=0, atol=_TOLERANCE * largest):
-            raise refused(reader.model, "token by token, beside padding, it gives other logits than in one pass")
+            raise refusal(reader.model, "token by token, beside padding, it gives other logits than in one pass")
 
 
 def _pass(places: tuple[Place, ...], tap: Tap | None, first_query: int = 0) -> Pass | None:

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_viz.errors import InputError, shortened
+from transformer_viz.errors import InputError
 from transformer_viz.readers.huggingface.pieces import Pieces
 from transformer_viz.readers.piece_tokenizer import PieceTokenizer
+from transformer_viz.text_display import shorten
 
 
 def is_ordinary(error: BaseException) -> bool:
@@ -74,7 +75,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
                 try:  # what begins the answer is a part of the template
                     ids = list(tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
                 except Exception as error:  # a template is a program that came with the model
-                    why = f"The model's chat template failed: {shortened(str(error), 200)}. Try without it."
+                    why = f"The model's chat template failed: {shorten(str(error), 200)}. Try without it."
                     raise InputError(why) from error
             else:
                 ids = list(tokenizer(text).input_ids)
@@ -121,5 +122,5 @@ class HuggingFaceTokenizer(PieceTokenizer):
                 if not is_ordinary(error):
                     raise
                 raise InputError(
-                    f"The model's tokenizer cannot read this text ({shortened(str(error), 200)}). Try another one."
+                    f"The model's tokenizer cannot read this text ({shorten(str(error), 200)}). Try another one."
                 ) from error

@@ -9,7 +9,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, panel, panel_axes
 from transformer_viz.figures.theme import Style, see_through
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.surveys.readings import calibration
+from transformer_viz.surveys.columns import calibration
 from transformer_viz.surveys.result import Confidence
 
 _UPPER, _LOWER = [0.36, 1.0], [0.0, 0.26]

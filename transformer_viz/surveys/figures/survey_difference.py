@@ -7,7 +7,7 @@ import numpy as np
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.cells import hatch_trace
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
-from transformer_viz.figures.theme import Style, escape, flat, ink_on
+from transformer_viz.figures.theme import Style, escape, flat_scale, ink_on
 from transformer_viz.figures.tiles import Tile, head_cells, tile_map
 from transformer_viz.numbers_in_words import interval_words, number_words, signed_words
 from transformer_viz.surveys.comparison import SurveyComparison
@@ -32,7 +32,7 @@ def survey_difference(
     heads, colours = comparison.of(kind), style.colours
     if not heads:
         raise OptionError(f"No head of kind {kind!r} has this number in both surveys.")
-    layers, title = tuple(sorted({head.place.layer for head in heads})), escape(comparison.reading.title)
+    layers, title = tuple(sorted({head.place.layer for head in heads})), escape(comparison.column.title)
     shape = (len(layers), 1 + max(head.place.head for head in heads))
     significant, unclear = np.full(shape, np.nan), np.zeros(shape, bool)
     hovers, tiles = [[""] * shape[1] for _ in layers], []
@@ -55,7 +55,7 @@ def survey_difference(
     within: list[Plain] = []
     if unclear.any():
         cells = np.where(unclear, np.float32(0), np.float32(np.nan))
-        within = [head_cells(cells, hovers, "", gap=1, zmin=0, zmax=1, colorscale=flat(colours.masked))]
+        within = [head_cells(cells, hovers, "", gap=1, zmin=0, zmax=1, colorscale=flat_scale(colours.masked))]
         within.append(hatch_trace(unclear, colours))
     more: dict[str, Any] = {"hovers": hovers, "tiles": tiles, "others": within}
     return tile_map(kind, layers, significant, KIND_TITLES[kind], focus, style, limit=most, **more)

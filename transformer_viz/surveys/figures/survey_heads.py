@@ -4,7 +4,7 @@ from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style, escape, ink_on
 from transformer_viz.figures.tiles import Tile, ends_of, tile_map
 from transformer_viz.numbers_in_words import interval_words, number_words, percent_words
-from transformer_viz.surveys.readings import reading, values
+from transformer_viz.surveys.columns import column, values
 from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
@@ -25,7 +25,7 @@ def survey_heads(
     Raises:
         OptionError: the survey has no such number.
     """
-    title, layers, colours = escape(reading(survey, name).title), survey.kinds[kind].layers, style.colours
+    title, layers, colours = escape(column(survey, name).title), survey.kinds[kind].layers, style.colours
     numbers, hovers, tiles = values(survey, kind, name), [[""] * survey.kinds[kind].n_heads for _ in layers], []
     low, high = ends_of(numbers)
     for head in (place for place in survey.places if place.kind == kind):

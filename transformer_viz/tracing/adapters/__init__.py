@@ -26,7 +26,13 @@ from transformer_viz.tracing.adapters import huggingface
 from transformer_viz.tracing.adapters.attention_calls import AttentionCall, check_calls, layers_by_kind
 from transformer_viz.tracing.adapters.labels import Vocabulary, flat, given_labels, ids_of, labels_of, padding
 from transformer_viz.tracing.adapters.running_modules import RunningModules
-from transformer_viz.tracing.adapters.unseen import WATCHED, accept_unseen, check_allowed, find_unseen, unseen_words
+from transformer_viz.tracing.adapters.unrecorded_attention import (
+    WATCHED,
+    accept_unrecorded,
+    check_allowed,
+    find_unrecorded,
+    unrecorded_words,
+)
 
 Call = Callable[..., Any]
 # Modes, the fast path and attention settings are put back to what they were; two runs at once would put back each other's.
@@ -112,13 +118,14 @@ def trace_module(
         "versions": {name: version(name) for name in packages},
         "seconds": round(time.perf_counter() - started, 6),
     }
-    missing = find_unseen(model, inner, running, calls)
+    missing = find_unrecorded(model, inner, running, calls)
     if not calls:
         raise OptionError(
             f"no attention was seen in {type(model).__name__}; {WATCHED}. "
-            f"{f'It has {unseen_words(missing)}. ' if missing else ''}Other attention is given as arrays to Trace.from_arrays."
+            f"{f'It has {unrecorded_words(missing)}. ' if missing else ''}Other attention is given as arrays to "
+            "Trace.from_arrays."
         )
-    if not_seen := accept_unseen(model, missing, allowed):
+    if not_seen := accept_unrecorded(model, missing, allowed):
         made_by["not_seen"] = not_seen
     check_calls(model, calls, running.softmax_columns)
 

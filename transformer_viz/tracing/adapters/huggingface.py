@@ -18,7 +18,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.model import masks
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Call
-from transformer_viz.readers.huggingface.loading import quiet
+from transformer_viz.readers.huggingface.loading import quiet_transformers
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.attention_calls import AttentionCall, numpy
 from transformer_viz.tracing.adapters.labels import padding
@@ -127,7 +127,7 @@ def record_attention(
         calls.append(AttentionCall(kind, numpy(weights[0]), numpy(masked), **where, is_applied=call.is_applied(_TOLERANCE)))
 
     attention.register()
-    with _our_attention_in(model), attention.seen_by(record):
+    with _our_attention_in(model), attention.observe_attention(record):
         yield lambda: calls
 
 
@@ -149,7 +149,7 @@ def _our_attention_in(model: nn.Module) -> Generator[None]:
     before = [(config, dict(vars(config))) for config in owned]
     try:
         # Each model by itself: one whose class was written at a prompt cannot be set, with a warning, and what is in it can.
-        with quiet():
+        with quiet_transformers():
             for module in model.modules():
                 if isinstance(module, PreTrainedModel):
                     module.set_attn_implementation(attention.NAME)

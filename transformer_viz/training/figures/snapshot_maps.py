@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.errors import shortened
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.maps import share_scale
 from transformer_viz.figures.mosaic import Grid
 from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import Head, Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 
 _LONGEST_TEXT = 22
@@ -38,7 +38,7 @@ def snapshot_maps(
     colours, size, columns = style.colours, style.size - 1, min(per_row, len(moments))
     maps = [trace.attentions[kind].head(layer, head) for _, trace in moments]
     shape = max(map(len, maps)), max(values.shape[1] for values in maps)
-    grid = Grid([escape(shortened(title, _LONGEST_TEXT)) for title, _ in moments], columns, shape)
+    grid = Grid([escape(shorten(title, _LONGEST_TEXT)) for title, _ in moments], columns, shape)
     # A map that is smaller than another one ends before its tile does.
     weights = np.full((grid.n_rows, columns, *shape), np.nan, dtype=np.float32)
     masked = np.zeros(weights.shape, bool)

@@ -3,7 +3,7 @@
 from transformer_viz import checkpoints
 from transformer_viz.addresses import Place
 from transformer_viz.attribution import patch as patches
-from transformer_viz.attribution.result.patching import Extent, PatchedRun, Patching
+from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
@@ -25,7 +25,7 @@ def model_of(asked: Asked, device: str) -> LoadedModel:
     return call(checkpoints.load_snapshot, model, asked.snapshot)
 
 
-def extent(model: LoadedModel, runs: Runs, by: str, kind: Kind | None = None, layers: Layers | None = None) -> Extent:
+def extent(model: LoadedModel, runs: Runs, by: str, kind: Kind | None = None, layers: Layers | None = None) -> PatchingSize:
     """How much it would be; nothing is computed."""
     return patches.extent(model, *runs, by=by, kind=kind, layers=layers)
 

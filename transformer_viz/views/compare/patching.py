@@ -9,13 +9,14 @@ import streamlit as st
 
 from transformer_viz.addresses import Place, parse
 from transformer_viz.attribution.figures.patching import patching, places_of, strongest
-from transformer_viz.attribution.result.patching import Effect, Extent, PatchedRun, Patching, parting
+from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
-from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible
+from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.compare import patch_runs, shown
@@ -130,7 +131,7 @@ def _page_words(layers: tuple[int, ...]) -> str:
     return f"layer {first}" if first == last else f"layers {first} to {last}"
 
 
-def _extent_words(extent: Extent, model: LoadedModel) -> str:
+def _extent_words(extent: PatchingSize, model: LoadedModel) -> str:
     """`1,350 places, each a pass over 5 tokens; of SmolLM2 at most 1,486 at once`."""
     passes = f"{count_words(extent.n_places, 'place')}, each a pass over {extent.n_tokens} tokens"
     return f"{passes}; of {literal(model.name)} at most {extent.most:,} at once"
@@ -139,7 +140,7 @@ def _extent_words(extent: Extent, model: LoadedModel) -> str:
 # ---- what was found
 
 
-def _chosen(found: Patching) -> Effect:
+def _chosen(found: Patching) -> PatchEffect:
     """The place of the link or of the last click; the one with the largest effect where that is none."""
     state = st.session_state
     if state.patch_place and (effect := found.at(*_read(state.patch_place))) is not None:
@@ -148,7 +149,7 @@ def _chosen(found: Patching) -> Effect:
     return found.largest(1)[0]
 
 
-def _maps(pair: Pair, found: Patching, chosen: Effect) -> Any:
+def _maps(pair: Pair, found: Patching, chosen: PatchEffect) -> Any:
     """One a kind; that of the place that is chosen is returned."""
     limit, of_place = strongest(found), None
     for kind, column in zip(found.effects, st.columns(len(found.effects)), strict=True):
@@ -203,7 +204,7 @@ def _sentence(pair: Pair, found: Patching) -> str:
 def _largest_of(pair: Pair, found: Patching, kind: Kind) -> str:
     """For who does not see the map."""
     [best] = replace(found, effects={kind: found.effects[kind]}).largest(1)
-    read = visible(pair.runs[0].labels(kind)[0][best.query])
+    read = display_token(pair.runs[0].labels(kind)[0][best.query])
     return f"The largest effect is {signed_words(best.value, 2)}, of {_name(best.place)} at {place_words(best.query)} {read}."
 
 
@@ -214,12 +215,12 @@ def _name(place: Place) -> str:
     return f"{title} of {KIND_TITLES[place.kind]}"
 
 
-def _at(pair: Pair, effect: Effect) -> str:
+def _at(pair: Pair, effect: PatchEffect) -> str:
     """`token 7 o`."""
     return f"{place_words(effect.query)} {of_run(pair.runs[0].labels(effect.place.kind)[0][effect.query])}"
 
 
-def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *, large: bool) -> dict[str, Any]:
+def _content(pair: Pair, found: Patching, chosen: PatchEffect, changed: PatchedRun, *, large: bool) -> dict[str, Any]:
     """The strips of A, of B and of what came of it, and how probable both tokens are in each."""
     a, b = pair.runs
     names, sides = ("A", "B", "B′"), [output_strip(a), output_strip(b), _strip(changed, found.step)]
@@ -232,7 +233,7 @@ def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *
         "apart": apart,
         "hint": "what A, B and B with one place of A write, step by step",
     }
-    ours, other = map(visible, found.tokens)
+    ours, other = map(display_token, found.tokens)
     of_a, of_b = found.differences
     leads = (of_a, of_b, of_b + chosen.value * (of_a - of_b))
     cells = {
@@ -252,7 +253,7 @@ def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *
     }
 
 
-def _outcome(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun) -> list[list[str]]:
+def _outcome(pair: Pair, found: Patching, chosen: PatchEffect, changed: PatchedRun) -> list[list[str]]:
     """`B′ is B with layer 1 head 1 of the cross-attention of A at token 7, o: it brings back +0.27, and B′ writes …`."""
     read = pair.runs[0].labels(chosen.place.kind)[0][chosen.query]
     wrote = changed.tokens[found.step]
@@ -260,11 +261,11 @@ def _outcome(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun) -
     return [
         ["strong", "B′"],
         ["plain", f" is B with {_name(chosen.place)} of A at {place_words(chosen.query)} "],
-        ["code", visible(read)],
+        ["code", display_token(read)],
         ["plain", ": it brings back "],
         ["strong", signed_words(chosen.value, 2)],
         ["plain", ", and at that step "],
-        ["code", visible(wrote)],
+        ["code", display_token(wrote)],
         ["plain", f" is most probable, {'which neither wrote' if of is None else f'as in {of}'}."],
     ]
 
@@ -273,8 +274,8 @@ def _strip(changed: PatchedRun, step: int) -> list[dict[str, Any]]:
     """As `output_strip`; what both runs wrote before is given."""
     return [
         {
-            "text": visible(token),
-            "title": f"step {t + 1}: {visible(token)}, p = {p:.4f}{', as in both' if t < step else ''}",
+            "text": display_token(token),
+            "title": f"step {t + 1}: {display_token(token)}, p = {p:.4f}{', as in both' if t < step else ''}",
             "class": "special" if token in SPECIAL_TOKENS else "given" if t < step else "",
             **({} if t < step else {"tint": round(p, 4)}),
         }

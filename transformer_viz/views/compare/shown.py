@@ -13,7 +13,8 @@ from transformer_viz.analysis.word_pairs import apart
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import output_strip, source_strip
-from transformer_viz.terms import place_words, visible
+from transformer_viz.terms import place_words
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import aligner
 
@@ -95,7 +96,7 @@ def _strips(sides: tuple[tuple[str, Trace], ...]) -> list[dict[str, Any]]:
 
 def _prompt_strip(run: Trace) -> list[dict[str, Any]]:
     """What a decoder without an encoder read of its text."""
-    tokens = map(visible, tokens_read(run))
+    tokens = map(display_token, tokens_read(run))
     return [{"text": token, "title": f"{place_words(place)}: {token}", "class": "given"} for place, token in enumerate(tokens)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.guesses import Guess, came, is_right, question, tally
+from transformer_viz.analysis.guesses import Guess, is_right, outcome_words, question_words, tally_words
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.export.assets import asset
 from transformer_viz.export.strips import output_strip, prompt_token, source_strip
@@ -55,7 +55,7 @@ def on_map(trace: Trace, at: focus.Focus) -> clicks.Clicks:
 def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bool, dark: bool) -> dict[str, Any]:
     step = focus.step()
     last = guesses.get(step - 1)
-    words = came(trace, at.kind, at.layer, at.head, step - 1, last) if step > trace.n_given else _BEGINS
+    words = outcome_words(trace, at.kind, at.layer, at.head, step - 1, last) if step > trace.n_given else _BEGINS
     judged = "" if last is None else "right" if is_right(trace, last) else "wrong"
     asks = f"Which {unit(_written(trace)) if step > 1 else 'token'} comes next?" if trace.output_tokens else ""
     return {
@@ -70,11 +70,11 @@ def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bo
         "source": _source(trace, at, last),
         "output": _output(trace, step, guesses),
         "answer": {"class": judged, "words": words},
-        "question": question(trace, at.kind, at.layer, at.head, step),
+        "question": question_words(trace, at.kind, at.layer, at.head, step),
         "looked": _looked_at(trace, at, last, step - 1),
         "looks_at_source": at.kind == "cross" and step < trace.n_steps,
         "asks": asks,
-        "tally": tally(trace, (guess for t, guess in guesses.items() if t < step)),
+        "tally": tally_words(trace, (guess for t, guess in guesses.items() if t < step)),
     }
 
 

@@ -19,7 +19,8 @@ from transformer_viz.figures.theme import THEMES, ThemeName
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, visible
+from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
 from transformer_viz.views import glossary
 from transformer_viz.views.state import focus
@@ -311,7 +312,7 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
             "name": f"after {logit_lens.state_name(state)}",
             "candidates": [
                 {
-                    "token": visible(token),
+                    "token": display_token(token),
                     "text": number_words(p, 2),
                     "share": float(np.nan_to_num(p)),
                     "written": token == step.token,

@@ -1,7 +1,7 @@
 """Text that must show literally where Streamlit reads Markdown: errors, labels, captions."""
 
 from transformer_viz.analysis.sentences import Sentence
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 
 _MARKS = "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"
 
@@ -18,7 +18,7 @@ def sentence(text: str) -> str:
 
 def of_run(text: str) -> str:
     """A text of a run, its spaces to be seen; `(empty)` where there is none."""
-    return literal(visible_text(text)) or "(empty)"
+    return literal(display_text(text)) or "(empty)"
 
 
 def said(sentence: Sentence) -> str:

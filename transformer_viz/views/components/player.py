@@ -18,7 +18,8 @@ from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
-from transformer_viz.terms import Head, Kind, visible
+from transformer_viz.terms import Head, Kind
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.state.focus import Focus, Pin
@@ -78,9 +79,9 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHea
         "pin": list(pin),
         "lines": lines,
         "aligner": aligned(trace, aligner),
-        "rows": [visible(token) for token in rows],
-        "keys": [visible(token) for token in trace.attentions[kind].keys],
-        "first": visible(trace.target_tokens[0]) if trace.target_tokens else "",
+        "rows": [display_token(token) for token in rows],
+        "keys": [display_token(token) for token in trace.attentions[kind].keys],
+        "first": display_token(trace.target_tokens[0]) if trace.target_tokens else "",
         "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
     }
 

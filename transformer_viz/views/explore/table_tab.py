@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
@@ -55,4 +55,4 @@ def _numbers(trace: Trace) -> None:
 def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
     """The numbers of layers, heads and tokens as a person counts, and tokens whose spaces are to be seen."""
     counted = {name: frame[name] + 1 for name in ("layer", "head", "query", "key")}
-    return frame.assign(**counted, **{name: frame[name].map(visible_text) for name in ("query_token", "key_token")})
+    return frame.assign(**counted, **{name: frame[name].map(display_text) for name in ("query_token", "key_token")})

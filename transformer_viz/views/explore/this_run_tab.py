@@ -10,7 +10,8 @@ import streamlit as st
 from transformer_viz.addresses import row_address
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
-from transformer_viz.terms import KIND_TITLES, Kind, visible_text
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
 from transformer_viz.views.components import code
@@ -60,9 +61,9 @@ def _notes(trace: Trace) -> None:
     with_scores = [KIND_TITLES[kind] for kind, attention in trace.attentions.items() if attention.scores is not None]
     with_answer = display_options.current().with_answer
     facts: dict[str, Any] = {
-        "source": visible_text(trace.source),
-        "written": visible_text(trace.text) if with_answer and trace.writes else None,
-        "right answer": visible_text(trace.expected) if with_answer and trace.expected is not None else None,
+        "source": display_text(trace.source),
+        "written": display_text(trace.text) if with_answer and trace.writes else None,
+        "right answer": display_text(trace.expected) if with_answer and trace.expected is not None else None,
         "tokens of the prompt": trace.n_given + 1 if trace.n_given else None,
         "ended": _ENDED[trace.finished] if trace.writes else None,
         "guesses at mask tokens": len(trace.fills) or None,

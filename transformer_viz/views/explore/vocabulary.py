@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS
@@ -37,8 +37,8 @@ class Vocabulary:
     def label(self, token: Token) -> str:
         """What a person reads; an id stands beside, since labels of other ids may be the same."""
         if isinstance(token, str):
-            return visible(token)
-        return f"{visible(self.model.tokenizer.target_labels([token])[0])} (id {token})"
+            return display_token(token)
+        return f"{display_token(self.model.tokenizer.target_labels([token])[0])} (id {token})"
 
     def written(self, trace: Trace) -> list[Token]:
         """What a run has written after what was given."""

@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
-from transformer_viz.mask_checks.effect import EffectInProgress, Strings, fresh_strings, given_texts
+from transformer_viz.mask_checks.effect import DecodedTexts, EffectInProgress, fresh_strings, texts_from_person
 from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.batch import decode_batch, own_target, read_batch
@@ -79,5 +79,5 @@ def _over_many(
 
 
 @st.cache_resource(max_entries=_STRINGS, show_spinner=False)
-def _strings(name: Hashable, texts: tuple[str, ...] | None, _model: LoadedModel) -> Strings:
-    return fresh_strings(_model) if texts is None else given_texts(_model, texts, most_written(_model))
+def _strings(name: Hashable, texts: tuple[str, ...] | None, _model: LoadedModel) -> DecodedTexts:
+    return fresh_strings(_model) if texts is None else texts_from_person(_model, texts, most_written(_model))

@@ -13,7 +13,8 @@ from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.effect import SAMPLES, effect
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words, visible
+from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, chart, clicks, code, figure_file, jump, style
@@ -229,9 +230,9 @@ def _steps(before: Trace, after: Trace) -> None:
         rows.append(
             {
                 "step": t + 1,
-                "before": visible(a.token) if a else "",
+                "before": display_token(a.token) if a else "",
                 "p before": a.probability if a else None,
-                "after": visible(b.token) if b else "",
+                "after": display_token(b.token) if b else "",
                 "p after": b.probability if b else None,
                 "compared": "differs" if (a and a.token) != (b and b.token) else "",
             }
@@ -246,9 +247,9 @@ def _fills(before: Trace, after: Trace) -> None:
         rows.append(
             {
                 "place": place_words(a.place),
-                "before": visible(first),
+                "before": display_token(first),
                 "p before": p_before,
-                "after": visible(second),
+                "after": display_token(second),
                 "p after": p_after,
                 "compared": "differs" if first != second else "",
             }

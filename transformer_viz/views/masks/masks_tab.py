@@ -8,7 +8,8 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
-from transformer_viz.terms import place_words, visible_text
+from transformer_viz.terms import place_words
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.recorded_calls import call
@@ -44,7 +45,7 @@ def show(setup: Setup) -> None:
     figure = call(
         figures.mask_grid,
         parts,
-        [f"{i + 1}: {visible_text(traces[i].source)}" for i in chosen],
+        [f"{i + 1}: {display_text(traces[i].source)}" for i in chosen],
         columns=max(3, len(parts[0])) if is_batch else 3,
         style=replace(looks, large=looks.large or not is_batch),
     )

@@ -10,7 +10,8 @@ from transformer_viz import figures
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import rounded_words
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels, visible
+from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file, style
@@ -89,7 +90,7 @@ def _row(attention: Attention, layer: int, head: int, row: int, computed: Softma
     frame = pd.DataFrame(
         {
             "key": range(1, len(reasons) + 1),
-            "token": [visible(token) for token in attention.keys],
+            "token": [display_token(token) for token in attention.keys],
             "score": scores,
             "mask": [REASON_WORDS[int(code)] for code in reasons],
             "after the mask": [rounded_words(value, 4) for value in computed.filled[row]],

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.errors import OptionError, shortened
+from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import count_words
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar
 from transformer_viz.views.components.markdown import literal, of_run
@@ -92,7 +93,7 @@ def start(model: LoadedModel, typed: Typed, is_narrow: bool) -> Setup:
 
 def sentence_words(typed: Typed) -> Callable[[int], str]:
     """`2: abc`."""
-    return lambda number: f"{number + 1}: {of_run(shortened(typed.sources[number], _MOST_OF_A_SENTENCE))}"
+    return lambda number: f"{number + 1}: {of_run(shorten(typed.sources[number], _MOST_OF_A_SENTENCE))}"
 
 
 def mistake_words(name: str) -> str:

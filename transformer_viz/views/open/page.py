@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import stepper, style, word_list
 from transformer_viz.views.components.markdown import literal
@@ -152,7 +152,7 @@ def _close() -> None:
 
 def _words(trace: Trace) -> str:
     """What was read and written, and what the file says made it."""
-    read, written = (visible(text, _LONGEST_WORDS) for text in (trace.source, trace.text))
+    read, written = (display_token(text, _LONGEST_WORDS) for text in (trace.source, trace.text))
     by = [_short(str(trace.made_by[key])) for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
     by += ["part of its attention not seen"] if trace.made_by.get("not_seen") else []
     by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])

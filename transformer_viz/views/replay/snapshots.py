@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
-from transformer_viz.terms import Kind, visible_text
+from transformer_viz.terms import Kind
+from transformer_viz.text_display import display_text
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence
 from transformer_viz.views.state.focus import Focus
 
@@ -49,7 +50,7 @@ def _button(moment: TrainingSnapshot) -> dict[str, Any]:
     verdict = "" if moment.written.is_right is None else f", {'wrong' if is_wrong else 'right'}"
     return {
         "text": f"{moment.step:,}",
-        "title": f"step {moment.step:,} of training: writes {visible_text(moment.written.text) or 'nothing'}{verdict}; "
+        "title": f"step {moment.step:,} of training: writes {display_text(moment.written.text) or 'nothing'}{verdict}; "
         f"mean probability of the {goal} tokens {sure:.3f}",
         "class": "wrong" if is_wrong else "",
         "tint": round(sure, 4),

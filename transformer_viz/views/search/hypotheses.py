@@ -9,7 +9,7 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.correctness import hypothesis_answer
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, figure_file, screen, style, table
@@ -73,7 +73,7 @@ def _n_best(trace: Trace, node: int) -> None:
         "tokens": [at.step + 1 for at in nodes],
         **({"answer": [answer or "" for answer in answers]} if any(answers) else {}),
         # Last, since a long one would push the numbers out of sight.
-        "text": [visible_text(at.text) or "(empty)" for at in nodes],
+        "text": [display_text(at.text) or "(empty)" for at in nodes],
     }
     here = numbers.index(node)
     table.choose(columns, "The finished hypotheses", _TABLE, here, lambda row: _go_to(numbers[row]), places=3)

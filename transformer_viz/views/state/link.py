@@ -18,7 +18,8 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from transformer_viz.errors import listed, shortened
+from transformer_viz.errors import listed
+from transformer_viz.text_display import shorten
 from transformer_viz.views.components.markdown import literal
 
 REMARK = " · "
@@ -380,7 +381,7 @@ def settle(*own: str) -> None:
 
 
 def _say_wrong(key: str, word: str, allowed: str) -> None:
-    words = f"{literal(shortened(f'{key}={word}', 60))} (possible: {literal(shortened(allowed, 200))})"
+    words = f"{literal(shorten(f'{key}={word}', 60))} (possible: {literal(shorten(allowed, 200))})"
     st.session_state.setdefault(_WRONG, {})[key] = words
     st.session_state.setdefault(_NOW, set()).add(key)
 

@@ -4,7 +4,7 @@ import weakref
 
 import streamlit as st
 
-from transformer_viz.analysis.compare_words import lie_otherwise_by_words
+from transformer_viz.analysis.compare_words import aligns_differently_by_words
 from transformer_viz.analysis.word_pooling import by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.recorded_calls import Call, record
@@ -46,7 +46,7 @@ def together(*runs: Trace) -> list[Trace]:
 
 def is_offered(*runs: Trace) -> bool:
     """Whether words are something else than the tokens of these runs, or two runs lie upon each other otherwise by them."""
-    return any(has_pieces(run) for run in runs) or (len(runs) == 2 and lie_otherwise_by_words(*runs))
+    return any(has_pieces(run) for run in runs) or (len(runs) == 2 and aligns_differently_by_words(*runs))
 
 
 def token_step(trace: Trace) -> int:

@@ -14,8 +14,9 @@ from pathlib import Path
 import streamlit as st
 
 from transformer_viz import places, untrusted_files
-from transformer_viz.errors import SurveyError, shortened
+from transformer_viz.errors import SurveyError
 from transformer_viz.surveys.result import NAME, Survey, load_survey
+from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components.markdown import literal
 
@@ -139,9 +140,7 @@ def _dropped(widget: str) -> None:
     if file is None:
         return
     try:
-        state.survey = _add(
-            shortened("".join(sign for sign in file.name if sign.isprintable()), _LONGEST_NAME), file.getvalue()
-        )
+        state.survey = _add(shorten("".join(sign for sign in file.name if sign.isprintable()), _LONGEST_NAME), file.getvalue())
     except SurveyError as error:
         state[_SAID] = [str(error)]
 

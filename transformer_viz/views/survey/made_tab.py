@@ -10,7 +10,7 @@ from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.result import Survey
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.markdown import sentence
@@ -26,7 +26,7 @@ def show(shown: Shown) -> None:
     st.markdown(sentence(sentences.made_of(survey)))
     if survey.texts.failed:
         st.markdown(f"Texts that could not be read, {_which(survey)}:")
-        rows = [(each.line, visible_text(each.text), each.why) for each in survey.texts.failed]
+        rows = [(each.line, display_text(each.text), each.why) for each in survey.texts.failed]
         st.dataframe(pd.DataFrame(rows, columns=["line", "text", "why"]), hide_index=True)
     _files(shown)
     st.markdown("One of your own, over the texts of a file, one a line:")

@@ -6,10 +6,10 @@ import streamlit as st
 
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.surveys.columns import kinds
 from transformer_viz.surveys.comparison import SurveyComparison
 from transformer_viz.surveys.figures.survey_difference import survey_difference
 from transformer_viz.surveys.figures.survey_heads import survey_heads
-from transformer_viz.surveys.readings import kinds
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.views.components import chart, clicks, screen, style
 from transformer_viz.views.components.recorded_calls import call

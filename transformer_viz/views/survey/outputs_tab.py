@@ -8,7 +8,7 @@ from transformer_viz.surveys import sentences
 from transformer_viz.surveys.figures.survey_calibration import survey_calibration
 from transformer_viz.surveys.figures.survey_lengths import survey_lengths
 from transformer_viz.surveys.result import SurveyedOutputs, WorstOutput
-from transformer_viz.terms import visible_text
+from transformer_viz.text_display import display_text
 from transformer_viz.views.components import chart, screen, style
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
@@ -45,6 +45,6 @@ def _of_what(outputs: SurveyedOutputs) -> str:
 
 
 def _line(each: WorstOutput) -> texts.Line:
-    expected = "" if each.expected is None else f", expected {visible_text(each.expected) or 'nothing'}"
-    wrote = f"wrote {visible_text(each.output) or 'nothing'}{expected}"
+    expected = "" if each.expected is None else f", expected {display_text(each.expected) or 'nothing'}"
+    wrote = f"wrote {display_text(each.output) or 'nothing'}{expected}"
     return texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True)

@@ -9,8 +9,8 @@ from transformer_viz import places, serving
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.surveys import sentences
+from transformer_viz.surveys.columns import best, columns
 from transformer_viz.surveys.comparison import SurveyComparison, compare_surveys
-from transformer_viz.surveys.readings import best, readings
 from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import head_label
 from transformer_viz.views.components import code, style, tabs, word_list
@@ -92,7 +92,7 @@ def _empty() -> None:
 
 
 def _show(name: str, known: dict[str, Source], survey: Survey) -> None:
-    numbers = readings(survey)
+    numbers = columns(survey)
     if not numbers:
         st.info(sentence(sentences.made_of(survey)), icon=":material/info:")
         return
@@ -141,7 +141,7 @@ def _beside(known: dict[str, Source], survey: Survey) -> tuple[Survey | None, st
         return None, ""
     try:
         other = _read(known, name)
-        compare_surveys(survey, other, next(iter(readings(survey))))
+        compare_surveys(survey, other, next(iter(columns(survey))))
     except (SurveyError, OptionError) as error:
         return None, str(error)
     return other, ""
@@ -177,7 +177,7 @@ def _controls(shown: Shown, numbers: list[str]) -> None:
 
 
 def _number_words(survey: Survey) -> Callable[[str], str]:
-    titles = {name: f"heads by {each.title}" for name, each in readings(survey).items()}
+    titles = {name: f"heads by {each.title}" for name, each in columns(survey).items()}
     return titles.__getitem__
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.surveys.readings import Reading
+from transformer_viz.surveys.columns import Column
 from transformer_viz.surveys.result import Survey
 from transformer_viz.views.components.markdown import sentence
 
@@ -27,7 +27,7 @@ class Shown:
     name: str
     identity: tuple[object, ...]
     survey: Survey
-    number: Reading
+    number: Column
     head: HeadPlace
     beside: Survey | None
     theme: ThemeName

@@ -11,7 +11,8 @@ import streamlit as st
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.surveys.block_results import CUT
-from transformer_viz.terms import KIND_TITLES, visible_text
+from transformer_viz.terms import KIND_TITLES
+from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import navigation
 from transformer_viz.views.state import focus
@@ -79,7 +80,7 @@ def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str,
     tabs = ("", *((TRIAL,) if line.has_trial else ())) if has_model and not is_cut else ()
     links = [{"tab": tab, "href": address(line.text, shown.survey.model.name, shown.head, tab)} for tab in tabs]
     more = " ".join(filter(None, ["Only its beginning is kept, so that it cannot be opened." if is_cut else "", line.more]))
-    return {"place": place, "value": line.value, "text": visible_text(line.text), "more": more, "links": links}
+    return {"place": place, "value": line.value, "text": display_text(line.text), "more": more, "links": links}
 
 
 def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:

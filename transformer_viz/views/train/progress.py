@@ -11,7 +11,8 @@ import streamlit as st
 from transformer_viz import checkpoints, figures, serving
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import duration_words, percent_words
-from transformer_viz.terms import head_title, visible_text
+from transformer_viz.terms import head_title
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
@@ -156,7 +157,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
         return
     layer, head = best_head(rows)
     st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading **{of_run(probe)}**, as it forms:")
-    said = [(f"step {step:,}: {visible_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
+    said = [(f"step {step:,}: {display_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
     figure = figures.snapshot_maps(said, "cross", layer, head, per_row=per_row, style=style.figure_style())
     words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"

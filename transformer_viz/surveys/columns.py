@@ -12,7 +12,7 @@ from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
-class Reading:
+class Column:
     """A number that heads are compared by.
 
     Attributes:
@@ -51,24 +51,24 @@ class Bin:
     interval: Interval
 
 
-def readings(survey: Survey) -> dict[str, Reading]:
+def columns(survey: Survey) -> dict[str, Column]:
     """Every number that heads of the survey can be compared by: its statistics, then the roles that any head has."""
     names = {row.statistic for row in survey.heads}
-    found = [Reading(of.name, of.title, of.help, of.is_share) for of in survey.statistics if of.name in names]
+    found = [Column(of.name, of.title, of.help, of.is_share) for of in survey.statistics if of.name in names]
     for name in sorted(name for name in names if name.startswith(ROLE)):
         role = name.removeprefix(ROLE)
         words = "Share of the texts in which the head has this role"
-        found.append(Reading(name, f"texts in which it is “{role}”", words, is_share=True, role=role))
-    return {reading.name: reading for reading in found}
+        found.append(Column(name, f"texts in which it is “{role}”", words, is_share=True, role=role))
+    return {column.name: column for column in found}
 
 
-def reading(survey: Survey, name: str) -> Reading:
+def column(survey: Survey, name: str) -> Column:
     """One of them.
 
     Raises:
         OptionError: the survey has no such number.
     """
-    if name not in (known := readings(survey)):
+    if name not in (known := columns(survey)):
         raise OptionError(f"{name!r} is no number of this survey; choose one of {listed(known)}")
     return known[name]
 

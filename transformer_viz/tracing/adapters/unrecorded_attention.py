@@ -31,7 +31,9 @@ class Unseen:
     kind: Kind | None
 
 
-def find_unseen(model: nn.Module, inner: Any | None, running: RunningModules, calls: Sequence[AttentionCall]) -> list[Unseen]:
+def find_unrecorded(
+    model: nn.Module, inner: Any | None, running: RunningModules, calls: Sequence[AttentionCall]
+) -> list[Unseen]:
     """Every module that attended and was not recorded; and the stacks of a Hugging Face model that ran and of which a
     kind of attention was not seen in any way."""
     modules, recorded = dict(model.named_modules()), {call.module for call in calls}
@@ -54,7 +56,7 @@ def find_unseen(model: nn.Module, inner: Any | None, running: RunningModules, ca
     return unseen + silent
 
 
-def accept_unseen(model: nn.Module, unseen: Sequence[Unseen], allowed: Sequence[str]) -> list[str]:
+def accept_unrecorded(model: nn.Module, unseen: Sequence[Unseen], allowed: Sequence[str]) -> list[str]:
     """The names of what was not seen, all of it accepted: by its kind, its name, or that of a part around it.
 
     Raises:
@@ -73,13 +75,13 @@ def accept_unseen(model: nn.Module, unseen: Sequence[Unseen], allowed: Sequence[
             number = next((i for i, part in enumerate(parts) if part.isdecimal()), len(parts))
             names[module.kind or ".".join(parts[:number]) or module.module] = None
         raise OptionError(
-            f"not all attention of {type(model).__name__} was seen; missing is {unseen_words(refused)}; {WATCHED}. "
+            f"not all attention of {type(model).__name__} was seen; missing is {unrecorded_words(refused)}; {WATCHED}. "
             f"For a Trace without it: allow_missing={tuple(names)!r}"
         )
     return [module.module for module in unseen]
 
 
-def unseen_words(unseen: Sequence[Unseen]) -> str:
+def unrecorded_words(unseen: Sequence[Unseen]) -> str:
     """A few of them by name, each with its class and kind, and how many more there are."""
     named = [f"{module.kind or 'the'} attention of {module.module} ({module.type_name})" for module in unseen[:_MOST_NAMES]]
     more = len(unseen) - len(named)

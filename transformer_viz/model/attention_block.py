@@ -29,7 +29,7 @@ class Norm:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class AttentionBlock:
     """Of one kind of attention in one layer. What a reader cannot tell for sure is None.
 
     Attributes:
