@@ -115,8 +115,8 @@ def test_train(page: Page, server: str, another: Page) -> None:
 
 
 @pytest.mark.slow
-def test_replay(page: Page, server: str, another: Page) -> None:
-    page.goto(f"{server}/replay?text=abcabd&checkpoint=reverse-small")
+def test_how_it_learned(page: Page, server: str, another: Page) -> None:
+    page.goto(f"{server}/train?learned=true&text=abcabd&checkpoint=reverse-small")
     wait_until_drawn(page)
     page.locator("[data-part=output] button").nth(3).click()
     same_in_another(page, another, "moment")

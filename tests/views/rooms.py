@@ -16,14 +16,13 @@ PAGES = [None if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
 OPENINGS: dict[str | None, dict[str, str]] = {
     None: {"text": "hello"},
     "masks": {"sources": "hello\nab"},
-    "replay": {"text": "hello", "checkpoint": "reverse-small"},
     "compare": {"text": "hello", "checkpoint": "reverse-small", "b_text": "hallo", "b_checkpoint": "reverse-small"},
 }
 """What a page is opened with, so that it is quick; another page opens with nothing."""
 MORE: dict[str | None, list[dict[str, object]]] = {
     None: [{"where": True}, {"measure": "cause"}, {"measure": "more"}],
     "survey": [{"survey_beside": "reverse-small", "survey_number": "entropy_share"}],
-    "train": [{"where": True, "train_beside": "post-norm"}],
+    "train": [{"where": True, "train_beside": "post-norm"}, {"learned": True, "text": "hello", "checkpoint": "reverse-small"}],
     "compare": [
         {"a_strategy": "beam", "b_strategy": "beam"},
         {"a_strategy": "sample", "b_strategy": "sample"},

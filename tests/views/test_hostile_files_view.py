@@ -15,7 +15,7 @@ from tests.fuzz import traces as hostile
 from transformer_viz import checkpoints
 from transformer_viz.views.open.opened import MOST_TRACES
 
-PAGES = (None, "masks", "search", "compare", "train", "replay", "survey", "open")
+PAGES = (None, "masks", "search", "compare", "train", "survey", "open")
 LARGEST = 2 * 2**20
 """Bytes of a file that is dropped here: a browser's upload is not what is tested."""
 

@@ -268,8 +268,9 @@ def test_where_training_is_closed_the_page_says_why(start, browser, annas, monke
     browser(ANNA)
     at = start("train")
     assert any("--no-training" in info.value.replace("\\", "") for info in at.info)
-    assert labels(at) == {"Discard annas"}
-    assert at.number_input(key="train_steps").value == recipe_for("reverse").steps
+    assert "Discard annas" in labels(at) and "Start training" not in labels(at)
+    assert at.session_state["learned"] and "How it learned" in [fold.label for fold in at.expander]
+    assert not at.number_input, "the form is hidden"
 
 
 def test_every_field_of_the_form_has_a_place_in_the_model_or_the_recipe():

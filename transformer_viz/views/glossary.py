@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-PAGES = ("explore", "masks", "search", "compare", "train", "replay", "survey", "open")
+PAGES = ("explore", "masks", "search", "compare", "train", "survey", "open")
 _TRAIN = ("train",)
 _EXPLORE = ("explore",)
 _MEASURED = ("explore", "open")
@@ -10,7 +10,7 @@ _INSIDE = ("explore", "search", "open")
 _TRIAL = ("explore",)
 _SURVEY = ("survey",)
 _TRIAL_OR_SURVEY = (*_TRIAL, *_SURVEY)
-_MAPS = ("explore", "masks", "search", "compare", "replay", "open")
+_MAPS = ("explore", "masks", "search", "compare", "train", "open")
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ TERMS: dict[str, Term] = {
     "hypothesis": Term("One beginning of an output in the search tree, with its score", ("search", "open")),
     "temperature": Term("Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("compare",)),
     "seed": Term("The number that the random draws begin with; the same one draws the same", ("compare", "train")),
-    "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "replay")),
+    "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "train")),
     "certificate": Term("A check, by changing what a mask must hide, that no output depends on it", ("masks",)),
     "fill": Term("The number put in the place of a masked score before the softmax", ("masks",)),
     "precision": Term("How many bits the scores have", ("masks",)),
