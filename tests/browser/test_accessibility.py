@@ -38,7 +38,7 @@ PAGES = {
     "learned": "/train?learned=true&checkpoint=reverse-small&text=abc",
     "survey": "/survey?survey=surveys/one",
     "compared": "/survey?survey=surveys/one&survey_beside=surveys/two&survey_number=role+mirror",
-    "open": "/open",
+    "open": "/?checkpoint=trace+file",
 }
 # Each page once, and each theme and width; the other ways in which a page opens are among ALL.
 ONCE = [

@@ -300,7 +300,9 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     **{
         f"Survey, {tab}": state("Survey", {"Survey": "reverse-small"}, Tab(tab)) for tab in ("Agreement", "Outputs", "On trial")
     },
-    "Open, an example": state("Open", "Open an example", {"Layer": "layer 2", "Head": "head 3"}),
+    "Explore, a trace file": state(
+        "Explore", {MODEL: "a trace file …"}, "Open an example", {"Layer": "layer 2", "Head": "head 3"}
+    ),
     "Train, how it learned": state(
         "Train", Address(learned="true"), "reverse\\-small", {"Attention": "encoder self-attention", "Head": "head 2"}
     ),

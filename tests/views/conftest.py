@@ -26,7 +26,7 @@ from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.cache.store import store
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 from transformer_viz.views.server import visitors
 from transformer_viz.vocabulary import END_ID
 

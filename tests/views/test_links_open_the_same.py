@@ -15,7 +15,7 @@ Start = Callable[..., AppTest]
 def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
     """In a session that holds the same files."""
     held = getattr(at.session_state, "opened", {})
-    first = at.session_state["open_name"] if page == "open" and held else None
+    first = at.session_state["open_name"] if page is None and held else None
     again = start(page, dict(sorted(held.items(), key=lambda item: item[0] != first)), **link_of(at))
     here, there = seen(at), seen(again)
     for what in here:

@@ -234,7 +234,8 @@ TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")
 def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
     held = files(name)
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
-    at = start("open", held, open_tab=tab, export_format="npz", kind="decoder", layer="2", head="1", node="2")
+    place = {"kind": "decoder", "layer": "2", "head": "1", "node": "2"}
+    at = start(None, held, checkpoint="trace file", explore_tab=tab, export_format="npz", **place)
     of_page, of_tab = programs(at)
     n_charts = 4 if name == "run" else 5
     assert shown(run_code(of_page)) == on_page(at, 0, n_charts)
