@@ -23,7 +23,7 @@ SHOTS = (
     ("change-light", "masks?tab=Change+and+run+again&mask=cross:5-8", 1440, 1320, "light", False),
     ("search-light", "search", 1440, 1400, "light", False),
     ("compare-light", "compare", 1440, 1180, "light", False),
-    ("replay-light", "replay?checkpoint=reverse-small&text=reversethis&moment=227", 1440, 900, "light", False),
+    ("replay-light", "train?learned=true&checkpoint=reverse-small&text=reversethis&moment=227", 1440, 900, "light", False),
     ("survey-light", "survey?number=entropy_share&kind=cross&layer=2&head=2", 1440, 900, "light", False),
     ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def nothing_is_open(patch: pytest.MonkeyPatch) -> None:
     """No session holds an opened trace: those of the tests before are counted until Python has let go of them."""
-    patch.setattr("transformer_viz.views.open.opened._HELD", weakref.WeakSet())
+    patch.setattr("transformer_viz.views.components.opened._HELD", weakref.WeakSet())
 
 
 def add_commands(patch: pytest.MonkeyPatch, folder: Path) -> None:

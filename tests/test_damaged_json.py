@@ -17,14 +17,15 @@ from tests.fuzz.mutations import bits, cut, doubled
 from tests.surveys import made
 from tests.trace import planted
 from tests.trace.conftest import members_of, zip_of
-from tests.training.tiny import RECIPE
+from tests.training.tiny import RECIPE, event
 from transformer_viz import checkpoints, untrusted_files
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, SurveyError, TraceError, TransformerVizError
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.surveys.result import load_survey
 from transformer_viz.trace.store import description, load_trace, to_bytes
-from transformer_viz.training.jobs import JobDescription
+from transformer_viz.training.jobs import JobDescription, JobEvent
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.saved_state import Progress
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,14 @@ def described_trace(path: Path) -> Any:
     return {"format": 1, **description(trace)}
 
 
+def training_file(name: str, whole: Any) -> File:
+    """A file of a training that holds one dataclass."""
+    kind = type(whole)
+    return File(
+        name, to_plain(whole), lambda path: to_plain(read_value(kind, untrusted_files.read_json(path, 2**20))), (FileError,)
+    )
+
+
 SURVEY = made.survey(kinds=("encoder", "cross"), n_layers=1, n_heads=2, n=12)
 FILES = {
     "trace": File("meta.json", META, described_trace, (TraceError,)),
@@ -82,12 +91,9 @@ FILES = {
         lambda path: Recipe.from_json(untrusted_files.read_json(path, 2**20)).to_json(),
         (ConfigError, FileError),
     ),
-    "job": File(
-        "a.json",
-        to_plain(JobDescription(recipe=RECIPE, started=1e9, mark="ab")),
-        lambda path: to_plain(read_value(JobDescription, untrusted_files.read_json(path, 2**20))),
-        (FileError,),
-    ),
+    "job": training_file("job.json", JobDescription(recipe=RECIPE, started=1e9, mark="ab")),
+    "event": training_file("events", JobEvent(**vars(event(50, held_out=0.5)), at=1e9)),
+    "state": training_file("state.json", Progress(step=60, history=(event(50, mass_0_1=0.5), event(60)))),
 }
 GONE = object()
 """In the place of a value that is left out."""
@@ -320,6 +326,26 @@ TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("started",), "now", "started='now'"),
         (("mark",), 5, "mark=5"),
         (("mark",), [], r"mark=\[\]"),
+    ],
+    "event": [
+        (("step",), -1, "step=-1"),
+        (("step",), True, "step=True"),
+        (("loss",), None, "loss=None .*a finite number"),
+        (("loss",), GONE, "lacks 'loss'"),
+        (("token_accuracy",), 1.5, "from 0 to 1"),
+        (("checks", "held_out"), "half", r"checks\.held_out='half'"),
+        (("checks",), [0.5], "checks="),
+        (("at",), GONE, "lacks 'at'"),
+        (("colour",), "red", "'colour', which does not belong there"),
+    ],
+    "state": [
+        (("step",), 1.5, "step=1.5"),
+        (("step",), GONE, "lacks 'step'"),
+        (("history",), 5, "history=5 .*a list"),
+        (("history", 0), "ab", r"history\[0\]='ab' .*an object"),
+        (("history", 0, "loss"), "x", r"history\[0\]\.loss='x'"),
+        (("history", 1, "step"), GONE, r"history\[1\] lacks 'step'"),
+        (("history", 0, "checks", "mass_0_1"), None, r"checks\.mass_0_1=None"),
     ],
 }
 

@@ -176,15 +176,10 @@ class Entry:
     """Of the file of weights."""
 
 
-def trained_folder() -> Path:
-    """Where `train` puts what has no other place."""
-    return places.trained()
-
-
 def folders() -> list[Path]:
     """Where names are looked up, first match wins."""
     more = os.environ.get(FOLDERS_VARIABLE)
-    return [places.ROOT / "checkpoints", trained_folder(), *([Path(more)] if more else [])]
+    return [places.ROOT / "checkpoints", places.trained(), *([Path(more)] if more else [])]
 
 
 def entries() -> list[Entry]:

@@ -172,3 +172,11 @@ def wait_for_link(page: Page, **wanted: str) -> None:
         }""",
         arg=wanted,
     )
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Chooses an option in the box of this label."""
+    box = page.get_by_role("combobox", name=label)
+    bring_into_view(box)
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()

@@ -35,10 +35,10 @@ PAGES = {
     "patched": "/compare?text=abc&checkpoint=reverse&b_text=abd&b_checkpoint=reverse&patching=true",
     "train": "/train",
     "drawings": "/train?where=true&train_variant=residual-post-norm&train_beside=shared-norm",
-    "replay": "/replay?checkpoint=reverse-small&text=abc",
+    "learned": "/train?learned=true&checkpoint=reverse-small&text=abc",
     "survey": "/survey?survey=surveys/one",
     "compared": "/survey?survey=surveys/one&survey_beside=surveys/two&survey_number=role+mirror",
-    "open": "/open",
+    "open": "/?checkpoint=trace+file",
 }
 # Each page once, and each theme and width; the other ways in which a page opens are among ALL.
 ONCE = [
@@ -47,7 +47,7 @@ ONCE = [
     ("search", "dark", WIDE),
     ("compare", "light", PHONE),
     ("train", "light", WIDE),
-    ("replay", "dark", PHONE),
+    ("learned", "dark", PHONE),
     ("survey", "light", PHONE),
     ("open", "dark", WIDE),
 ]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, at_rest, click_tile, texts, wait_for_head, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, at_rest, choose, click_tile, texts, wait_for_head, wait_for_weights, wait_until_drawn
 from tests.needs import needs
 from tests.tiny_models import DEEP
 from transformer_viz.analysis.head_order import ordered
@@ -23,12 +23,6 @@ def tiles(page: Page) -> list[list[int]]:
     at_rest(page)
     wait_until_drawn(page, TILES)
     return page.evaluate(f"document.querySelector('{TILES}').__drawn.tiles")
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    box = page.get_by_role("combobox", name=label)
-    box.click()
-    page.get_by_role("option", name=option).click()
 
 
 def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page, url: str, models: Path) -> None:

@@ -76,13 +76,6 @@ def on_compare(page: Page) -> None:
     page.wait_for_function("location.search.includes('b_text=May+6')")
 
 
-def on_replay(page: Page) -> None:
-    fill(page, "text", "abcabd")
-    at_rest(page)
-    page.locator("[data-part=output] button").nth(3).click()
-    page.wait_for_function("location.search.includes('moment=')")
-
-
 def on_survey(page: Page) -> None:
     page.get_by_role("tab", name="Outputs").click()
     page.wait_for_function("location.search.includes('survey_tab=Outputs')")
@@ -98,7 +91,6 @@ ACTS = {
     "Masks": on_masks,
     "Search": on_search,
     "Compare": on_compare,
-    "Replay": on_replay,
     "Survey": on_survey,
     "Train": on_train,
 }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest, bring_into_view, wait_until_drawn
+from tests.browser.charts import at_rest, choose, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -43,13 +43,6 @@ def same_in_another(page: Page, another: Page, *keys: str) -> None:
     there = settled(another)
     for what in here:
         assert there[what] == here[what], what
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    box = page.get_by_role("combobox", name=label)
-    bring_into_view(box)
-    box.click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 def test_explore(page: Page, server: str, another: Page) -> None:
@@ -115,8 +108,8 @@ def test_train(page: Page, server: str, another: Page) -> None:
 
 
 @pytest.mark.slow
-def test_replay(page: Page, server: str, another: Page) -> None:
-    page.goto(f"{server}/replay?text=abcabd&checkpoint=reverse-small")
+def test_how_it_learned(page: Page, server: str, another: Page) -> None:
+    page.goto(f"{server}/train?learned=true&text=abcabd&checkpoint=reverse-small")
     wait_until_drawn(page)
     page.locator("[data-part=output] button").nth(3).click()
     same_in_another(page, another, "moment")

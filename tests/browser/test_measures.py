@@ -96,7 +96,7 @@ def test_a_file_is_looked_at_by_what_it_holds_with_the_keyboard(page: Page, serv
     trace = tv.decode(model, "hello")
     cause = tv.attribute(model, trace, "occlusion")
     tv.save_trace(trace.with_attribution(cause), tmp_path / "measured.npz")
-    page.goto(f"{server}/open?layer=2&head=3&step=6")
+    page.goto(f"{server}/?checkpoint=trace+file&layer=2&head=3&step=6")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(tmp_path / "measured.npz")
     switch = page.get_by_role("group", name="What the maps show")
     expect(switch.get_by_role("button")).to_have_text(["weights", "cause"])

@@ -1,4 +1,4 @@
-"""Open in a real browser: a file is dropped, stepped through and clicked; a link keeps the place; markup stays text."""
+"""A trace file in a real browser: it is dropped, stepped through and clicked; a link keeps the place; markup stays text."""
 
 import base64
 import re
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import drawn, texts, wait_for_head, wait_for_link, wait_for_step
+from tests.browser.charts import choose, drawn, texts, wait_for_head, wait_for_link, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
@@ -59,7 +59,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
 ) -> None:
     path = tmp_path / "mine & more.npz"
     tv.save_trace(trace, path)
-    page.goto(f"{server}/open")
+    page.goto(f"{server}/?checkpoint=trace+file")
     drop(page, path)
     at_step(page, 10)
     np.testing.assert_allclose(focus_map(page), trace.cross.weights[0, 0], atol=1e-6)
@@ -71,7 +71,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     wait_for_link(page, layer="layer 4")
     np.testing.assert_allclose(focus_map(page)[:7], trace.cross.weights[3, 0, :7], atol=1e-6)
     page.get_by_role("tab", name="Masks in force").click()
-    expect(page).to_have_url(re.compile("open_tab=Masks"))
+    expect(page).to_have_url(re.compile("explore_tab=Masks"))
     # The link in another browser: it has the place, and asks for the file.
     another.goto(page.url)
     expect(another.locator(".stMain")).to_contain_text("A link cannot hold a file: drop it here")
@@ -83,7 +83,8 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     # Elsewhere and back: what was opened is still there.
     page.get_by_role("link", name="Masks").click()
     expect(page.get_by_role("tab", name="Scores to weights")).to_be_visible()
-    page.get_by_role("link", name="Open").click()
+    page.get_by_role("link", name="Explore").click()
+    choose(page, "Checkpoint", "a trace file …")
     expect(page.locator("[data-part=output] button")).to_have_text([f"o{i}" for i in range(11)])
 
 
@@ -99,7 +100,7 @@ def test_a_run_that_was_downloaded_comes_back(page: Page, server: str, tmp_path:
     event.value.save_as(path)
     want = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
     assert tv.diff(want, tv.load_trace(path)).equal
-    page.goto(f"{server}/open?layer=2&head=3")
+    page.goto(f"{server}/?checkpoint=trace+file&layer=2&head=3")
     drop(page, path)
     at_step(page, 4)
     np.testing.assert_array_equal(focus_map(page), before)
@@ -119,14 +120,14 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     )
     path = tmp_path / "<img src=x onerror=window.hacked=1>.npz"
     tv.save_trace(trace, path)
-    page.goto(f"{server}/open")
+    page.goto(f"{server}/?checkpoint=trace+file")
     drop(page, path)
     at_step(page, 4)
     for part in ("source", "output"):
         shown = page.locator(f"[data-part={part}]").locator(".token").all_inner_texts()
         assert shown == [display_token(token) for token in tokens]
     expect(page.locator("[data-part=sentence]")).to_contain_text(HOSTILE[2])
-    expect(page.locator(".st-key-bar")).to_contain_text(HOSTILE[0])
+    expect(page.locator(".st-key-file-bar")).to_contain_text(HOSTILE[0])
     labels = texts(page, "ytick")
     assert any("</script>" in label for label in labels)
     for tab in ("Heads", "Masks in force", "Table", "Export"):
@@ -145,7 +146,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
 
 
 def test_what_is_no_trace_is_said_and_what_is_too_large_is_not_sent(page: Page, server: str, tmp_path: Path) -> None:
-    page.goto(f"{server}/open")
+    page.goto(f"{server}/?checkpoint=trace+file")
     bad = tmp_path / "<b>bad</b>.npz".replace("/", "")
     bad.write_bytes(base64.b64decode("bm90IGEgdHJhY2U="))
     drop(page, bad)
@@ -167,7 +168,7 @@ def test_a_file_that_is_too_large_is_refused_with_what_is_allowed_and_a_way_out(
     large = tmp_path / "large.npz"
     with large.open("wb") as file:
         file.truncate(65 * 2**20)
-    page.goto(f"{server}/open")
+    page.goto(f"{server}/?checkpoint=trace+file")
     page.locator("input[type=file]").first.set_input_files(large)
     box = page.get_by_test_id("stFileUploader").first
     expect(box).to_contain_text("large.npz")

@@ -42,6 +42,6 @@ def test_a_phone_shows_all_kinds_of_attention_and_the_box_for_files_is_large(pag
     assert len({y for _, _, y in places}) == 1, f"not in one row; {WHAT_TO_DO}"
     assert places[0][0] >= 0
     assert 300 < places[-1][1] <= 390, f"not as wide as the phone; {WHAT_TO_DO}"
-    page.goto(f"{server}/open")
+    page.goto(f"{server}/?checkpoint=trace+file")
     page.locator(".st-key-open-drop").get_by_text("MB per file").wait_for()
     assert style(page, ".st-key-open-drop section", "minHeight") == ["180px"], WHAT_TO_DO

@@ -71,6 +71,7 @@ def interrupted(said: Path, how: str, every: int, *arguments: str) -> set[str]:
     return set(told["names"])
 
 
+@pytest.mark.slow
 def test_a_start_is_interrupted_at_every_import(tmp_path):
     """torch and numpy swallow an exception at many of these moments."""
     met = interrupted(tmp_path / "said", "SIGINT", 40, "decode", "ab")

@@ -15,7 +15,7 @@ from transformer_viz import load_checkpoint, places
 from transformer_viz.commands import _training, parse
 from transformer_viz.errors import OptionError
 from transformer_viz.model import variants
-from transformer_viz.training import in_progress
+from transformer_viz.training import saved_state
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
@@ -169,7 +169,7 @@ def test_two_do_not_train_into_one_folder(home, cli, tmp_path):
     arguments = ("train", "reverse", *QUICK, *SIZES, "-o")
     before = (home / "tiny" / "config.json").read_bytes()
     (tmp_path / "same").symlink_to(home / "tiny")
-    with in_progress.locked(home / "tiny"):
+    with saved_state.training_into(home / "tiny"):
         for name, how in (("home/tiny", "--resume"), ("same", "--resume"), ("home/../home/tiny", "--force")):
             done = cli(*arguments, name, how)
             assert (done.code, done.out) == (2, "")

@@ -110,7 +110,7 @@ def assert_same(given, wanted, case: object = "") -> None:
 
 @pytest.mark.parametrize("longest", [1, 2, 4])
 def test_a_full_beam_is_exhaustive_search(longest):
-    for seed in range(20):
+    for seed in range(10):
         model = tiny_model(seed)
         source = torch.tensor([1, 4 + seed % 5, 5, 2])
         after = log_p(model, source)
@@ -126,7 +126,7 @@ def test_a_full_beam_is_exhaustive_search(longest):
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
 def test_every_narrower_beam_is_the_slow_one_ties_included(size, tied):
-    for seed in range(40):
+    for seed in range(15):
         model = tiny_model(1000 * size + seed, tied=tied)
         source = torch.tensor([1, 4 + seed % 5, 4 + seed % 3, 2])
         how = Beam(size, [0.0, 0.6, 1.3][seed % 3], size, "never")
@@ -137,7 +137,7 @@ def test_every_narrower_beam_is_the_slow_one_ties_included(size, tied):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -0.5])
 def test_stopping_at_the_bound_loses_nothing(alpha):
     stopped = 0
-    for seed in range(40):
+    for seed in range(15):
         model = tiny_model(seed)
         source = torch.tensor([[1, 4 + seed % 5, 2]])
         (early,), (late,) = (found_by(model, source, Beam(3, alpha, 2, stop), 7) for stop in ("bound", "never"))

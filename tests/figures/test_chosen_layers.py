@@ -33,7 +33,7 @@ def half(tiny):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("head", [0, 3, "mean", "max"])
+@pytest.mark.parametrize("head", [3, "mean"])
 def test_a_layer_is_the_same_in_part_and_whole(part, whole, kind, head):
     for layer in LAYERS:
         np.testing.assert_array_equal(part.attentions[kind].head(layer, head), whole.attentions[kind].head(layer, head))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.figures.sent import axis_of
 from transformer_viz import figures
 from transformer_viz.analysis import alignment
 from transformer_viz.errors import OptionError
@@ -14,10 +15,6 @@ def panels(figure):
     """(tiles, grey, words) of each kind, by its title."""
     titles = [note.text.split(":")[0] for note in figure.layout.annotations[1:]]
     return {title: figure.data[3 * i : 3 * i + 3] for i, title in enumerate(titles)}
-
-
-def axis_of(figure, trace, which):
-    return figure.layout[f"{which}axis{getattr(trace, f'{which}axis')[1:]}"]
 
 
 @pytest.mark.parametrize("tint", TINTS)

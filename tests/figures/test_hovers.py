@@ -9,14 +9,15 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.figures.sent import axis_of, heatmaps
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import head_softmax
 from transformer_viz.training.result import TrainingSnapshot
 
-SIZES = [(7, 5), (65, 100), (100, 65), (200, 67)]
-"""Tokens of the source and of the target: with room for all labels, and without, on rows, columns and both."""
+SIZES = [(7, 5), (100, 67)]
+"""Tokens of the source and of the target: with room for all labels, and without."""
 
 
 @cache
@@ -60,34 +61,6 @@ OF_A_KIND: dict[str, Callable[[Trace, Any], go.Figure]] = {
     "player": lambda trace, kind: figures.player(trace, kind),
     "softmax_maps": lambda trace, kind: figures.softmax_maps(trace, kind, 0, 1, head_softmax(trace, kind, 0, 1), 2),
 }
-SILENT: dict[str, Callable[[Trace], go.Figure]] = {
-    "difference_mosaic": lambda trace: figures.difference_mosaic(trace, trace, "cross"),
-    "snapshot_maps": lambda trace: figures.snapshot_maps([("a", trace), ("b", trace)], "cross", 0, 0),
-    "grades": lambda trace: figures.grades(trace),
-    "mosaic": lambda trace: figures.mosaic(trace, "decoder"),
-}
-"""Small maps say nothing; the tiles of the grades are heads."""
-OTHERS = {
-    "accuracy_by_length",
-    "counter_proof",
-    "faithfulness",
-    "knock_out",
-    "overview",
-    "patching",
-    "search_tree",
-    "survey_agreement",
-    "survey_calibration",
-    "survey_difference",
-    "survey_distribution",
-    "survey_heads",
-    "survey_lengths",
-    "token_losses",
-    "training",
-}
-
-
-def test_every_figure_is_looked_at_here() -> None:
-    assert {*OF_A_KIND, *SILENT, *OTHERS} == {*figures.__all__} - {"Style"}
 
 
 def label_at(axis: Any, place: int) -> str:
@@ -97,13 +70,9 @@ def label_at(axis: Any, place: int) -> str:
     return ticks.get(place) or (axis.labelalias or {}).get(str(place), str(place))
 
 
-def axes_of(figure: go.Figure, drawn: go.Heatmap) -> tuple[Any, Any]:
-    return figure.layout[f"xaxis{(drawn.xaxis or 'x')[1:]}"], figure.layout[f"yaxis{(drawn.yaxis or 'y')[1:]}"]
-
-
 def heard(figure: go.Figure) -> list[go.Heatmap]:
     """The heatmaps that say something of a cell."""
-    return [drawn for drawn in figure.data if drawn.type == "heatmap" and drawn.hoverinfo not in ("none", "skip")]
+    return [drawn for drawn in heatmaps(figure) if drawn.hoverinfo not in ("none", "skip")]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -119,7 +88,7 @@ def test_the_hover_names_every_query_and_key(name: str, size: tuple[int, int]) -
             assert "%{x}" in drawn.hovertemplate
             assert (drawn.x, drawn.y, drawn.x0, drawn.y0) == (None, None, None, None), "cells are counted from 0"
             for axis, tokens, n in zip(
-                axes_of(figure, drawn),
+                (axis_of(figure, drawn, "x"), axis_of(figure, drawn, "y")),
                 (trace.attentions[kind].keys, trace.attentions[kind].queries),
                 np.shape(drawn.z)[::-1],
                 strict=True,
@@ -136,6 +105,6 @@ def test_the_loss_of_every_token_has_its_step() -> None:
     trace = replace(trace, steps=tuple(replace(step, rank=0) for step in trace.steps))
     figure = figures.token_losses([trace, trace], losses([trace, trace]))
     for drawn in heard(figure):
-        x, y = axes_of(figure, drawn)
+        x, y = axis_of(figure, drawn, "x"), axis_of(figure, drawn, "y")
         assert [label_at(x, place) for place in range(100)] == [str(step) for step in range(1, 101)]
         assert [label_at(y, place)[:2] for place in range(2)] == ["1:", "2:"]

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.figures.sent import axis_of, heatmaps
 from transformer_viz import decode, figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
@@ -26,16 +27,8 @@ def batch(tiny):
     )
 
 
-def heatmaps(figure):
-    return [trace for trace in figure.data if trace.type == "heatmap"]
-
-
 def first_map(figure, x):
     return next(trace for trace in heatmaps(figure) if trace.xaxis == x)
-
-
-def axis_of(figure, trace, which):
-    return figure.layout[f"{which}axis{getattr(trace, f'{which}axis')[1:]}"]
 
 
 def test_a_grid_draws_every_matrix_with_its_own_axes(batch):

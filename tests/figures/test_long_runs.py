@@ -1,12 +1,9 @@
 """Runs too long to send their map once a step: a cover hides what is to come, and hides all of it."""
 
-import base64
-import json
-from typing import Any
-
 import numpy as np
 import pytest
 
+from tests.figures.sent import numbers, spec
 from tests.sentences import step_sentence
 from transformer_viz import Trace, export, figures
 from transformer_viz.analysis.sentences import plain
@@ -42,15 +39,10 @@ def run() -> Trace:
     return long_run()
 
 
-def numbers(value: Any) -> np.ndarray:
-    flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
-    return flat.reshape([int(n) for n in value["shape"].split(",")])
-
-
 @pytest.mark.parametrize("kind", ["decoder", "cross"])
 def test_the_map_is_sent_once_and_covered(run: Trace, kind: Kind) -> None:
-    spec = json.loads(figures.player(run, kind, 1, 2, 40).to_json())
-    cover, weights = spec["data"][:2]
+    sent = spec(figures.player(run, kind, 1, 2, 40))
+    cover, weights = sent["data"][:2]
     z, full = numbers(weights["z"]), run.attentions[kind].weights
     allowed = ~run.attentions[kind].mask
     np.testing.assert_array_equal(z[allowed], full[1, 2][allowed])
@@ -58,24 +50,15 @@ def test_the_map_is_sent_once_and_covered(run: Trace, kind: Kind) -> None:
     n_keys = len(run.attentions[kind].keys)
     # One cell a row, as wide as the map, above everything, and asked first what is under the hand.
     assert (cover["x0"] - cover["dx"] / 2, cover["x0"] + cover["dx"] / 2) == (-0.5, n_keys - 0.5)
-    assert cover["zorder"] > max(drawn.get("zorder", 0) for drawn in spec["data"][1:])
+    assert cover["zorder"] > max(drawn.get("zorder", 0) for drawn in sent["data"][1:])
     assert cover["hoverinfo"] == "none"
     for step in (0, 40, N_TARGET - 1):
-        frame = spec["frames"][step]
+        frame = sent["frames"][step]
         covered = numbers(frame["data"][0]["z"])
         assert covered.shape == (N_TARGET, 1)
         np.testing.assert_array_equal(np.flatnonzero(covered[:, 0] == 1), np.arange(step + 1, N_TARGET))
         assert np.isnan(covered[: step + 1]).all()
-    np.testing.assert_array_equal(numbers(cover["z"]), numbers(spec["frames"][40]["data"][0]["z"]))
-
-
-def test_frames_change_the_traces_that_they_name(run: Trace) -> None:
-    spec = json.loads(figures.player(run, "decoder", 0, 0, 3).to_json())
-    for frame in spec["frames"][:5]:
-        types = [spec["data"][number]["type"] for number in frame["traces"]]
-        assert [drawn["type"] for drawn in frame["data"]] == types
-        # The cover, the row, the rings and the candidates; weights, masked cells and hatching stay.
-        assert frame["traces"] == [0, 4, 5, 6]
+    np.testing.assert_array_equal(numbers(cover["z"]), numbers(sent["frames"][40]["data"][0]["z"]))
 
 
 def test_a_short_run_and_the_encoder_have_no_cover(run: Trace) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.figures.test_figures import numbers, spec
+from tests.figures.sent import numbers, spec
 from transformer_viz import figures
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, Style, Theme, ThemeName

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.attentions import with_parts
-from tests.figures.test_figures import numbers, spec
+from tests.figures.sent import numbers, spec
 from transformer_viz import figures
 from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Reason

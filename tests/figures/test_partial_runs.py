@@ -1,13 +1,12 @@
 """Runs that somebody else made: one kind alone, no outputs, no probabilities. Pictures and sentences say what is known."""
 
-import base64
 import json
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
+from tests.figures.sent import numbers, spec
 from tests.sentences import step_sentence
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.mask_parts import mask_parts
@@ -47,22 +46,12 @@ RUNS: dict[str, Trace] = {
 runs = pytest.mark.parametrize("trace", RUNS.values(), ids=RUNS)
 
 
-def spec(figure: go.Figure) -> dict[str, Any]:
-    return json.loads(figure.to_json())
-
-
-def z_of(drawn: dict[str, Any]) -> np.ndarray:
-    z = drawn["z"]
-    flat = np.frombuffer(base64.b64decode(z["bdata"]), z["dtype"])
-    return flat.reshape([int(n) for n in z["shape"].split(",")])
-
-
 @runs
 def test_every_picture_draws_every_kind(trace: Trace) -> None:
     for kind in trace.kinds:
         weights = trace.attentions[kind].weights
         for figure in (figures.attention(trace, kind, 0, 0), figures.player(trace, kind, step=max(0, trace.n_steps - 1))):
-            drawn = z_of(spec(figure)["data"][0])
+            drawn = numbers(spec(figure)["data"][0]["z"])
             np.testing.assert_array_equal(drawn, np.where(trace.attentions[kind].mask, np.float32(np.nan), weights[0, 0]))
         spec(figures.mosaic(trace, kind, (0, 0)))
         spec(figures.mask(trace, kind))

@@ -21,9 +21,9 @@ from transformer_viz.checkpoints import load_checkpoint, load_snapshot, save_che
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.training.in_progress import STATE, check_folder
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import recipe_for
+from transformer_viz.training.saved_state import STATE, check_folder
 
 HTML = ("<script>alert(1)</script>", "$x$", "\u202e", "\x1b[31m", "a\nb", "%{x}", "́" * 50, "👩‍👩‍👧‍👦", "/etc/passwd", "../..")
 NUMBERS: tuple[Any, ...] = (

@@ -4,7 +4,6 @@ import io
 import json
 import random
 import zipfile
-from pathlib import Path
 from typing import Any
 
 from tests.sentences import step_sentence
@@ -163,9 +162,3 @@ def looked_at(trace: Trace, rng: random.Random) -> None:
         assert not any("<script" in figure.to_json() for figure in drawn)
         trace.to_frame()
         assert diff(trace, trace).equal
-
-
-def peak() -> int:
-    """The most memory so far, in bytes. The usual `ru_maxrss` would begin with that of the process which started this one."""
-    status = Path("/proc/self/status")
-    return 1024 * int(status.read_text().split("VmHWM:")[1].split()[0]) if status.exists() else 0

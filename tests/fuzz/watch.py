@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.mutations import peak
+from tests.memory import forget_peak, peak
 from transformer_viz.commands import main
 
 MOST_SECONDS, MOST_BYTES = 2.0, 500 * 10**6
@@ -54,7 +54,7 @@ class Watch:
     @contextlib.contextmanager
     def use(self, what: str) -> Generator[None]:
         """Around one thing that is done with it, by a command or a page."""
-        before = _peak_from_here() if self.budget else 0
+        before = forget_peak() if self.budget else 0
         began = time.process_time()
         yield
         took, grown = time.process_time() - began, peak() - before if self.budget else 0
@@ -89,10 +89,3 @@ class Watch:
             assert err.getvalue() == "", err.getvalue()[:1000]
         self.count(f"{arguments[0]} {code}")
         return code, out.getvalue()
-
-
-def _peak_from_here() -> int:
-    """Bytes that the process has now; from here on its peak counts anew, where the system can do that."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return peak()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
-from tests.tracing.plain_transformer import PlainTransformer
+from tests.plain_transformer import PlainTransformer
 from transformer_viz.errors import OptionError
 from transformer_viz.model import variants
 from transformer_viz.terms import KINDS, Kind

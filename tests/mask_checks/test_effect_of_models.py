@@ -9,7 +9,7 @@ from transformer_viz.errors import InputError, OptionError
 from transformer_viz.mask_checks.effect import Effect, EffectInProgress, texts_from_person
 
 pytestmark = needs("transformers")
-LONG = [" ".join(f"w{(7 * i + j * i) % 42}" for j in range(3 + i % 6)) for i in range(12)]
+LONG = [" ".join(f"w{(7 * i + j * i) % 42}" for j in range(3 + i % 6)) for i in range(6)]
 TEXTS = [*families.TEXTS, *LONG]
 LENGTH = 7
 

@@ -76,12 +76,11 @@ WIDE = [(101, 67, 7), (211, 131, 5)]
 LEAKS = ["future", "target length", "batch invariance", "batch size", "source padding", "target padding"]
 
 
-@pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize(("vocabulary_size", "width", "longest"), WIDE)
 @pytest.mark.parametrize("computed_in", [np.float32, np.float64])
-def test_a_sound_model_of_numpy_is_sound_whatever_it_computes_in(computed_in, vocabulary_size, width, longest, seed):
+def test_a_sound_model_of_numpy_is_sound_whatever_it_computes_in(computed_in, vocabulary_size, width, longest):
     f = of_numpy(computed_in, vocabulary_size, width)
-    report = tv.check_masks(f, vocabulary_size=vocabulary_size, pad_id=0, max_length=longest, seed=seed)
+    report = tv.check_masks(f, vocabulary_size=vocabulary_size, pad_id=0, max_length=longest)
     assert report.sound, str(report)
     assert report.precision is not None
     assert (report.precision.own, report.precision.computed_in) == ("float64", np.dtype(computed_in).name)

@@ -12,7 +12,7 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.trace.recorder import Recorder
 
-TOKENS, LONGEST = 11, 23
+TOKENS, LONGEST = 11, 11
 NAMES = ("scores", "mask", "weights", "heads")
 EXACT: dict[str, Any] = {"atol": 1e-11, "rtol": 1e-11, "equal_nan": True}
 SWITCHES = {
@@ -69,13 +69,11 @@ def assert_same(model: Transformer, seed: int, n_target: int = 5) -> None:
 
 
 @given(st.fixed_dictionaries(SWITCHES), WIDTHS, st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_every_combination_of_switches(switches, widths, seed):
     assert_same(model_of(seed, **switches, **widths), seed)
 
 
 @pytest.mark.parametrize("name", variants.names())
 def test_every_variant(name):
-    assert_same(
-        model_of(5, **{k: v for k, v in variants.settings(name).items() if k not in ("d_k", "d_v")}), 5, n_target=LONGEST
-    )
+    assert_same(model_of(5, **{k: v for k, v in variants.settings(name).items() if k not in ("d_k", "d_v")}), 5, n_target=11)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.plain_transformer import PlainTransformer
 from transformer_viz.model import variants
 
 BATCH, SOURCE, TARGET = 2, 11, 7
@@ -104,84 +105,7 @@ def test_variant_is_torch_nn_transformer(make_model, ids, variant, with_padding,
     torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
 
 
-# Plain numpy formulas, one sentence and one head at a time
-
-
-class Plain:
-    """The published formulas, written down again without any code of the package."""
-
-    def __init__(self, model: Any) -> None:
-        self.c = model.config
-        self.w = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-
-    def linear(self, x: np.ndarray, name: str) -> np.ndarray:
-        return x @ self.w[f"{name}.weight"].T + self.w.get(f"{name}.bias", 0.0)
-
-    def norm(self, x: np.ndarray, name: str) -> np.ndarray:
-        centred = x - x.mean(-1, keepdims=True)
-        y = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
-        return y * self.w.get(f"{name}.weight", 1.0) + self.w.get(f"{name}.bias", 0.0)
-
-    def attention(self, x: np.ndarray, to: np.ndarray, name: str, allowed: np.ndarray) -> np.ndarray:
-        c = self.c
-        q, k, v = (self.linear(y, f"{name}.{part}") for y, part in ((x, "query"), (to, "key"), (to, "value")))
-        d_k, d_v = q.shape[-1] // c.n_heads, v.shape[-1] // c.n_heads
-        heads = []
-        for h in range(c.n_heads):
-            scores = q[:, h * d_k : (h + 1) * d_k] @ k[:, h * d_k : (h + 1) * d_k].T / math.sqrt(d_k)
-            scores = np.where(allowed, scores, -np.inf)
-            e = np.exp(scores - scores.max(-1, keepdims=True))
-            heads.append(e / e.sum(-1, keepdims=True) @ v[:, h * d_v : (h + 1) * d_v])
-        return self.linear(np.concatenate(heads, -1), f"{name}.out")
-
-    def feed_forward(self, x: np.ndarray, name: str) -> np.ndarray:
-        y = self.linear(x, f"{name}.inner")
-        if self.c.activation == "relu":
-            y = np.maximum(y, 0)
-        else:
-            y = 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2)))
-        return self.linear(y, f"{name}.outer")
-
-    def around(self, x: np.ndarray, name: str, sublayer: Any) -> np.ndarray:
-        norm = f"{name.rsplit('.', 1)[0] if self.c.shared_norm else name}.norm"
-        if self.c.norm == "pre":
-            return x + sublayer(self.norm(x, norm))
-        if self.c.norm == "post":
-            return self.norm(x + sublayer(x), norm)
-        return x + self.norm(sublayer(x), norm)
-
-    def embed(self, ids: list[int], side: str, scaled: bool) -> np.ndarray:
-        c = self.c
-        x = self.w[f"{side}_embedding.weight"][ids] * (math.sqrt(c.d_model) if scaled else 1.0)
-        if c.position == "sinusoid":
-            x = x + np.array([sinusoid_row(p, c.d_model, c.sinusoid_base) for p in range(len(ids))])
-        elif c.position == "learned":
-            x = x + self.w["positions.table"][: len(ids)]
-        return self.norm(x, f"{side}_norm") if c.embedding_norm else x
-
-    def logits(self, source: list[int], target: list[int], n_source: int, n_target: int) -> np.ndarray:
-        """One sentence; keys from `n_source` and `n_target` on are padding."""
-        c = self.c
-        real = np.arange(len(source)) < n_source
-        queries, keys = np.indices((len(target), len(target)))
-        x = self.embed(source, "source", c.embedding_scale in ("encoder", "both"))
-        for i in range(c.n_encoder_layers):
-            at = f"encoder.{i}"
-            x = self.around(x, f"{at}.around_attention", lambda y, at=at: self.attention(y, y, f"{at}.attention", real))
-            x = self.around(x, f"{at}.around_feed_forward", lambda y, at=at: self.feed_forward(y, f"{at}.feed_forward"))
-        memory = self.norm(x, "encoder_norm") if c.final_norm else x
-        x = self.embed(target, "target", c.embedding_scale == "both")
-        seen = (keys <= queries) & (keys < n_target)
-        for i in range(c.n_decoder_layers):
-            at = f"decoder.{i}"
-            x = self.around(x, f"{at}.around_attention", lambda y, at=at: self.attention(y, y, f"{at}.attention", seen))
-            x = self.around(
-                x,
-                f"{at}.around_cross_attention",
-                lambda y, at=at: self.attention(y, memory, f"{at}.cross_attention", real),
-            )
-            x = self.around(x, f"{at}.around_feed_forward", lambda y, at=at: self.feed_forward(y, f"{at}.feed_forward"))
-        return self.linear(self.norm(x, "decoder_norm") if c.final_norm else x, "output")
+# Plain numpy formulas, one sentence at a time
 
 
 SMALL = {"d_model": 22, "n_heads": 5, "d_ff": 17, "n_encoder_layers": 2, "n_decoder_layers": 3}
@@ -212,11 +136,11 @@ def test_every_switch_is_its_plain_formula(make_model, ids, settings, with_paddi
     model = make_model(5, **settings)
     source, target, source_padding, target_padding = inputs(ids, with_padding)
     got = model(source, target, source_padding, target_padding).numpy()
-    plain = Plain(model)
+    plain = PlainTransformer({name: tensor.numpy() for name, tensor in model.state_dict().items()}, model.config)
     for row in range(BATCH):
         n_source = SOURCE if source_padding is None else int((~source_padding[row]).sum())
         n_target = TARGET if target_padding is None else int((~target_padding[row]).sum())
-        want = plain.logits(source[row].tolist(), target[row].tolist(), n_source, n_target)
+        want = plain.read(source[row].tolist(), target[row].tolist(), n_source, n_target)
         np.testing.assert_allclose(got[row], want, atol=1e-12 * max(1.0, float(np.abs(want).max())), rtol=0)
 
 

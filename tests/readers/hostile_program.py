@@ -11,23 +11,14 @@ import resource
 import socket
 import sys
 import time
-from pathlib import Path
 from typing import Any
+
+from tests.memory import forget_peak, peak
 
 
 def forbidden(*given: Any, **options: Any) -> None:
     os.write(2, b"the network was asked for\n")
     os._exit(3)
-
-
-def peak() -> int:
-    """Bytes, the most since `forget`; 0 where the system does not say."""
-    lines = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    return 1024 * int(lines[0].split()[1]) if lines else 0
-
-
-def forget() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
 
 
 def outcome(folder: str) -> str:
@@ -61,8 +52,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (12 * 2**30, resource.RLIM_INFINITY))
     assert outcome(sys.argv[1]) == "usable"
     for folder in sys.argv[2:]:
-        forget()
-        bytes_before, begun = peak(), time.process_time()
+        bytes_before, begun = forget_peak(), time.process_time()
         try:
             said = outcome(folder)
         except BaseException as error:

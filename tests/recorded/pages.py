@@ -253,9 +253,9 @@ FAITHFUL, ELSEWHERE = {"The question": "Is its order faithful?"}, {"The question
 NEEDED = {"The question": "Is it needed?", "Fresh texts": "20", "Every head": True}
 TWO = {"Source strings, one a line": "hello\nab"}
 BEAM = {"Source text": "thisqaipa", "Beam size": 3, "Length penalty α": 0.0}
-SEVEN = ("Explore", "Masks", "Search", "Compare", "Train", "Replay", "Survey")
+PAGES = ("Explore", "Masks", "Search", "Compare", "Train", "Survey")
 STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
-    **{f"{page}, as it opens": state(page) for page in SEVEN},
+    **{f"{page}, as it opens": state(page) for page in PAGES},
     "Explore, the last step": state("Explore", LAST),
     "Explore, another head": state("Explore", LAST, DECODER),
     "Explore, the encoder": state("Explore", HELLO, {"Attention": "encoder self-attention", "Head": "max of heads"}),
@@ -300,6 +300,10 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     **{
         f"Survey, {tab}": state("Survey", {"Survey": "reverse-small"}, Tab(tab)) for tab in ("Agreement", "Outputs", "On trial")
     },
-    "Open, an example": state("Open", "Open an example", {"Layer": "layer 2", "Head": "head 3"}),
-    "Replay, the encoder": state("Replay", {"Attention": "encoder self-attention", "Head": "head 2"}),
+    "Explore, a trace file": state(
+        "Explore", {MODEL: "a trace file …"}, "Open an example", {"Layer": "layer 2", "Head": "head 3"}
+    ),
+    "Train, how it learned": state(
+        "Train", Address(learned="true"), "reverse\\-small", {"Attention": "encoder self-attention", "Head": "head 2"}
+    ),
 }

@@ -30,7 +30,7 @@ WORDS = [f"w{i}" for i in range(42)]
 FAMILIES = [(name, True, 1e-9) for name in ("marian", "t5", "gpt2", "bert")]
 FAMILIES += [(name, True, 1e-5) for name in ("llama", "modernbert")]
 """These take the softmax in float32, whatever the others are computed in."""
-FAMILIES += [(name, False, 1e-5) for name in ("marian", "gemma2", "modernbert")]
+FAMILIES += [(name, False, 1e-5) for name in ("marian", "gemma2")]
 
 
 def largest_difference(found: Survey, plain: Plain) -> float:
@@ -64,16 +64,14 @@ def largest_difference(found: Survey, plain: Plain) -> float:
     return worst
 
 
-def check(model: LoadedModel, texts: list[str], folder: Path, most: float, max_length: int | None = None) -> float:
-    found, plain = surveyed(folder, model, texts, max_length=max_length), Plain(model, texts, max_length)
+def check(model: LoadedModel, texts: list[str], folder: Path, most: float, *, size: int = 64, **options: Any) -> None:
+    found, plain = surveyed(folder, model, texts, size, **options), Plain(model, texts, **options)
     assert found.texts.n_read == len(texts) == found.texts.n
-    worst = largest_difference(found, plain)
-    assert worst < most
+    assert largest_difference(found, plain) < most
     if found.outputs is not None:
         written = [step for trace in plain.traces for step in trace.steps[trace.n_given :]]
         assert sum(found.outputs.confidence.counts) == len(written)
         assert found.outputs.n_exact == sum(trace.is_right is True for trace in plain.traces)
-    return worst
 
 
 def in_float64(name: str) -> Any:
@@ -90,13 +88,13 @@ def sentences(n: int) -> list[str]:
 def test_our_model_is_that_of_plain_loops_in_float64(make_model, make_tiny, tmp_path):
     """Texts of all lengths, those that end and those that the limit stops; two blocks."""
     rng = np.random.default_rng(0)
-    texts = ["".join(rng.choice(list("helo abcd"), n)).strip() or "h" for n in rng.integers(1, 12, 70)]
-    check(make_tiny(make_model(4)), texts, tmp_path, 1e-9)
+    texts = ["".join(rng.choice(list("helo abcd"), n)).strip() or "h" for n in rng.integers(1, 12, 24)]
+    check(make_tiny(make_model(4)), texts, tmp_path, 1e-9, size=16)
 
 
 @pytest.mark.parametrize(("name", "is_exact", "most"), FAMILIES)
 def test_other_families_are_those_of_plain_loops(name, is_exact, most, tmp_path):
-    check(in_float64(name) if is_exact else families.family(name), sentences(13), tmp_path, most, max_length=6)
+    check(in_float64(name) if is_exact else families.family(name), sentences(7), tmp_path, most, max_length=6)
 
 
 @needs("sentencepiece")

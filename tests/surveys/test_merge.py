@@ -132,7 +132,7 @@ def test_verdicts_are_those_over_all_of_them(planted, tmp_path):
     assert other is not None and other.maps[0].rho.interval != wanted.maps[0].rho.interval
 
 
-@pytest.mark.parametrize("n", [300, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [150, pytest.param(5000, marks=pytest.mark.slow)])
 def test_a_damaged_file_is_read_or_refused_with_a_sentence(planted, tmp_path, n):
     path, rng = tmp_path / "block", random.Random(0)
     whole = planted[0][0].to_bytes(), VerdictResults(digest="v", verdicts=(verdict(0, 3),), missing={}).to_bytes()

@@ -24,7 +24,7 @@ CORPUS = texts(130)
 
 
 def run(model: str | LoadedModel, output: Path | None, corpus: Any = CORPUS, **options: Any) -> Survey:
-    given: dict[str, Any] = {"workers": 1, "verdict_texts": 3, "device": "cpu", **options}
+    given: dict[str, Any] = {"workers": 1, "verdict_texts": 1, "device": "cpu", **options}
     return tv.survey(model, corpus, output=output, **given)
 
 
@@ -67,17 +67,14 @@ def test_the_files_are_these(straight):
 
 def test_wherever_it_is_ended_it_goes_on_to_the_same_bytes(straight, tiny_name, tmp_path):
     wanted, seen = contents(straight), set()
-    for n in count():
+    for n in (0, 2, 3):
         output = tmp_path / "ended" / str(n)
-        try:
+        with pytest.raises(Ended):
             run(tiny_name, output, on_progress=end_after(n))
-            break
-        except Ended:
-            seen.add(frozenset(contents(output)))
+        seen.add(len(contents(output)))
         run(tiny_name, output)
         assert contents(output) == wanted
-    assert contents(output) == wanted
-    assert [len(each) for each in sorted(seen, key=len)] == [1, 2, 3, 4, 5]
+    assert len(seen) == 3 and max(seen) < len(wanted)
 
 
 def test_lines_that_are_added_are_run_and_the_others_are_not(straight, tiny_name, tmp_path):
@@ -90,7 +87,7 @@ def test_lines_that_are_added_are_run_and_the_others_are_not(straight, tiny_name
     assert untouched.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("other", [{}, {"k": 4}, {"by": "entropy"}], ids=str)
+@pytest.mark.parametrize("other", [{}, {"k": 4, "by": "entropy"}], ids=str)
 def test_what_is_done_is_not_done_again_also_with_other_lists_of_texts(other, straight, tiny_name, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in straight.rglob("*.safetensors")}
     run(tiny_name, straight, **other)
@@ -99,8 +96,15 @@ def test_what_is_done_is_not_done_again_also_with_other_lists_of_texts(other, st
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-@pytest.mark.parametrize("name", ["blocks/000001.safetensors", "verdicts/000000.json"])
-@pytest.mark.parametrize("how", ["cut", "another's", "a pipe"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("blocks/000001.safetensors", "cut"),
+        ("blocks/000001.safetensors", "another's"),
+        ("verdicts/000000.json", "cut"),
+        ("verdicts/000000.json", "a pipe"),
+    ],
+)
 def test_a_file_that_is_not_what_it_should_be_is_made_again(how, name, straight, tiny_name):
     wanted, path = contents(straight), straight / name
     data = path.read_bytes()
@@ -149,7 +153,7 @@ def test_what_is_no_folder_of_a_survey_is_left_alone(straight, tiny_name, tmp_pa
         run(tiny_name, straight)
 
 
-@pytest.mark.parametrize(("n", "n_left"), [(0, 0), (2, 1), (4, 3), (6, 4)])
+@pytest.mark.parametrize(("n", "n_left"), [(0, 0), (2, 1), (6, 4)])
 def test_a_full_disk_is_said_and_what_is_done_is_kept(n, n_left, straight, tiny_name, tmp_path, monkeypatch):
     """Full at the n-th file: what the folder is, a block, the verdicts, or a result."""
     wanted, written, write = contents(straight), count(), folder.write_bytes

@@ -12,39 +12,21 @@ from transformer_viz.trace.trace import Trace
 COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked"]
 
 
-def by_hand(trace) -> list[tuple]:
+def by_hand(trace: Trace) -> list[tuple]:
     rows = []
-    for kind in trace.kinds:
-        weights = trace.attentions[kind].weights
-        for layer in range(weights.shape[0]):
-            for head in range(weights.shape[1]):
-                for q, query in enumerate(trace.attentions[kind].queries):
-                    for k, key in enumerate(trace.attentions[kind].keys):
-                        reasons = trace.attentions[kind].reasons
-                        masked = bool((reasons if reasons.ndim == 2 else reasons[layer, head])[q, k])
-                        rows.append(
-                            (
-                                kind,
-                                trace.attentions[kind].layers[layer],
-                                head,
-                                q,
-                                query,
-                                k,
-                                key,
-                                float(weights[layer, head, q, k]),
-                                masked,
-                            )
-                        )
+    for kind, found in trace.attentions.items():
+        for layer, head, q, k in np.ndindex(found.weights.shape):
+            reasons = found.reasons if found.reasons.ndim == 2 else found.reasons[layer, head]
+            names = (kind, found.layers[layer], head, q, found.queries[q], k, found.keys[k])
+            rows.append((*names, float(found.weights[layer, head, q, k]), bool(reasons[q, k])))
     return rows
 
 
 RUNS: dict[str, Callable[[tv.Checkpoint], Trace]] = {
-    "whole": lambda tiny: tv.decode(tiny, "hello"),
-    "padded": lambda tiny: tv.decode(tiny, "hello", pad_to=9),
-    "masks by head": lambda tiny: tv.decode(tiny, "hello", edits=["cross.2.3:2-4"]),
-    "some layers in half precision": lambda tiny: tv.decode(
-        tiny, "hello", kinds=("cross",), layers=(0, 2), precision="float16"
-    ),
+    "whole": lambda tiny: tv.decode(tiny, "he", max_length=4),
+    "padded": lambda tiny: tv.decode(tiny, "he", max_length=4, pad_to=6),
+    "masks by head": lambda tiny: tv.decode(tiny, "he", max_length=4, edits=["cross.2.3:2-4"]),
+    "some layers in half precision": lambda tiny: tv.decode(tiny, "he", kinds=("cross",), layers=(0, 2), precision="float16"),
 }
 
 

@@ -26,12 +26,12 @@ def test_files_of_another_kind(data, refused_or_sound):
 
 
 def test_every_byte_of_the_directory_changed(saved, refused_or_sound):
-    """The end of a zip is its directory: methods, flags, sizes and offsets all lie there."""
+    """The end of a zip is its directory: methods, flags, sizes and offsets all lie there. Each byte gets one of the values."""
     start = saved.rindex(b"PK\x01\x02")
     start = saved.rindex(b"PK\x01\x02", 0, start)
     for place in range(start, len(saved)):
-        for value in (0, 1, 12, 14, 99, 0x7F, 0xFF):
-            refused_or_sound(saved[:place] + bytes([value]) + saved[place + 1 :])
+        value = (0, 1, 12, 14, 99, 0x7F, 0xFF)[place % 7]
+        refused_or_sound(saved[:place] + bytes([value]) + saved[place + 1 :])
 
 
 def npy(header: bytes, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
@@ -160,25 +160,25 @@ def zeros(parts: dict[str, bytes], name: str, header: bytes, n_bytes: int) -> by
     ("name", "shape"),
     [
         ("attentions/cross/weights", ""),
-        ("attentions/cross/weights", "2, 2, 4096, 4096"),
-        ("attentions/cross/scores", "2, 2, 4096, 4096"),
-        ("attentions/decoder/reasons", "16384, 16384"),
-        ("search/decoder_rows", "1, 2, 2, 16777216"),
-        ("search/cross_rows", "16777216, 2, 2, 1"),
-        ("groups/mine/arrays/array", "16777216, 4"),
+        ("attentions/cross/weights", "2, 2, 2048, 1024"),
+        ("attentions/cross/scores", "2, 2, 2048, 1024"),
+        ("attentions/decoder/reasons", "8192, 4096"),
+        ("search/decoder_rows", "1, 2, 2, 2097152"),
+        ("search/cross_rows", "2097152, 2, 2, 1"),
+        ("groups/mine/arrays/array", "2097152, 4"),
     ],
     ids=str,
 )
 def test_zeros_without_a_place_are_refused_before_they_are_unpacked(saved_search, name, shape, load, members):
-    """256 MB of them, of no array or of one that does not fit the run, take next to no memory."""
+    """32 MB of them, of no array or of one that does not fit the run, take next to no memory."""
     of = "|u1" if "reasons" in name else "<f4"
     header = f"{{'descr': '{of}', 'fortran_order': False, 'shape': ({shape}), }}\n".encode()
-    bomb = zeros(members(saved_search), f"{name}.npy", npy(header) if shape else b"", 2**28)
+    bomb = zeros(members(saved_search), f"{name}.npy", npy(header) if shape else b"", 2**25)
     tracemalloc.start()
     try:
         with pytest.raises(TraceError) as caught:
             load(bomb)
-        assert tracemalloc.get_traced_memory()[1] < 2**24
+        assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
     assert name.split("/")[1].split("_")[0] in str(caught.value)

@@ -21,10 +21,9 @@ KEPT: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("strategy", ["greedy", "beam"])
 @pytest.mark.parametrize("kept", KEPT, ids=str)
-def test_parts_come_back_to_the_bit(tiny, load, same, kept, strategy):
-    trace = tv.decode(tiny, "hello", strategy=strategy, **kept)
+def test_parts_come_back_to_the_bit(tiny, load, same, kept):
+    trace = tv.decode(tiny, "hello", strategy="beam", **kept)
     assert same(load(to_bytes(trace)), trace)
     assert to_bytes(load(to_bytes(trace))) == to_bytes(trace)
 

@@ -17,7 +17,7 @@ from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 PROMPTS = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(PROMPTS, st.integers(1, 4), st.booleans(), st.booleans())
 def test_every_node_is_the_run_that_wrote_it(prompt, steps, has_source, is_windowed):
     """Tokens, ids, steps, both attentions, masks and alignment, all to the bit."""

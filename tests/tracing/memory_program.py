@@ -9,18 +9,13 @@ from typing import Any
 
 import torch
 
+from tests.memory import bytes_now, peak
 from transformer_viz import decode, trace_size
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.vocabulary import END_ID
-
-
-def status(name: str) -> int:
-    """`VmRSS`, what the process takes now, or `VmHWM`, the most that it took; bytes."""
-    return 1024 * int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0])
-
 
 LARGE: dict[str, tuple[int, dict[str, Any]]] = {
     # symbols of the text, keywords
@@ -34,7 +29,7 @@ LARGE: dict[str, tuple[int, dict[str, Any]]] = {
 }
 
 
-def peak(name: str) -> dict[str, Any]:
+def measure(name: str) -> dict[str, Any]:
     """What one large run takes at most, and what was predicted."""
     task = Reverse(string.ascii_lowercase, 300, (1, 300))
     size = len(task.source_vocabulary)
@@ -59,17 +54,13 @@ def peak(name: str) -> dict[str, Any]:
     decode(checkpoint, "ab", **short)
     options["max_length"] = length
     predicted = trace_size(checkpoint, text, **options)
-    before = _settled()
+    gc.collect()
+    before = bytes_now()
     traces = decode(checkpoint, text, **options)
     nbytes = traces.nbytes if isinstance(text, str) else sum(trace.nbytes for trace in traces)
-    return {"grown": status("VmHWM") - before, "predicted": predicted.peak, "arrays": predicted.arrays, "nbytes": nbytes}
-
-
-def _settled() -> int:
-    gc.collect()
-    return status("VmRSS")
+    return {"grown": peak() - before, "predicted": predicted.peak, "arrays": predicted.arrays, "nbytes": nbytes}
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(json.dumps(peak(sys.argv[1])))
+    print(json.dumps(measure(sys.argv[1])))

@@ -82,7 +82,7 @@ ENDLESS = st.booleans()
 
 
 @given(st.data(), st.fixed_dictionaries(MODELS), st.integers(0, 99), ENDLESS)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_run_is_larger_than_predicted(make_model, make_tiny, data, sizes, seed, endless):
     """Random models, texts, limits, strategies and choices. Where the limit is reached by all, the arrays are exact, or
     for a search at most twice and a little too many: its best hypothesis may be shorter, and its first steps narrower."""

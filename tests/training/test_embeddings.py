@@ -7,27 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 
+from tests.training import tiny
+from tests.training.tiny import QUIET
 from transformer_viz import load_checkpoint
 from transformer_viz.errors import ConfigError
 from transformer_viz.training.embeddings import read_matrix
 from transformer_viz.training.make_checkpoint import make_checkpoint
-from transformer_viz.training.recipe import Recipe
 
-RECIPE = Recipe(
-    task="reverse",
-    variant="pre-norm",
-    task_options={"alphabet": "abc", "max_length": 5, "trained_lengths": [1, 3]},
-    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
-    mix={"uniform": 1.0},
-    steps=3,
-    batch_size=7,
-    learning_rate=0.01,
-    frozen_embeddings=True,
-)
-QUIET: dict[str, Any] = {"device": "cpu", "samples": None}
-MATRIX = np.random.default_rng(0).normal(size=(7, 12)).astype(np.float32)
+RECIPE = replace(tiny.RECIPE, steps=3, frozen_embeddings=True)
+MATRIX = np.random.default_rng(0).normal(size=(8, 12)).astype(np.float32)
 
 
 def written(path: Path, matrix: np.ndarray) -> Path:
@@ -51,59 +41,52 @@ def test_frozen_embeddings_are_those_of_the_file(tmp_path, name):
     assert not torch.equal(free.source_embedding.weight, torch.from_numpy(MATRIX))
 
 
-@pytest.mark.parametrize("shape", [(12, 7), (7, 11), (8, 12), (7,), (7, 12, 1)])
+@pytest.mark.parametrize("shape", [(12, 8), (8, 11), (7, 12), (8,), (8, 12, 1)])
 def test_a_wrong_shape_is_refused_with_both_shapes_and_leaves_nothing(tmp_path, shape):
     given: Any = {"target": read_matrix(written(tmp_path / "e.npy", np.zeros(shape, dtype=np.float32)))}
     with pytest.raises(ConfigError) as caught:
         make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
     assert str(shape) in str(caught.value)
-    assert "(7, 12)" in str(caught.value)
+    assert "(8, 12)" in str(caught.value)
     assert not (tmp_path / "new").exists()
 
 
-def test_what_is_no_matrix_is_refused(tmp_path):
-    (tmp_path / "e.npy").write_bytes(b"nonsense")
-    (tmp_path / "e.safetensors").write_bytes(b"nonsense")
-    np.save(tmp_path / "o.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    save_file({"a": torch.zeros(2), "b": torch.zeros(2)}, tmp_path / "two.safetensors")
-    for name, said in (
-        ("e.npy", "no .npy"),
-        ("e.safetensors", "no .npy"),
-        ("o.npy", "no .npy"),
-        ("two.safetensors", "2 tensors"),
-    ):
-        with pytest.raises(ConfigError, match=said):
-            read_matrix(tmp_path / name)
-    given: Any = {"source": read_matrix(written(tmp_path / "nan.npy", np.full((7, 12), np.nan, dtype=np.float32)))}
-    with pytest.raises(ConfigError, match="not finite"):
-        make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
-    given: Any = {"source": read_matrix(written(tmp_path / "good.npy", MATRIX))}
-    tied = replace(RECIPE, model={**RECIPE.model, "tied_embeddings": "all"})
-    with pytest.raises(ConfigError, match="tied"):
-        make_checkpoint(tied, tmp_path / "new", embeddings=given, **QUIET)
-
-
 @pytest.mark.parametrize(
-    "header",
-    [
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -2), }",
-        "{'descr': (), 'fortran_order': False, 'shape': (2, 2), }",
-        "{'descr': '|O', 'fortran_order': False, 'shape': (2, 1), }",
-        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }",
-        "(" * 9000,
-        "-" * 9000 + "1",
-        "[" * 90 + "]" * 90,
-        "",
-    ],
-    ids=lambda header: header[:40],
+    ("matrix", "model", "words"),
+    [(np.full((8, 12), np.nan, np.float32), {}, "not finite"), (MATRIX, {"tied_embeddings": "all"}, "tied")],
 )
-def test_a_header_that_lies_takes_no_memory(tmp_path, header):
-    """numpy itself makes an array as large as the header says, and reads the header as Python."""
-    text = header.encode() + b"\n"
-    (tmp_path / "e.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16))
-    with pytest.raises(ConfigError, match=r"no \.npy"):
-        read_matrix(tmp_path / "e.npy")
+def test_what_the_model_cannot_take_is_refused(tmp_path, matrix, model, words):
+    given: Any = {"source": read_matrix(written(tmp_path / "e.npy", matrix))}
+    with pytest.raises(ConfigError, match=words):
+        make_checkpoint(replace(RECIPE, model={**tiny.SIZES, **model}), tmp_path / "new", embeddings=given, **QUIET)
+
+
+def header(text: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + (len(text) + 1).to_bytes(2, "little") + text.encode() + b"\n" + bytes(16)
+
+
+DAMAGES = {
+    "nonsense.npy": b"nonsense",
+    "nonsense.safetensors": b"nonsense",
+    # numpy itself makes an array as large as the header says, and reads the header as Python.
+    "large.npy": header("{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000), }"),
+    "negative.npy": header("{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -2), }"),
+    "untyped.npy": header("{'descr': (), 'fortran_order': False, 'shape': (2, 2), }"),
+    "objects.npy": header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 1), }"),
+    "records.npy": header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }"),
+    "deep.npy": header("(" * 9000),
+    "signs.npy": header("-" * 9000 + "1"),
+    "lists.npy": header("[" * 90 + "]" * 90),
+    "empty.npy": header(""),
+    "two.safetensors": save({"a": torch.zeros(2), "b": torch.zeros(2)}),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_is_no_matrix_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(DAMAGES[name])
+    with pytest.raises(ConfigError, match=r"no \.npy" if name != "two.safetensors" else "2 tensors"):
+        read_matrix(tmp_path / name)
 
 
 def test_a_matrix_the_other_way_round_in_its_file(tmp_path):

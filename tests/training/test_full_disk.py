@@ -21,7 +21,7 @@ from transformer_viz.training.make_checkpoint import make_checkpoint
 
 resource = pytest.importorskip("resource", reason="limits of the system, which Windows has not")
 RECIPE = replace(tiny.RECIPE, steps=3, batch_size=3)
-OPTIONS: dict[str, Any] = {"device": "cpu", "samples": None, "save_seconds": 0, "snapshots": 3, "resume": True}
+OPTIONS: dict[str, Any] = {**tiny.QUIET, "save_seconds": 0, "snapshots": 3, "resume": True}
 
 
 class Disk:

@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 
 from tests.training.tiny import RECIPE
-from transformer_viz import locks, serving
+from transformer_viz import locks, places, serving
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training import make_checkpoint as making
@@ -35,7 +35,7 @@ ACTS: dict[str, Callable[[Job, Visitor], None]] = {
 def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Nothing is really trained: what would be launched is collected."""
     names: list[str] = []
-    monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
+    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
 
     def popen(command: list[str], **_: object) -> None:
         names.append(Path(command[command.index("--job") + 1]).name)
@@ -156,7 +156,7 @@ def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, m
     monkeypatch.setattr(subprocess, "Popen", looked)
     job = jobs.start(RECIPE, "one", ANNA)
     jobs.go_on(job, ANNA)
-    assert len(held) >= 6 and all(held)
+    assert held == [True] * 6
     looked()
     assert held[-1] is False
 

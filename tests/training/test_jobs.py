@@ -1,23 +1,22 @@
 """Trainings in processes of their own: started, watched, paused, resumed, stopped, killed, limited."""
 
-import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.training.tiny import RECIPE
+from tests.training.tiny import RECIPE, TASK, event
 from tests.until import until
 from transformer_viz import checkpoints, load_checkpoint, locks, places
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
-from transformer_viz.training.jobs import Job
-from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.jobs import Job, Reporter
+from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.visitor import Visitor
 
 ME = Visitor("t" * 43)
-ENDLESS = {**RECIPE.to_json(), "steps": 10**6}
 
 
 @pytest.fixture
@@ -35,7 +34,10 @@ def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
-    job = jobs.start(RECIPE, "one", ME)
+    """With an embedding that is given and frozen: the checkpoint holds it as it was given."""
+    matrix = torch.randn(8, 12, generator=torch.Generator().manual_seed(3))
+    recipe = replace(RECIPE, frozen_embeddings=True)
+    job = jobs.start(recipe, "one", ME, {"target": matrix})
     assert job.state in ("starting", "running")
     with pytest.raises(OptionError, match="one is being trained"):
         jobs.start(RECIPE, "two", ME)
@@ -43,21 +45,22 @@ def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
     assert [row["step"] for row in job.events()][-1] == 60
     assert "held_out" in job.events()[-1]
     checkpoint = load_checkpoint(str(job.checkpoint), device="cpu")
+    assert torch.equal(checkpoint.model.target_embedding.weight, matrix)
     assert checkpoint.recipe["steps"] == 60
     assert "exact_match" in checkpoint.metrics
     assert len(checkpoints.snapshots(job.checkpoint)) > 5
     assert [known.name for known in jobs.jobs()] == ["one"]
-    assert jobs.jobs()[0].recipe == RECIPE
+    assert jobs.jobs()[0].recipe == recipe
     with pytest.raises(OptionError, match="checkpoint one already"):
         jobs.start(RECIPE, "one", ME)
     trash.discard(job, ME)
-    assert not job.checkpoint.exists()
+    assert not job.checkpoint.exists() and not job.folder.exists()
     assert jobs.jobs() == []
 
 
 def test_pause_resume_stop_and_a_kill(trained):
     """Guards a training that a page can no longer reach, or that is lost when its process is."""
-    job = jobs.start(Recipe.from_json(ENDLESS), "long.name-1", ME)
+    job = jobs.start(replace(RECIPE, steps=10**6), "long.name-1", ME)
     until(lambda: bool(job.events()))
     job.request("pause", ME)
     until(lambda: job.state == "paused")
@@ -82,9 +85,9 @@ def test_pause_resume_stop_and_a_kill(trained):
 
 def test_a_training_that_cannot_work_says_why(trained):
     with pytest.raises(ConfigError, match="n_heads=4 does not divide d_model=13"):
-        jobs.start(Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 13}}), "bad", ME)
+        jobs.start(replace(RECIPE, model={"d_model": 13}), "bad", ME)
     assert jobs.jobs() == []
-    job = jobs.start(Recipe.from_json({**RECIPE.to_json(), "learning_rate": 1e30}), "bad", ME)
+    job = jobs.start(replace(RECIPE, learning_rate=1e30), "bad", ME)
     # Its last words may come a moment after its end is seen.
     until(lambda: job.state == "failed" and "fell apart" in job.log())
     assert "Traceback" not in job.log()
@@ -107,41 +110,28 @@ def test_damaged_jobs_are_left_out(trained, tmp_path):
 def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
     """Guards a curve that runs back: after a kill, training goes on from its last save."""
     job = Job(folder=tmp_path, recipe=RECIPE, started=0.0)
-    said = [(3, 2.0), (5, 1.0), (7, 0.5), (5, 0.9)]
-    lines = [json.dumps({"step": step, "loss": loss}) for step, loss in said]
-    (tmp_path / "events").write_text("\n".join(["nonsense", *lines, '{"step": 7, "lo']))
+    (tmp_path / "events").write_text('nonsense\n[]\n{"step": 9}\n')
+    for step, loss in ((3, 2.0), (5, 1.0), (7, 0.5), (5, 0.9)):
+        Reporter(tmp_path).report(event(step, loss))
+    with (tmp_path / "events").open("a") as file:
+        file.write('{"step": 7, "lo')
     assert [(row["step"], row["loss"]) for row in job.events()] == [(3, 2.0), (5, 0.9)]
-
-
-def test_given_embeddings_are_trained_with_and_removed_with_the_job(trained):
-    """Frozen, so that the checkpoint holds them as they were given."""
-    matrix = torch.randn(8, 12, generator=torch.Generator().manual_seed(3))
-    recipe = Recipe.from_json({**RECIPE.to_json(), "frozen_embeddings": True, "steps": 3})
-    job = jobs.start(recipe, "one", ME, {"target": matrix})
-    until(lambda: job.state == "finished")
-    model = load_checkpoint(str(job.checkpoint), device="cpu").model
-    assert torch.equal(model.target_embedding.weight, matrix)
-    trash.discard(job, ME)
-    assert not job.folder.exists()
 
 
 # What it will need
 
 
 def test_the_estimate_counts_the_parameters_of_the_model():
-    from transformer_viz import tasks
-    from transformer_viz.training.make_checkpoint import make_model
-
     needed = estimate.estimate(RECIPE)
-    model = make_model(RECIPE, tasks.make("reverse", RECIPE.task_options))
+    model = make_model(RECIPE, TASK)
     assert needed.parameters == sum(p.numel() for p in model.parameters())
     assert needed.memory > 16 * needed.parameters
-    twice = estimate.estimate(Recipe.from_json({**RECIPE.to_json(), "steps": 120}))
+    twice = estimate.estimate(replace(RECIPE, steps=120))
     assert twice.seconds == pytest.approx(2 * needed.seconds, rel=0.3)
 
 
 def test_memory_beyond_the_machine_is_refused_before_anything_is_made(monkeypatch):
-    giant = Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64}})
+    giant = replace(RECIPE, model={"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64})
     needed = estimate.estimate(giant)
     assert needed.parameters > 1e10
     with pytest.raises(ConfigError, match=r"needs about [\d.,]+ GB of memory and the machine has [\d.]+ GB"):

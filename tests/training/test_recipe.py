@@ -1,31 +1,31 @@
-"""Schedules at their edges, and recipes that cannot work."""
+"""Schedules at their edges and against their sources; whatever a recipe says is trained by, or refused in a sentence."""
 
 import json
 import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.tasks import made_dictionary
+from tests.training import tiny
 from transformer_viz import tasks
+from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import variants
 from transformer_viz.tasks import german
-from transformer_viz.training.make_checkpoint import make_model
+from transformer_viz.training import estimate, make_checkpoint
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
-BASE: dict[str, Any] = {
-    "task": "reverse",
-    "variant": "pre-norm",
-    "mix": {"uniform": 1.0},
-    "steps": 100,
-    "batch_size": 5,
-    "learning_rate": 2.0,
-}
+RECIPE = replace(tiny.RECIPE, steps=100, learning_rate=2.0)
 
 
 def test_cosine_rises_to_the_peak_and_falls_to_nothing():
-    recipe = Recipe(**BASE, schedule="cosine", warm_up=0.1)
+    recipe = replace(RECIPE, schedule="cosine", warm_up=0.1)
     rates = [recipe.learning_rate_at(step) for step in range(100)]
     assert rates[0] == pytest.approx(0.2)
     assert rates[9] == pytest.approx(2.0)
@@ -41,24 +41,45 @@ def test_cosine_rises_to_the_peak_and_falls_to_nothing():
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 def test_the_learning_rate_is_positive_and_never_above_its_peak(steps, warm_up, schedule):
     """Guards a warm-up that overshoots where its share of the steps is not a whole number."""
-    recipe = Recipe(**{**BASE, "steps": steps}, schedule=schedule, warm_up=warm_up)
+    recipe = replace(RECIPE, steps=steps, schedule=schedule, warm_up=warm_up)
     for step in range(steps):
         assert 0 < recipe.learning_rate_at(step) <= 2.0
 
 
 def test_sharpness_ramps_between_its_edges():
-    recipe = Recipe(**BASE, sharpness=0.3, sharpness_from=0.5, sharpness_until=0.8)
+    recipe = replace(RECIPE, sharpness=0.3, sharpness_from=0.5, sharpness_until=0.8)
     assert [recipe.sharpness_at(step) for step in (0, 49, 50)] == [0.0, 0.0, 0.0]
     assert recipe.sharpness_at(65) == pytest.approx(0.15)
     assert [recipe.sharpness_at(step) for step in (80, 99)] == pytest.approx([0.3, 0.3])
 
 
 def test_lengths_grow_from_eight_to_the_longest():
-    recipe = Recipe(**BASE, longest=38, growing_until=0.3)
+    recipe = replace(RECIPE, longest=38, growing_until=0.3)
     assert recipe.top_length_at(0) == 8
     assert recipe.top_length_at(15) == pytest.approx(23)
     assert [recipe.top_length_at(step) for step in (30, 99)] == [38, 38]
-    assert Recipe(**BASE, longest=5).top_length_at(0) == 5
+    assert replace(RECIPE, longest=5).top_length_at(0) == 5
+
+
+@given(st.integers(5, 300), st.sampled_from([0.1, 0.3, 0.5]))
+def test_one_cycle_is_torchs(steps, rise):
+    recipe = replace(RECIPE, steps=steps, schedule="one-cycle", warm_up=rise)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=2.0, total_steps=steps, pct_start=rise, cycle_momentum=False
+    )
+    for step in range(steps):
+        assert recipe.learning_rate_at(step) == pytest.approx(schedule.get_last_lr()[0], rel=1e-9)
+        optimizer.step()
+        if step + 1 < steps:
+            schedule.step()
+
+
+def test_inverse_sqrt_is_that_of_the_paper():
+    """lr ∝ min(step^-0.5, step · warmup^-1.5), scaled to its peak (Vaswani et al. 2017, equation 3)."""
+    recipe = replace(RECIPE, steps=1000, schedule="inverse-sqrt", warm_up=0.1)
+    paper = [min(n**-0.5, n * 100**-1.5) * 100**0.5 * 2.0 for n in range(1, 1001)]
+    assert [recipe.learning_rate_at(step) for step in range(1000)] == pytest.approx(paper, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -66,8 +87,69 @@ def test_shipped_recipes_make_their_task_and_model(name, tmp_path, monkeypatch):
     monkeypatch.setattr(german, "DICTIONARY", made_dictionary.write(tmp_path / "de-en"))
     recipe = RECIPES[name]
     task = tasks.make(recipe.task, recipe.task_options)
-    model = make_model(recipe, task)
+    model = make_checkpoint.make_model(recipe, task)
     for setting, value in {**variants.settings(recipe.variant), **recipe.model}.items():
         assert getattr(model.config, setting) == value
     assert set(recipe.mix) <= {*task.sources, *task.training_sources}
     json.dumps(recipe.to_json())
+
+
+BASE: dict[str, Any] = {
+    "task": "shift",
+    "variant": "pre-norm",
+    "task_options": {"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5], "held_out_share": 0.1, "by": 2},
+    "model": {"d_model": 4, "n_heads": 2, "d_ff": 3, "n_encoder_layers": 1, "n_decoder_layers": 1, "max_positions": 16},
+    "mix": {"uniform": 1.0},
+    "steps": 1,
+    "batch_size": 2,
+    "learning_rate": 0.01,
+}
+NUMBERS = (0, 1, 2, 0.5, -1, -0.5, 1.0, 1e30, 10**30, 10**400)
+OTHERS = (None, True, False, "", "x", "growing", "sgd", "x" * 10**5, [], [1], [0.5, 0.5], [1, "x"], [[1], [2]], {}, {"x": 1})
+NAMED = (
+    *({"uniform": 1.0}, {"uniform": 0.5, "few": 0.5}, {"uniform": 0.5, "x": 0.5}, {"uniform": "1"}),
+    *({"uniform": 2.0, "few": -1}, {"uniform": 0.5, "few": 0.4999999}),
+)
+
+
+def with_everything(base: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Each field, each value of another type or out of range, and the whole."""
+    for name in base:
+        for value in (*NUMBERS, *OTHERS, *NAMED):
+            yield name, value, {**base, name: value}
+
+
+def recipes() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    whole = Recipe.from_json(BASE).to_json()
+    assert set(whole) == {field.name for field in fields(Recipe)}
+    yield from with_everything(whole)
+    for part in ("task_options", "model"):
+        for name, value, changed in with_everything(BASE[part]):
+            yield f"{part}.{name}", value, {**BASE, part: changed}
+    for name in BASE:
+        yield f"without {name}", None, {key: value for key, value in BASE.items() if key != name}
+    yield "colour", "red", {**BASE, "colour": "red"}
+    yield "model.source_vocabulary_size", 7, {**BASE, "model": {**BASE["model"], "source_vocabulary_size": 7}}
+
+
+def test_whatever_a_recipe_says_is_trained_by_or_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(make_checkpoint, "Probe", lambda checkpoint: dict)
+    monkeypatch.setattr(estimate, "memory_of_machine", lambda: 4 * 2**30)
+    trained, refused, wrong = [], [], []
+    for number, (name, value, data) in enumerate(recipes()):
+        folder = tmp_path / str(number)
+        try:
+            recipe = Recipe.from_json(json.loads(json.dumps(data)))
+            estimate.check_memory(estimate.estimate(recipe))
+            stop = "stop" if recipe.steps > 10 else "go on"
+            make_checkpoint.make_checkpoint(recipe, folder, device="cpu", samples=None, control=lambda stop=stop: stop)
+            trained.append(name)
+        except TransformerVizError as error:
+            refused.append(name)
+            if folder.exists() or len(str(error)) > 2000:
+                wrong.append(f"{name}={str(value)[:80]}: {str(error)[:200]}")
+        except Exception as error:
+            wrong.append(f"{name}={str(value)[:80]}: {error!r}")
+    assert not wrong
+    assert {field.name for field in fields(Recipe)} | {"colour", "without task"} <= set(refused)
+    assert {"steps", "seed", "betas", "clip", "epoch_size", "mix", "optimizer", "task_options.by", "model.d_ff"} <= set(trained)

@@ -1,4 +1,4 @@
-"""Batches, loss, accuracies and the loop, each against a computation by hand."""
+"""Batches, losses, accuracies and the loop, each against a computation by hand, the formula or torch."""
 
 import math
 from dataclasses import replace
@@ -9,37 +9,36 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.training import tiny
+from tests.training.tiny import TASK, trainer
+from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
+from transformer_viz.model import variants
+from transformer_viz.model.tap import Keep, Site
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
-from transformer_viz.training.loop import Event, Trainer, make_optimizer
-from transformer_viz.training.losses import correct_counts
+from transformer_viz.training.loop import Trainer, make_optimizer
+from transformer_viz.training.losses import attention_entropy, correct_counts, loss_sum
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipes import recipe_for
+from transformer_viz.training.result import Event
 
-TASK = Reverse("abcd", 7, (2, 5))
-SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.0}
-RECIPE = Recipe(
-    task="reverse",
-    variant="pre-norm",
-    model=SMALL,
-    mix={"uniform": 0.5, "few": 0.5},
-    steps=40,
-    batch_size=11,
-    learning_rate=0.01,
-    clip=1.0,
-    seed=5,
-)
+RECIPE = replace(tiny.RECIPE, mix={"uniform": 0.5, "few": 0.5}, steps=40, batch_size=11, clip=1.0, seed=5)
 GROWING = replace(RECIPE, lengths="growing", longest=9)
 FIXED = replace(RECIPE, mix={"uniform": 1.0}, epoch_size=29)
 
 
-def trained(recipe: Recipe, every: int = 50, model: Transformer | None = None) -> tuple[Transformer, list[Event]]:
-    """A model after a recipe's training, and its events."""
-    trainer = Trainer(model or make_model(recipe, TASK), batches(recipe, TASK), recipe, torch.device("cpu"))
-    return trainer.model, list(trainer.run(lambda step: step % every == 0))
+def trained(recipe: Recipe, every: int = 50, model: Transformer | None = None) -> list[Event]:
+    """The events of a whole training."""
+    return list(trainer(recipe, model).run(lambda step: step % every == 0))
+
+
+GENERATOR = torch.Generator().manual_seed(0)
+LOGITS = torch.randn(3, 5, 11, generator=GENERATOR, dtype=torch.float64).float()
+TARGET = torch.tensor([[4, 5, 2, 0, 0], [6, 2, 0, 0, 0], [4, 10, 4, 4, 2]])
+REAL = [(b, t, int(TARGET[b, t])) for b in range(3) for t in range(5) if TARGET[b, t] != 0]
 
 
 def rows_of(batch) -> list[tuple[list[int], ...]]:
@@ -112,7 +111,7 @@ def test_the_reported_loss_is_the_mean_over_real_tokens():
         for t, number in enumerate(row)
         if number != 0
     ]
-    _, (event,) = trained(recipe, model=model)
+    (event,) = trained(recipe, model=model)
     assert event.step == 1
     assert event.loss == pytest.approx(np.mean(losses), abs=1e-5)
     assert event.attention_entropy is None
@@ -120,7 +119,7 @@ def test_the_reported_loss_is_the_mean_over_real_tokens():
 
 def test_training_reduces_the_loss_and_reports_at_the_asked_steps():
     recipe = replace(RECIPE, steps=101, mix={"few": 1.0})
-    _, events = trained(recipe, every=25)
+    events = trained(recipe, every=25)
     assert [event.step for event in events] == [25, 50, 75, 100, 101]
     assert events[-1].loss < 0.6 * math.log(8)
     assert events[-1].loss < events[0].loss
@@ -133,7 +132,7 @@ def test_the_entropy_penalty_sharpens_cross_attention():
     ends: dict[float, Any] = {}
     for weight in (1e-9, 3.0):
         recipe = replace(RECIPE, steps=40, sharpness=weight, sharpness_from=0.0, sharpness_until=0.01)
-        _, events = trained(recipe, every=1)
+        events = trained(recipe, every=1)
         assert events[0].attention_entropy is None
         ends[weight] = events[-1].attention_entropy
     assert ends[3.0] < 0.5 * ends[1e-9]
@@ -151,3 +150,74 @@ def test_weight_decay_acts_on_matrices_only(optimizer):
     assert "encoder.0.attention.query.weight" in decayed_names
     assert decayed_names.isdisjoint(n for n in names.values() if "norm" in n or "bias" in n or "embedding" in n)
     assert len(decayed["params"]) + len(others["params"]) == len(names)
+
+
+def test_sgd_has_momentum_and_frozen_embeddings_stay():
+    recipe = replace(RECIPE, optimizer="sgd", momentum=0.9, frozen_embeddings=True, steps=3)
+    training = trainer(recipe)
+    before = {name: tensor.clone() for name, tensor in training.model.state_dict().items()}
+    list(training.run(lambda step: False))
+    assert isinstance(training.optimizer, torch.optim.SGD)
+    assert all(group["momentum"] == 0.9 for group in training.optimizer.param_groups)
+    for name, tensor in training.model.state_dict().items():
+        # A key's bias moves all scores of a row alike, so it has no gradient.
+        assert torch.equal(tensor, before[name]) == ("embedding" in name or name.endswith("key.bias")), name
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.37])
+def test_smoothed_cross_entropy_is_the_formula(smoothing):
+    log_p = LOGITS.double().log_softmax(-1)
+    wanted = sum(-(1 - smoothing) * float(log_p[b, t, token]) - smoothing * float(log_p[b, t].mean()) for b, t, token in REAL)
+    recipe = replace(RECIPE, label_smoothing=smoothing)
+    assert float(loss_sum(LOGITS, TARGET, recipe)) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.37])
+def test_the_divergence_is_the_formula_and_gives_padding_nothing(smoothing):
+    """Guards smoothing that teaches the model to write <pad>."""
+    log_p = LOGITS.double().log_softmax(-1)
+    wanted = 0.0
+    for b, t, token in REAL:
+        for v in range(1, 11):
+            q = 1 - smoothing if v == token else smoothing / 9
+            wanted += q * (math.log(q) - float(log_p[b, t, v])) if q else 0.0
+    recipe = replace(RECIPE, loss="kl", label_smoothing=smoothing)
+    assert float(loss_sum(LOGITS, TARGET, recipe)) == pytest.approx(wanted, rel=1e-5)
+    logits = LOGITS.clone().requires_grad_()
+    loss_sum(logits, TARGET, recipe).backward()
+    assert logits.grad is not None
+    assert bool((logits.grad[TARGET == 0] == 0).all())
+
+
+def test_the_entropy_of_cross_attention_is_the_formula_over_rows_that_are_no_padding():
+    weights = torch.rand(2, 3, 4, 5, generator=GENERATOR, dtype=torch.float64)
+    weights[..., 3] = 0
+    weights = (weights / weights.sum(-1, keepdim=True)).requires_grad_()
+    uniform, exact = torch.full((2, 3, 4, 7), 1 / 7, dtype=torch.float64), weights.detach().numpy()
+    none, some = torch.zeros(2, 4, dtype=torch.bool), torch.tensor([[False, False, True, True], [False, False, False, True]])
+    keep = Keep("weights")
+    for kind, layer, values in (("cross", 0, weights), ("cross", 1, uniform), ("encoder", 0, uniform), ("decoder", 0, uniform)):
+        keep(Site(kind, layer), "weights", values)
+    for target_padding, padding in ((None, none), (some, some)):
+        own = [[exact[b, h, q] for h in range(3)] for b in range(2) for q in range(4) if not padding[b, q]]
+        rows = [-sum(p * math.log(p) for p in row if p > 0) for heads in own for row in heads]
+        entropy = attention_entropy(keep, target_padding)
+        assert float(entropy.detach()) == pytest.approx((sum(rows) / len(rows) + math.log(7)) / 2, abs=1e-6)
+    entropy.backward()
+    assert weights.grad is not None and weights.grad.isfinite().all() and not weights.grad[0, :, 2:].any()
+
+
+@pytest.mark.parametrize("texts", [["hello", "world"], ["hello", "you"]], ids=["of one length", "padded"])
+@pytest.mark.parametrize("variant", variants.names())
+def test_everything_in_a_step_is_on_the_device(variant, texts):
+    """Another one than the CPU: `meta` has shapes alone, and refuses tensors of two devices."""
+    settings: dict[str, Any] = {"optimizer": "sgd", "clip": 1.0, "label_smoothing": 0.1, "sharpness": 0.3}
+    settings |= {"sharpness_from": 0.0, "sharpness_until": 1e-9}
+    sizes = {**tiny.SIZES, "d_k": None, "d_v": None, "n_encoder_layers": 2, "n_decoder_layers": 2, "dropout": 0.1}
+    recipe = recipe_for("reverse", variant, settings=settings, model=sizes)
+    task, meta = tasks.make(recipe.task, recipe.task_options), torch.device("meta")
+    training = Trainer(make_model(recipe, task), lambda step: make_batch(task, texts), recipe, meta)
+    for _ in range(2):  # the second one with the entropy's weight
+        assert training.take_step(report=False) is None
+    gradients = [weight.grad for weight in training.model.parameters()]
+    assert all(gradient is not None and gradient.device == meta for gradient in gradients)

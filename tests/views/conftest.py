@@ -1,7 +1,6 @@
 """The app through AppTest, on a tiny random checkpoint of its own."""
 
 import functools
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests import inside, tiny_models
 from tests.surveys.made import survey as made_survey
+from tests.training import tiny
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
@@ -26,7 +26,7 @@ from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.cache.store import store
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 from transformer_viz.views.server import visitors
 from transformer_viz.vocabulary import END_ID
 
@@ -70,10 +70,9 @@ def saved_with_more(saved: Path, make_snapshots: Callable[..., None], tmp_path_f
     shutil.copytree(saved / "reverse", parent / "reverse-small")
     make_snapshots(parent / "reverse-small")
     places = parent / "trainings" / ".jobs"
-    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30} for i in range(1, 9)]
     for name in ("first", "second"):
         (places / name).mkdir(parents=True)
-        (places / name / "events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        tiny.report(places / name)
     return parent
 
 

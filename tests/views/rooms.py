@@ -10,20 +10,19 @@ from tests.views.widgets import TABS, Widget, controls
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views import pages
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 
 PAGES = [None if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
 OPENINGS: dict[str | None, dict[str, str]] = {
     None: {"text": "hello"},
     "masks": {"sources": "hello\nab"},
-    "replay": {"text": "hello", "checkpoint": "reverse-small"},
     "compare": {"text": "hello", "checkpoint": "reverse-small", "b_text": "hallo", "b_checkpoint": "reverse-small"},
 }
 """What a page is opened with, so that it is quick; another page opens with nothing."""
 MORE: dict[str | None, list[dict[str, object]]] = {
     None: [{"where": True}, {"measure": "cause"}, {"measure": "more"}],
     "survey": [{"survey_beside": "reverse-small", "survey_number": "entropy_share"}],
-    "train": [{"where": True, "train_beside": "post-norm"}],
+    "train": [{"where": True, "train_beside": "post-norm"}, {"learned": True, "text": "hello", "checkpoint": "reverse-small"}],
     "compare": [
         {"a_strategy": "beam", "b_strategy": "beam"},
         {"a_strategy": "sample", "b_strategy": "sample"},
@@ -31,7 +30,7 @@ MORE: dict[str | None, list[dict[str, object]]] = {
     ],
 }
 """Rooms that no tab leads to."""
-HOLDING: dict[str | None, list[tuple[str, ...]]] = {"compare": [("run", "tree")], "open": [("run", "tree"), ("tree", "run")]}
+HOLDING: dict[str | None, list[tuple[str, ...]]] = {"compare": [("run", "tree")], None: [("run", "tree"), ("tree", "run")]}
 """Pages that look otherwise in a session that holds trace files: which ones, the one that was opened last first."""
 _MOST_WAYS = 6
 
@@ -60,7 +59,9 @@ _found: dict[str | None, list[Room]] = {}
 def rooms(start: Callable[..., AppTest], page: str | None) -> list[Room]:
     """Every room of a page, each entered once in a session of its own."""
     if page not in _found:
-        held = [room for names in HOLDING.get(page, []) for room in _rooms(start, page, {"opened": files(*names)})]
+        looks_at = {"checkpoint": "trace file"} if page is None else {}
+        given: list[dict[str, object]] = [{"opened": files(*names), **looks_at} for names in HOLDING.get(page, [])]
+        held = [room for one in given for room in _rooms(start, page, one)]
         more = [_room(enter(start, page, settings), settings) for settings in MORE.get(page, [])]
         _found[page] = [*_rooms(start, page, {}), *more, *held]
     return _found[page]

@@ -14,7 +14,7 @@ from tests.tiny_models import MARIAN
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 
 Start = Callable[..., AppTest]
 HERE = {"text": "hello", "explore_tab": "Heads"}
@@ -77,6 +77,8 @@ def test_another_model_has_another_one_and_gets_its_own_back(start: Start, model
 
 def test_a_file_has_the_box_alone(start: Start) -> None:
     trace = tv.decode(model_list.load("reverse", "auto"), "hello")
-    at = start("open", {"run.npz": Opened(trace, "run.npz", "f-run")}, open_tab="Heads", aligner="1.1")
+    at = start(
+        None, {"run.npz": Opened(trace, "run.npz", "f-run")}, checkpoint="trace file", explore_tab="Heads", aligner="1.1"
+    )
     assert player(at)["linked"]["aligner"]["label"] == "L1 H1"
     assert not [button for button in at.button if button.key == "aligner-find"]

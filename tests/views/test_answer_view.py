@@ -19,11 +19,11 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Step
 from transformer_viz.views.cache import runs
+from transformer_viz.views.components.opened import Opened
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.tables import OF_A_FILE
 from transformer_viz.views.explore.tables import TABS as TABLES
 from transformer_viz.views.masks.page import TABS as MODULES
-from transformer_viz.views.open.opened import Opened
 
 Start = Callable[..., AppTest]
 TABS = tuple(MODULES)
@@ -39,7 +39,7 @@ PAGES: dict[str, tuple[str | None, dict[str, str], int]] = {
     "compare": ("compare", {"text": "hello", "b_text": "hello", "b_strategy": "beam"}, 2),
     "masks": ("masks", {"sources": "hello"}, 1),
     "change": ("masks", {"sources": "hello", "masks_tab": TABS[2], "edits": "cross:off, cross.1.1:zero"}, 2),
-    "replay": ("replay", {"text": "hello"}, 5),
+    "how it learned": ("train", {"text": "hello", "learned": "true"}, 5),
 }
 """A page, what it is opened with, and how often at least the expected answer is said."""
 N = 7
@@ -68,7 +68,7 @@ def test_every_output_is_judged_unless_the_answer_is_hidden(start: Start, everyt
     for word in ("olleh", "whether it is right", written):
         assert word not in sent(at)
     if page is not None:
-        assert not charts(at)
+        assert not [chart for chart in charts(at) if chart.key != "training-chart"]
         assert "hidden while the answer is hidden" in at.info[0].value
 
 
@@ -175,7 +175,8 @@ def test_no_tab_tells_more(start: Start, plant: Trace, tab: str) -> None:
 
 @pytest.mark.parametrize("tab", OF_A_FILE)
 def test_an_opened_file_hides_it_too(start: Start, plant: Trace, tab: str) -> None:
-    at = start("open", {"a.npz": Opened(plant, "a.npz", "f-a")}, hide_answer="true", step="3", open_tab=tab)
+    held = {"a.npz": Opened(plant, "a.npz", "f-a")}
+    at = start(None, held, checkpoint="trace file", hide_answer="true", step="3", explore_tab=tab)
     assert not at.exception
     tokens, _, weights = told(at)
     assert tokens == weights == {0, 1}

@@ -23,7 +23,7 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 
 Start = Callable[..., AppTest]
 BOTH = {"text": "abc", "checkpoint": "reverse", "b_text": "abd", "b_checkpoint": "reverse"}

@@ -15,7 +15,7 @@ VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 
 EXCEPTIONS = {
     "inside": "a click on a number of the tab Inside is `explained`",
-    "player": "the step player: where it rests is `step`, in Replay `moment`",
+    "player": "the step player: where it rests is `step`, in *How it learned* `moment`",
     "mosaic-encoder": "a click on a tile moves kind, layer and head",
     "mosaic-decoder": "likewise",
     "mosaic-cross": "likewise",

@@ -18,7 +18,7 @@ PAGES = {
     "change": ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again"}, "lab-change"),
     "search-tree": ("search", {}, "search-tree-chart"),
     "difference": ("compare", {}, "compare-chart"),
-    "film": ("replay", {"text": "hello", "checkpoint": "reverse-small"}, "film-chart"),
+    "film": ("train", {"learned": "true", "text": "hello", "checkpoint": "reverse-small"}, "film-chart"),
 }
 
 

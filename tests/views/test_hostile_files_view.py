@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from tests.fuzz import checkpoints as damaged
 from tests.fuzz import traces as hostile
 from transformer_viz import checkpoints
-from transformer_viz.views.open.opened import MOST_TRACES
+from transformer_viz.views.components.opened import MOST_TRACES
 
-PAGES = (None, "masks", "search", "compare", "train", "replay", "survey", "open")
+PAGES = (None, "masks", "search", "compare", "train", "survey")
 LARGEST = 2 * 2**20
 """Bytes of a file that is dropped here: a browser's upload is not what is tested."""
 
@@ -51,7 +51,7 @@ def see_pages(start: Callable[..., AppTest], n_unusable: int) -> None:
         st.cache_data.clear()
         at = start(page)
         assert not at.exception, page
-        if page not in ("train", "survey", "open"):
+        if page not in ("train", "survey"):
             assert f"{n_unusable} checkpoint folder(s) cannot be used" in [found.label for found in at.expander], page
 
 
@@ -72,7 +72,7 @@ def drop_hostile(start: Callable[..., AppTest], tmp_path: Path, n: int, seed: in
     small = [(f"{i}.npz", data, "application/octet-stream") for i, data in enumerate(files) if len(data) < LARGEST]
     drawn = 0
     for first in range(0, len(small), MOST_TRACES):
-        at = start("open")
+        at = start(checkpoint="trace file")
         at.file_uploader[0].set_value(small[first : first + MOST_TRACES]).run()
         assert not at.exception
         if "opened" not in at.session_state:

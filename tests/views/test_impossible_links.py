@@ -22,9 +22,15 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
         **{"masks_tab": "Attic", "masks_of": "all"},
     },
     "search": {"beam": "0", "alpha": "nan", "stop": "soon", "node": "99999", "search_tab": "By length", "refill": "often"},
-    "train": {"train_task": "cook", "train_variant": "mid-norm", "train_d_model": "x", "train_name": "a" * 101, "where": "up"},
+    "train": {
+        "train_task": "cook",
+        "train_variant": "mid-norm",
+        "train_d_model": "x",
+        "train_name": "a" * 101,
+        "where": "up",
+        "learned": "often",
+    },
     "survey": {"survey": "../../reverse", "survey_beside": "/etc/passwd", "survey_number": "size", "survey_tab": "Attic"},
-    "replay": {"moment": "2", "position": "99", "head": "mean"},
     "compare": {
         **{"b_text": "a" * 10_001, "b_checkpoint": "nobody", "b_layer": "0", "b_head": "9", "scale": "huge"},
         **{f"{side}_file": "gone" for side in "ab"},
@@ -37,6 +43,10 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
     },
 }
 IN_A_TAB: list[tuple[str | None, dict[str, str], str, str]] = [
+    *(
+        ("train", {"learned": "true", "checkpoint": "reverse-small"}, key, word)
+        for key, word in (("moment", "2"), ("position", "99"), ("head", "mean"))
+    ),
     (None, {"explore_tab": "Heads"}, "tint", "pink"),
     (None, {"explore_tab": "Heads"}, "aligner", "a head"),
     (None, {"explore_tab": "What if"}, "what_if_how", "all"),

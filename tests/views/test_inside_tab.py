@@ -16,7 +16,7 @@ from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components.inside import Looks, explained, picture
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 
 Start = Callable[..., AppTest]
 HERE = {"text": "hello", "explore_tab": "Inside"}
@@ -148,15 +148,16 @@ def opened(trace: tv.Trace) -> dict[str, Opened]:
 def test_a_file_shows_what_it_holds(start: Start, folder: Path) -> None:
     model = tv.load_checkpoint(str(folder / "reverse"), "cpu")
     trace = tv.decode(model, "hello")
-    at = start("open", opened(trace), open_tab="Inside", layer="2", head="3", step="4")
+    at = start(None, opened(trace), checkpoint="trace file", explore_tab="Inside", layer="2", head="3", step="4")
     assert not is_there(at)
     assert "--inside cross.2.3:4" in at.code[-1].value
     inside = tv.inside(model, trace, "cross", 1, 2, 3)
     held = opened(trace.with_inside(inside))
     assert (
-        figures(shown(start("open", held, open_tab="Inside", layer="2", head="3", step="4"))).keys() == expected(inside).keys()
+        figures(shown(start(None, held, checkpoint="trace file", explore_tab="Inside", layer="2", head="3", step="4"))).keys()
+        == expected(inside).keys()
     )
-    at = start("open", held, open_tab="Inside", kind="decoder", layer="1", head="1", step="2")
+    at = start(None, held, explore_tab="Inside", kind="decoder", layer="1", head="1", step="2", checkpoint="trace file")
     assert not is_there(at)
     at.button(key="go-inside-cross.2.3:4").click().run()
     assert shown(at)["row"][0] == ["plain", "Row 4, "]

@@ -15,7 +15,7 @@ Start = Callable[..., AppTest]
 def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
     """In a session that holds the same files."""
     held = getattr(at.session_state, "opened", {})
-    first = at.session_state["open_name"] if page == "open" and held else None
+    first = at.session_state["open_name"] if page is None and held else None
     again = start(page, dict(sorted(held.items(), key=lambda item: item[0] != first)), **link_of(at))
     here, there = seen(at), seen(again)
     for what in here:
@@ -61,9 +61,13 @@ def test_what_takes_the_rest_of_the_page_with_it(start: Start, everything: Path,
     opens_the_same(start, page, at)
 
 
-@pytest.mark.parametrize(("page", "key", "value"), [(None, "step", "3"), ("search", "step", "2"), ("replay", "moment", "3")])
+@pytest.mark.parametrize(("page", "key", "value"), [(None, "step", "3"), ("search", "step", "2"), ("train", "moment", "3")])
 def test_where_the_player_rests(start: Start, everything: Path, page: str | None, key: str, value: str) -> None:
-    at = enter(start, page, {key: value})
+    at = enter(
+        start,
+        page,
+        {key: value} | ({"learned": True, "text": "hello", "checkpoint": "reverse-small"} if page == "train" else {}),
+    )
     assert key in link_of(at)
     opens_the_same(start, page, at)
 
@@ -88,7 +92,7 @@ def test_what_was_asked_for(start: Start, everything: Path, page: str | None, qu
 
 @pytest.mark.parametrize(
     ("page", "checkpoint", "text"),
-    [("search", "reverse", "reversethis"), ("search", "reverse-small", "abc"), ("replay", "reverse-small", "abc")],
+    [("search", "reverse", "reversethis"), ("search", "reverse-small", "abc")],
 )
 def test_a_page_that_opens_with_an_example_of_its_own(
     start: Start, everything: Path, page: str, checkpoint: str, text: str

@@ -264,7 +264,7 @@ def test_who_leaves_the_line_may_come_back(start: Start, slow: Slow) -> None:
 def test_another_page_frees_the_place(start: Start, visit: Callable[[AppTest, str], AppTest], slow: Slow) -> None:
     at = start(text="hello")
     run = at.session_state["long_job"]
-    visit(at, "open")
+    visit(at, "train")
     assert run.is_cancelled and "long_job" not in at.session_state
 
 

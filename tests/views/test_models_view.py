@@ -31,8 +31,9 @@ def words(at: AppTest) -> str:
 def test_checkpoints_come_first_and_models_say_their_size(start: Start) -> None:
     options = start().selectbox(key="checkpoint").options
     assert options[0] == "reverse"
-    assert [option.split(" · ")[0] for option in options[1:]] == sorted(NAMES)
-    assert all("parameters" in option and "B" in option for option in options[1:])
+    assert [option.split(" · ")[0] for option in options[1:-1]] == sorted(NAMES)
+    assert all("parameters" in option and "B" in option for option in options[1:-1])
+    assert options[-1] == "a trace file …"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,13 +106,13 @@ def test_an_unknown_name_and_a_path_are_said(start: Start, models: Path) -> None
 
 
 def test_a_model_stays_chosen_on_other_pages(start: Start, visit: Callable[[AppTest, str | None], AppTest]) -> None:
-    at = visit(start(checkpoint=GPT2, text="The house"), "replay")
+    at = visit(start(checkpoint=GPT2, text="The house", learned="true"), "train")
     assert not at.exception
     assert f"{GPT2}** has no snapshots of its training" in words(at)
-    for page in ("train", "compare", "masks", "search", None):
+    for page in ("compare", "masks", "search", None):
         at = visit(at, page)
         assert not at.exception, page
-        assert page == "train" or link_of(at)["checkpoint"].startswith(GPT2), page
+        assert link_of(at)["checkpoint"].startswith(GPT2), page
     assert at.selectbox(key="checkpoint").value == GPT2
     assert at.session_state["text"] == "The house"
     assert at.session_state["last_step"] == decode(load_model(GPT2, "cpu"), "The house").n_steps - 1

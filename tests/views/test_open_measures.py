@@ -1,4 +1,4 @@
-"""Open has the switch of Explore for the measures that a file holds, and refuses by name those that it does not."""
+"""A trace file has the switch of a run for the measures that it holds, and refuses by name those that it does not."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.figures.test_figures import numbers
 from tests.views.drawn import pictures
 from tests.views.widgets import link_of
 from transformer_viz.trace.store import load_trace, to_bytes
-from transformer_viz.views.open.opened import Opened
+from transformer_viz.views.components.opened import Opened
 
 Start = Callable[..., AppTest]
 
@@ -31,7 +31,7 @@ def measured() -> tv.Trace:
 
 def opened(start: Start, trace: tv.Trace, **link: str) -> AppTest:
     file = Opened(load_trace(to_bytes(trace)), "run.npz", "f-run")
-    at = start("open", {"run.npz": file}, **link)
+    at = start(None, {"run.npz": file}, checkpoint="trace file", **link)
     assert not at.exception
     return at
 
@@ -50,7 +50,7 @@ def second(at: AppTest) -> np.ndarray:
     return numbers(beside["z"])
 
 
-def test_what_the_file_holds_is_shown_as_on_explore(start: Start, measured: tv.Trace) -> None:
+def test_what_the_file_holds_is_shown_as_of_a_run(start: Start, measured: tv.Trace) -> None:
     at = opened(start, measured, kind="cross", step=str(measured.n_steps), measure="cause", code="true")
     sent = player(at)
     assert [each["value"] for each in sent["measures"]] == ["weights", "value", "cause", "more"] and sent["measure"] == "cause"

@@ -53,7 +53,7 @@ def test_a_run_comes_back_as_it_was(
     assert shown(run_code(programs(before)[0])) == [picture_of(chart) for chart in pictures(before)]
     (file, data), *_ = offered.items()
     place = {key: value for key, value in query.items() if key not in ("checkpoint", "beam")}
-    after = drop(start("open", **place, **OPEN), file, data)
+    after = drop(start(checkpoint="trace file", **place, **OPEN), file, data)
     # The tree of a file has no greedy line.
     first = 0 if page is None else 1
     assert pictures(after)[first:] == pictures(before)[first:]
@@ -62,7 +62,7 @@ def test_a_run_comes_back_as_it_was(
     (found,) = after.session_state["opened"].values()
     assert is_same(found.trace, load_trace(tmp_path / file))
     for tab in OF_A_FILE:
-        after.session_state["open_tab"] = tab
+        after.session_state["explore_tab"] = tab
         after.run()
         assert not after.exception and not after.error, tab
         of_page, *of_tab = programs(after)
@@ -80,18 +80,18 @@ def test_a_run_comes_back_as_it_was(
 
 def test_groups_are_kept_and_named(start: Start) -> None:
     trace = decode(load_model(BERT, "cpu"), "The house is [MASK].").with_group("norms", Group({"of": np.ones((2, 3), "f4")}))
-    at = drop(start("open"), "grouped.npz", to_bytes(trace))
+    at = drop(start(checkpoint="trace file"), "grouped.npz", to_bytes(trace))
     (found,) = at.session_state["opened"].values()
     assert np.array_equal(found.trace.groups["norms"].arrays["of"], np.ones((2, 3)))
     table = dict(zip(at.dataframe[0].value["what"], at.dataframe[0].value["as the file says"], strict=True))
     assert (table["more arrays"], table["guesses at mask tokens"]) == ("norms", "1")
     assert not {"written", "ended", "made by: strategy", "made by: max_length"} & set(table)
-    at.session_state["open_tab"] = "Heads"
+    at.session_state["explore_tab"] = "Heads"
     assert not {"right key", "on top"} & set(at.run().dataframe[0].value)
 
 
 def test_two_files_of_different_models(start: Start) -> None:
-    at = start("open")
+    at = start(checkpoint="trace file")
     for name, text in ((GPT2, "The capital of France"), (BERT, "The [MASK] is small.")):
         at = drop(at, f"{name}.npz", to_bytes(decode(load_model(name, "cpu"), text)))
     assert len(pictures(at)) == 2 and played(at)["labels"]["slider"] == "Token"

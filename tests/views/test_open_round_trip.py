@@ -45,10 +45,10 @@ def drop(at: AppTest, name: str, data: bytes) -> AppTest:
 def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], place: dict[str, str]) -> None:
     explore = export(start(text="a<b>c", step="2", **place), "explore_tab")
     (name, data), *_ = offered.items()
-    at = drop(start("open", step="2", **place), name, data)
+    at = drop(start(checkpoint="trace file", step="2", **place), name, data)
     assert pictures(at) == pictures(explore)
     offered.clear()
-    export(at, "open_tab")
+    export(at, "explore_tab")
     assert [*offered.values()] == [data], "and out again: the same bytes"
     (found,) = at.session_state["opened"].values()
     assert is_same(found.trace, load_trace(data))
@@ -58,14 +58,14 @@ def test_a_search_with_its_tree(start: Start, offered: dict[str, bytes]) -> None
     place = {"node": "2", "kind": "decoder", "layer": "2", "head": "2"}
     search = export(start("search", text="abc", beam="3", **place), "search_tab")
     (name, data), *_ = offered.items()
-    at = drop(start("open", **place), name, data)
+    at = drop(start(checkpoint="trace file", **place), name, data)
     tree, *others = pictures(search)
     points = [trace["customdata"] for trace in tree["data"] if "customdata" in trace]
     assert pictures(at)[1:] == others, "the branch and its attention"
     # Search writes the greedy run above the tree; a file does not hold it.
     assert [trace["customdata"] for trace in pictures(at)[0]["data"] if "customdata" in trace] == points
     offered.clear()
-    export(at, "open_tab")
+    export(at, "explore_tab")
     assert [*offered.values()] == [data]
 
 
@@ -74,7 +74,9 @@ def test_the_lines_of_python_draw_the_file(
 ) -> None:
     export(start(text="abc"), "explore_tab")
     (name, data), *_ = offered.items()
-    at = export(drop(start("open", kind="decoder", layer="2", head="2", code="true"), name, data), "open_tab")
+    at = export(
+        drop(start(checkpoint="trace file", kind="decoder", layer="2", head="2", code="true"), name, data), "explore_tab"
+    )
     (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self: None)

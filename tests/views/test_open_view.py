@@ -37,7 +37,7 @@ def drop(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
 
 def every_tab(at: AppTest) -> None:
     for tab in OF_A_FILE:
-        at.session_state["open_tab"] = tab
+        at.session_state["explore_tab"] = tab
         at.run()
         assert not at.exception, tab
 
@@ -49,7 +49,7 @@ def by_arrays(**fields: Any) -> Trace:
 
 
 def test_before_a_file_is_dropped_the_page_says_what_to_do(start: Start) -> None:
-    at = start("open")
+    at = start(checkpoint="trace file")
     assert not at.exception
     for words in ("A trace is the whole record", "From this app", "From the command line", "From your own model"):
         assert words in said(at)
@@ -58,7 +58,7 @@ def test_before_a_file_is_dropped_the_page_says_what_to_do(start: Start) -> None
 
 
 def test_the_example_is_a_run_of_the_checkpoint(start: Start, folder: Path) -> None:
-    at = start("open")
+    at = start(checkpoint="trace file")
     at.button(key="open-example").click().run()
     assert not at.exception
     want = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "hello")
@@ -69,7 +69,7 @@ def test_the_example_is_a_run_of_the_checkpoint(start: Start, folder: Path) -> N
 
 
 def test_where_the_example_cannot_be_made_it_says_why(start: Start, own_folder: Path) -> None:
-    at = start("open")
+    at = start(checkpoint="trace file")
     (own_folder / "reverse" / "config.json").write_text("{")
     at.button(key="open-example").click().run()
     assert not at.exception
@@ -98,7 +98,7 @@ RUNS: dict[str, Callable[[], Trace]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_every_kind_of_run_is_drawn_in_every_tab(start: Start, name: str) -> None:
     trace = RUNS[name]()
-    at = drop(start("open"), ("run.npz", to_bytes(trace)))
+    at = drop(start(checkpoint="trace file"), ("run.npz", to_bytes(trace)))
     assert not at.exception
     assert not at.error
     assert len(pictures(at)) == 1 + len(trace.kinds)
@@ -109,7 +109,7 @@ def test_every_kind_of_run_is_drawn_in_every_tab(start: Start, name: str) -> Non
 def test_a_beam_search_has_its_tree_and_each_hypothesis_its_own_attention(start: Start, folder: Path) -> None:
     trace = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", strategy="beam", beam_size=3)
     assert trace.search is not None
-    at = drop(start("open", code="true"), ("beam.npz", to_bytes(trace)))
+    at = drop(start(checkpoint="trace file", code="true"), ("beam.npz", to_bytes(trace)))
     assert not at.exception
     numbers = sorted(n for drawn in pictures(at)[0]["data"] for n in drawn.get("customdata", []))
     assert numbers == list(range(len(trace.search.nodes)))
@@ -168,7 +168,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_no_trace_is_said_in_words(start: Start, name: str) -> None:
     file, data, words = BAD[name]
-    at = drop(start("open"), (file, data))
+    at = drop(start(checkpoint="trace file"), (file, data))
     assert not at.exception
     assert words in said(at)
     assert all(sign not in at.error[0].value.replace(f"\\{sign}", "") for sign in "<*["), "nothing in it acts as markup"
@@ -192,7 +192,7 @@ def test_a_pickle_inside_is_never_opened(start: Start, tmp_path: Path) -> None:
     trap = tmp_path / "opened"
     evil = arrays(cross_attentions=np.array([Evil(str(trap))], dtype=object))
     for data in (evil, pickle.dumps(Evil(str(trap)))):
-        at = drop(start("open"), ("evil.npz", data))
+        at = drop(start(checkpoint="trace file"), ("evil.npz", data))
         assert not at.exception
         assert len(at.error) == 1
     assert not trap.exists()
@@ -202,7 +202,7 @@ def test_a_pickle_inside_is_never_opened(start: Start, tmp_path: Path) -> None:
 
 def test_markup_in_a_file_is_text(start: Start) -> None:
     trace = by_arrays(probabilities=[0.5] * 5, made_by={"checkpoint": "<b>me</b>", "<i>k</i>": "<u>v</u>"})
-    at = drop(start("open"), ("<b>x.npz", to_bytes(trace)))
+    at = drop(start(checkpoint="trace file"), ("<b>x.npz", to_bytes(trace)))
     assert not at.exception
     assert all("<" not in str(element.value).replace("\\<", "") for element in [*at.markdown, *at.caption])
     assert "<b>me</b>" in list(at.dataframe[0].value["as the file says"])
@@ -215,21 +215,21 @@ def test_markup_in_a_file_is_text(start: Start) -> None:
 def test_the_link_has_the_place_and_not_the_file(start: Start) -> None:
     data = to_bytes(build())
     place = {"kind": "decoder", "layer": "3", "head": "2", "step": "4"}
-    query = {**place, "open_tab": "Heads", "tint": "score"}
-    at = start("open", **query)
+    query = {**place, "explore_tab": "Heads", "tint": "score"}
+    at = start(checkpoint="trace file", **query)
     assert "A link cannot hold a file" in said(at)
     assert at.query_params["step"] == "4", "a link that waits for its file stays"
     at = drop(at, ("mine.npz", data))
     state = at.session_state
     assert (state.kind, state.layer, state.head, state.step) == ("decoder", 2, 1, "4")
-    assert (state.open_tab, state.tint) == ("Heads", "score")
-    assert set(query) - {"open_tab", "tint"} <= set(at.query_params)
+    assert (state.explore_tab, state.tint) == ("Heads", "score")
+    assert set(query) - {"explore_tab", "tint"} <= set(at.query_params)
     assert "cannot hold a file" not in said(at)
 
 
 def test_what_a_link_says_and_the_file_does_not_have_is_said(start: Start) -> None:
-    at = drop(start("open", layer="7", open_tab="What if", step="99"), ("a.npz", GOOD))
-    for words in ("layer=7", "open_tab=What if", "step=99"):
+    at = drop(start(checkpoint="trace file", layer="7", explore_tab="What if", step="99"), ("a.npz", GOOD))
+    for words in ("layer=7", "explore_tab=What if", "step=99"):
         assert words in said(at)
 
 
@@ -237,7 +237,7 @@ def test_two_runs_of_the_same_words_are_told_apart(start: Start) -> None:
     """The browser keeps a drawn figure as long as the run's name is the same."""
     weights = np.eye(5, dtype=np.float32)[None, None].repeat(2, 1)
     first, second = by_arrays(), replace(by_arrays(), attentions=with_parts(by_arrays(), "cross", weights=weights, layers=(0,)))
-    at = drop(start("open"), ("a.npz", to_bytes(first)))
+    at = drop(start(checkpoint="trace file"), ("a.npz", to_bytes(first)))
     before = charts(at)[0].run
     at = drop(at, ("b.npz", to_bytes(second)))
     assert charts(at)[0].run != before

@@ -1,4 +1,4 @@
-"""A trace file is looked at where torch cannot even be imported: the page, every tab, a beam search's tree."""
+"""A trace file is looked at where torch cannot even be imported: the picture, every tab, a beam search's tree."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.trace.store import to_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = """
+PROGRAM = '''
 import sys
 from pathlib import Path
 
@@ -24,21 +24,29 @@ from tests.views.drawn import pictures
 
 from transformer_viz.views.explore.tables import OF_A_FILE
 
+SCRIPT = """
+from transformer_viz.views.explore import trace_file
+from transformer_viz.views.state import display_options
+
+display_options.popover("explore", with_colours=True)
+trace_file.show()
+"""
+
 for file in map(Path, sys.argv[1:]):
-    at = AppTest.from_string("from transformer_viz.views.open import page; page.show()", default_timeout=60).run()
+    at = AppTest.from_string(SCRIPT, default_timeout=60).run()
     assert not at.exception, at.exception
     at.file_uploader[0].set_value([(file.name, file.read_bytes(), "")]).run()
     for tab in OF_A_FILE:
-        at.session_state["open_tab"] = tab
+        at.session_state["explore_tab"] = tab
         at.run()
         assert not at.exception and not at.error, (tab, at.exception, at.error)
         print(file.stem, tab, len(pictures(at)))
     for made in ("csv", "npz"):
-        at.session_state["open_tab"], at.session_state["export_format"] = "Export", made
+        at.session_state["explore_tab"], at.session_state["export_format"] = "Export", made
         at.run()
         assert not at.exception and at.get("download_button"), made
 assert "torch" not in sys.modules
-"""
+'''
 
 
 def test_everything_that_is_drawn_of_a_file_needs_no_torch(tiny: Checkpoint, tmp_path: Path) -> None:

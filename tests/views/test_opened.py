@@ -8,13 +8,13 @@ from tests.inside import nothing_is_open
 from transformer_viz import Trace
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.open import opened
+from transformer_viz.views.components import opened
 
 
 def page() -> None:
     import streamlit as st
 
-    from transformer_viz.views.open import opened
+    from transformer_viz.views.components import opened
 
     opened.box("place")
     st.text("\n".join(opened.traces()))

@@ -47,13 +47,22 @@ def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
 @pytest.fixture
 def start(start: Start) -> Start:
     """Every fold open."""
-    return partial(start, **dict.fromkeys(("code", "code_of_tab", "code_of_job"), "true"))
+    return partial(start, **dict.fromkeys(("code", "code_of_tab", "code_of_job", "code_of_moments"), "true"))
 
 
 def programs(at: AppTest) -> list[str]:
-    """The lines behind every fold of that name."""
+    """The lines of Python behind every fold of that name that is open."""
+    return [code.value for code in _codes(at) if code.language == "python"]
+
+
+def commands(at: AppTest) -> list[str]:
+    """The commands of a terminal behind them."""
+    return [code.value for code in _codes(at) if code.language == "bash"]
+
+
+def _codes(at: AppTest) -> list[Any]:
     assert not at.exception
-    return [fold.code[0].value for fold in at.expander if fold.label == "Show the code"]
+    return [fold.code[0] for fold in at.expander if fold.label == "Show the code" and fold.code]
 
 
 def on_page(at: AppTest, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
@@ -181,9 +190,9 @@ def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, 
     assert shown(run_code(programs(at)[1])) == on_page(at, 5)
 
 
-def test_replay(start: Start, everything: Path, run_code: Any) -> None:
-    at = start("replay", checkpoint="reverse-small", text=HOSTILE, moment="3", position="2", kind="decoder")
-    assert shown(run_code(programs(at)[0])) == on_page(at)
+def test_how_it_learned(start: Start, everything: Path, run_code: Any) -> None:
+    at = start("train", learned="true", checkpoint="reverse-small", text=HOSTILE, moment="3", position="2", kind="decoder")
+    assert shown(run_code(programs(at)[0])) == on_page(at, 1)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +234,8 @@ TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")
 def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
     held = files(name)
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
-    at = start("open", held, open_tab=tab, export_format="npz", kind="decoder", layer="2", head="1", node="2")
+    place = {"kind": "decoder", "layer": "2", "head": "1", "node": "2"}
+    at = start(None, held, checkpoint="trace file", explore_tab=tab, export_format="npz", **place)
     of_page, of_tab = programs(at)
     n_charts = 4 if name == "run" else 5
     assert shown(run_code(of_page)) == on_page(at, 0, n_charts)
@@ -307,7 +317,7 @@ def test_the_gallery(start: Start, everything: Path, run_code: Any) -> None:
 
 def test_train_shows_the_command_of_the_form_and_of_the_job(start: Start, everything: Path) -> None:
     at = start("train", train_task="sort", train_variant="post-norm", train_d_model="64", train_steps="300", train_name="mine")
-    of_form, of_job = (" ".join(line.replace("\\\n", " ").split()) for line in programs(at))
+    of_form, of_job = (" ".join(line.replace("\\\n", " ").split()) for line in commands(at))
     assert of_form.startswith("python -m transformer_viz train sort --variant post-norm")
     assert {"--d-model 64", "--steps 300", "-o trained/mine"} <= {
         f"--{part}".replace("--o ", "-o ") for part in _parts(of_form)
@@ -330,7 +340,7 @@ def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
         ({**EXPLORE}, None),
         (OPENINGS["compare"] | {"a_snapshot": "8"}, "compare"),
         ({"node": "2"}, "search"),
-        ({"checkpoint": "reverse-small"}, "replay"),
+        ({"checkpoint": "reverse-small", "learned": "true"}, "train"),
         (MASKS, "masks"),
     ]
     for query, page in rooms:

@@ -1,6 +1,5 @@
 """The Train page: the form makes the recipe that it shows, refuses what cannot be, and its link says everything."""
 
-import json
 import pickle
 import subprocess
 from io import BytesIO
@@ -10,7 +9,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from transformer_viz import serving, tasks
+from tests.training import tiny
+from transformer_viz import places, serving, tasks
 from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
@@ -146,10 +146,9 @@ def test_a_model_that_is_too_large_for_a_page_is_refused(start, folder):
 
 @pytest.mark.parametrize("state", ["starting", "running", "paused", "finished", "failed"])
 def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_path, state):
-    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30, "at": float(i)} for i in range(1, 9)]
     folder = tmp_path / ".jobs" / "mine"
     folder.mkdir(parents=True)
-    (folder / "events").write_text("\n".join(json.dumps(row) for row in rows))
+    tiny.report(folder)
     job = Job(folder=folder, recipe=recipe_for("reverse"), started=0.0, mark=Visitor(ANNA).mark)
     monkeypatch.setattr(jobs, "jobs", lambda: [job])
     browser(ANNA)
@@ -174,11 +173,10 @@ def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_
 @pytest.fixture
 def annas(folder, monkeypatch, tmp_path) -> Job:
     """A training of Anna's; what would be launched is not, and its state is what the test says."""
-    monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
+    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
     monkeypatch.setattr(subprocess, "Popen", Mock())
     job = jobs.start(recipe_for("reverse"), "annas", Visitor(ANNA))
-    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20} for i in range(1, 9)]
-    (job.folder / "events").write_text("\n".join(map(json.dumps, rows)))
+    tiny.report(job.folder)
     monkeypatch.setattr(Job, "state", property(lambda self: "running"))
     return job
 
@@ -268,8 +266,9 @@ def test_where_training_is_closed_the_page_says_why(start, browser, annas, monke
     browser(ANNA)
     at = start("train")
     assert any("--no-training" in info.value.replace("\\", "") for info in at.info)
-    assert labels(at) == {"Discard annas"}
-    assert at.number_input(key="train_steps").value == recipe_for("reverse").steps
+    assert "Discard annas" in labels(at) and "Start training" not in labels(at)
+    assert at.session_state["learned"] and "How it learned" in [fold.label for fold in at.expander]
+    assert not at.number_input, "the form is hidden"
 
 
 def test_every_field_of_the_form_has_a_place_in_the_model_or_the_recipe():

@@ -14,9 +14,9 @@ from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.embeddings import SIDES, read_matrix
-from transformer_viz.training.loop import Event
 from transformer_viz.training.make_checkpoint import ControlSignal, make_checkpoint
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.result import Event
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 

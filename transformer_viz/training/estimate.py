@@ -13,8 +13,8 @@ from transformer_viz.model.devices import memory_of_machine
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.training.batches import batches
-from transformer_viz.training.in_progress import snapshot_steps
 from transformer_viz.training.recipe import Recipe, model_config
+from transformer_viz.training.saved_state import snapshot_steps
 
 _BYTES = 4
 _COPIES = {"adam": 4, "adamw": 4, "sgd": 3}

@@ -23,28 +23,28 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
 from transformer_viz import locks, places, serving, untrusted_files
 from transformer_viz.atomic_files import write_text
-from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
+from transformer_viz.checkpoints import LARGEST_CONFIG, is_name
 from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, Side
-from transformer_viz.training.in_progress import STATE
-from transformer_viz.training.loop import Event
 from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.result import Event, Row
+from transformer_viz.training.saved_state import STATE
 from transformer_viz.training.visitor import Visitor
 
 State = Literal["starting", "running", "paused", "finished", "failed"]
@@ -63,6 +63,14 @@ _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
 _LARGEST = 64 * 2**20
 """Bytes of a job's events, or of its log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobEvent(Event):
+    """A line of a job's events."""
+
+    at: float
+    """When, in seconds since 1970."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,22 +106,20 @@ class Job(JobDescription):
         """What the files say now."""
         # First the lock: the process writes its last word before it lets go.
         is_held = locks.is_locked(self.folder / "lock")
-        word = _read(self.folder / "state")
+        word = _read_word(State, self.folder / "state")
         is_true = is_held if word in AT_WORK else word != "finished" or (self.checkpoint / "config.json").exists()
-        return next((state for state in get_args(State) if state == word and is_true), "failed")
+        return word if word and is_true else "failed"
 
-    def events(self) -> list[dict[str, int | float | None]]:
+    def events(self) -> list[Row]:
         """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
-        rows: list[dict[str, int | float | None]] = []
+        events: list[JobEvent] = []
         for line in _read(self.folder / "events").splitlines():
             with suppress(TransformerVizError):  # the last line may be half-written
-                row = read_value(dict[str, int | float | None], untrusted_files.parse_json(line))
-                step = row.get("step")
-                if step is not None:
-                    while rows and (rows[-1]["step"] or 0) >= step:
-                        rows.pop()
-                    rows.append(row)
-        return rows[-_MOST_EVENTS:]
+                event = read_value(JobEvent, untrusted_files.parse_json(line))
+                while events and events[-1].step >= event.step:
+                    events.pop()
+                events.append(event)
+        return [event.row() for event in events[-_MOST_EVENTS:]]
 
     def log(self) -> str:
         """The end of what the process printed."""
@@ -131,8 +137,7 @@ class Job(JobDescription):
     @property
     def requested(self) -> Request | None:
         """What the process was told and has not done yet."""
-        word = _read(self.folder / "request") if self.state in AT_WORK else ""
-        return next((request for request in get_args(Request) if request == word), None)
+        return _read_word(Request, self.folder / "request") if self.state in AT_WORK else None
 
     def check_visitor(self, visitor: Visitor) -> None:
         """Raises an OptionError where the training is somebody else's."""
@@ -172,14 +177,15 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
     estimate.check_memory(needed)
     with one_at_a_time() as folder:
         known = jobs()
-        if (trained_folder() / name).exists() or any(job.name == name for job in known):
+        if (places.trained() / name).exists() or any(job.name == name for job in known):
             raise OptionError(f"There is a checkpoint {name} already. Choose another name.")
         count = len(known) + len(list(trash_folder().glob("*")))
         if count >= MOST_JOBS:
             raise OptionError(
                 f"{count} trainings are kept here, with the trash, and no more can be. Remove one for good first."
             )
-        _check_room(estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values()))
+        more = estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values())
+        _check_room(known, more)
         about = JobDescription(recipe=recipe, started=time.time(), mark=visitor.mark)
         job = Job(folder=folder / name, **vars(about))
         shutil.rmtree(job.folder, ignore_errors=True)  # of a damaged job, which is not among them
@@ -201,7 +207,7 @@ def go_on(job: Job, visitor: Visitor) -> None:
     job.check_visitor(visitor)
     needed = estimate.folder_bytes(estimate.estimate(job.recipe), job.recipe, SNAPSHOTS)
     with one_at_a_time():
-        _check_room(needed - bytes_in(job.checkpoint))
+        _check_room(jobs(), needed - bytes_in(job.checkpoint))
         _launch(job)
 
 
@@ -217,7 +223,7 @@ def check_open() -> None:
 @contextmanager
 def one_at_a_time() -> Generator[Path]:
     """The folder of the jobs, in which nobody else starts one meanwhile: two could find that there is room for one."""
-    folder = trained_folder() / ".jobs"
+    folder = places.trained() / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # what people typed and the marks of their browsers are not for other users of the machine
     with locks.hold_lock(folder / ".starting", wait=True):
@@ -227,7 +233,7 @@ def one_at_a_time() -> Generator[Path]:
 def jobs(folder: Path | None = None) -> list[Job]:
     """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
     known = []
-    for path in ((folder or trained_folder()) / ".jobs").glob("*/job.json"):
+    for path in ((folder or places.trained()) / ".jobs").glob("*/job.json"):
         with suppress(OSError, TransformerVizError):
             about = read_value(JobDescription, untrusted_files.read_json(path, LARGEST_CONFIG))
             if is_name(path.parent.name):
@@ -237,7 +243,7 @@ def jobs(folder: Path | None = None) -> list[Job]:
 
 def trash_folder() -> Path:
     """Where discarded trainings are (`trash.py`); beside the others, so that to move one is to rename it."""
-    return trained_folder() / ".trash"
+    return places.trained() / ".trash"
 
 
 def bytes_in(folder: Path) -> int:
@@ -250,12 +256,12 @@ def bytes_in(folder: Path) -> int:
     return total
 
 
-def _check_room(more: int) -> None:
-    """Raises an OptionError where a training runs already, or where so many more bytes would be too many."""
-    running = [job.name for job in jobs() if job.state in AT_WORK]
+def _check_room(known: Sequence[Job], more: int) -> None:
+    """Raises an OptionError where one of the jobs runs already, or where so many more bytes would be too many."""
+    running = [job.name for job in known if job.state in AT_WORK]
     if len(running) >= MOST_RUNNING:
         raise OptionError(f"{running[0]} is being trained; one training can run at a time. Wait, pause it or stop it.")
-    most, used = serving.limits().trained_bytes, bytes_in(trained_folder())
+    most, used = serving.limits().trained_bytes, bytes_in(places.trained())
     if used + more > most:
         raise OptionError(
             f"Trainings may take {bytes_words(most)} here; there are {bytes_words(used)}, and this one would write up to "
@@ -316,11 +322,11 @@ class Reporter:
     def report(self, event: Event) -> None:
         """Appends a line to the events."""
         with (self.folder / "events").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**event.row(), "at": round(time.time(), 2)}) + "\n")
+            file.write(json.dumps(to_plain(JobEvent(**vars(event), at=round(time.time(), 2)))) + "\n")
 
     def control(self) -> ControlSignal:
         """What the page requests; to stop, once the time is over."""
-        word = _read(self.folder / "request")
+        word = _read_word(Request, self.folder / "request")
         if word == "pause":
             return "pause"
         return "stop" if word == "stop" or time.monotonic() > self.ends_at else "go on"
@@ -332,3 +338,10 @@ def _read(path: Path) -> str:
         return untrusted_files.read_bytes(path, _LARGEST).decode("utf-8", errors="replace")
     except (OSError, TransformerVizError):
         return ""
+
+
+def _read_word(kind: Any, path: Path) -> Any:
+    """The word in a file of a job; None where it is none of the kind."""
+    with suppress(TransformerVizError):
+        return read_value(kind, _read(path))
+    return None

@@ -6,7 +6,6 @@ exactly where it was: the state is the weights, the optimizer's moments and the 
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
@@ -16,27 +15,8 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import Batch
 from transformer_viz.training.losses import attention_entropy, correct_counts, loss_sum
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.result import Event
 from transformer_viz.vocabulary import PAD_ID
-
-
-@dataclass(frozen=True)
-class Event:
-    """What is known after a step; loss and entropy in nats, accuracies over tokens and over whole texts of the batch."""
-
-    step: int
-    loss: float
-    token_accuracy: float
-    sequence_accuracy: float
-    learning_rate: float
-    attention_entropy: float | None
-    """Mean entropy of the cross-attention rows, where the recipe weighs it."""
-    checks: dict[str, float] = field(default_factory=dict)
-    """What was measured on held-out texts after this step."""
-
-    def row(self) -> dict[str, float | None]:
-        """The event as a row of `history.csv`."""
-        row = asdict(self)
-        return row | row.pop("checks")
 
 
 class Trainer:

@@ -13,20 +13,19 @@ import torch
 from torch import Tensor
 
 from transformer_viz import checkpoints, tasks
-from transformer_viz.atomic_files import write_text
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import CheckpointError, ConfigError
+from transformer_viz.errors import ConfigError
 from transformer_viz.evaluation.evaluate import evaluate
 from transformer_viz.evaluation.probe import Probe
 from transformer_viz.model import devices
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
-from transformer_viz.training import in_progress
+from transformer_viz.training import saved_state
 from transformer_viz.training.batches import batches
 from transformer_viz.training.embeddings import Side, check_fit
-from transformer_viz.training.in_progress import STATE, Row
-from transformer_viz.training.loop import Event, Trainer
+from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe, model_config
+from transformer_viz.training.result import Event
 
 _REPORT_EVERY = 50
 """Steps between two events."""
@@ -81,82 +80,94 @@ def make_checkpoint(
     where, task = devices.resolve(device), tasks.make(recipe.task, recipe.task_options)
     if samples is not None:
         task.check_samples(samples)
-    n_checks = max(1, min(_CHECKS, recipe.steps // _LEAST_BETWEEN_CHECKS))
-    checked = {round(recipe.steps * i / n_checks) for i in range(1, n_checks + 1)}
-    snapshot_steps = set(in_progress.snapshot_steps(recipe, snapshots))
+    checked, kept = check_steps(recipe), saved_state.snapshot_steps(recipe, snapshots)
 
     def is_reported(step: int) -> bool:
-        return step % _REPORT_EVERY == 0 or step in checked or step in snapshot_steps or control() != "go on"
+        return step % _REPORT_EVERY == 0 or step in checked or step in kept or control() != "go on"
 
-    try:
-        with in_progress.locked(folder), devices.memory_errors(where, _LESS_MEMORY):
-            begun = in_progress.check_folder(folder, recipe, resume=resume, replace=replace)
-            model = make_model(recipe, task, begun)
-            check_fit(embeddings, model.config)
-            for side, matrix in embeddings.items():
-                model.get_submodule(f"{side}_embedding").load_state_dict({"weight": matrix})
-            trainer = Trainer(model, batches(recipe, task), recipe, where)
-            in_progress.remove_partial_files(folder)
-            history: list[Row] = []
+    with saved_state.training_into(folder), devices.memory_errors(where, _LESS_MEMORY):
+        begun = saved_state.check_folder(folder, recipe, resume=resume, replace=replace)
+        model = make_model(recipe, task, begun, embeddings)
+        trainer = Trainer(model, batches(recipe, task), recipe, where)
+        checkpoint = Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
+
+        # From here on the folder loads at every moment, and training goes on from it.
+        saved_state.remove_partial_files(folder)
+        if begun is None:
+            how: Any = {"variant": recipe.variant, "recipe": recipe.to_json(), "metrics": {}, "replace": replace}
+            checkpoints.save_checkpoint(folder, model, task, **how)
+        history = saved_state.load(trainer, folder)
+        if trainer.step == 0 and 0 in kept:
+            saved_state.save_snapshot(model, 0, folder)
+
+        probe, saved_at = Probe(checkpoint), time.monotonic()
+        try:
+            for event in trainer.run(is_reported):
+                if not math.isfinite(event.loss):
+                    raise ConfigError(
+                        f"the loss is {event.loss} after step {event.step}: training fell apart, and nothing was written. "
+                        "Take a smaller --learning-rate."
+                    )
+                if event.step in checked:
+                    event = replaced(event, checks=probe())
+                history.append(event)
+                if event.step in kept:
+                    saved_state.save_snapshot(model, event.step, folder)
+                signal = "stop" if event.step in checked and is_exhausted(history, recipe.patience) else control()
+                if signal == "pause" or time.monotonic() - saved_at >= save_seconds:
+                    saved_state.save(trainer, history, folder)
+                    saved_at = time.monotonic()
+                on_event(event)
+                if signal == "pause":
+                    return None
+                if signal == "stop":
+                    break
+        except ConfigError:
             if begun is None:
-                checkpoints.save_checkpoint(
-                    folder, model, task, variant=recipe.variant, recipe=recipe.to_json(), metrics={}, replace=replace
-                )
-            elif (folder / STATE).exists():
-                history = in_progress.load(trainer, folder)
-            if trainer.step == 0 and 0 in snapshot_steps:
-                in_progress.save_snapshot(model, 0, folder)
-            checkpoint = Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
-            probe, saved_at = Probe(checkpoint), time.monotonic()
-            try:
-                for event in trainer.run(is_reported):
-                    if not math.isfinite(event.loss):
-                        raise ConfigError(
-                            f"the loss is {event.loss} after step {event.step}: training fell apart, and nothing was written. "
-                            "Take a smaller --learning-rate."
-                        )
-                    if event.step in checked:
-                        event = replaced(event, checks=probe())
-                    history.append(event.row())
-                    if event.step in snapshot_steps:
-                        in_progress.save_snapshot(model, event.step, folder)
-                    signal = "stop" if event.step in checked and is_exhausted(history, recipe.patience) else control()
-                    if signal == "pause" or time.monotonic() - saved_at >= save_seconds:
-                        in_progress.save(trainer, history, folder)
-                        saved_at = time.monotonic()
-                    on_event(event)
-                    if signal == "pause":
-                        return None
-                    if signal == "stop":
-                        break
-            except ConfigError:
-                if begun is None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                raise
-            model.eval().requires_grad_(False)
-            metrics = {} if samples is None else evaluate(checkpoint, samples)
-            if trainer.step < recipe.steps:
-                metrics["stopped_at"] = trainer.step
-            in_progress.save_model(model, history, folder)
-            description = checkpoints.description(model, task, recipe.variant, recipe.to_json(), metrics)
-            write_text(description, folder / "config.json")
-            (folder / STATE).unlink(missing_ok=True)
-            return metrics
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What was trained until the "
-            "last save is kept. Make room, then go on with --resume."
-        ) from error
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+        model.eval().requires_grad_(False)
+        metrics = {} if samples is None else evaluate(checkpoint, samples)
+        if trainer.step < recipe.steps:
+            metrics["stopped_at"] = trainer.step
+        saved_state.finish(replaced(checkpoint, metrics=metrics), history)
+        return metrics
 
 
-def make_model(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = None) -> Transformer:
-    """The untrained model of a recipe; the same one for the same seed. `begun` as in `model_config`."""
+def check_steps(recipe: Recipe) -> list[int]:
+    """The steps after which held-out texts are looked at, evenly spaced; the last one is among them."""
+    count = max(1, min(_CHECKS, recipe.steps // _LEAST_BETWEEN_CHECKS))
+    return [round(recipe.steps * i / count) for i in range(1, count + 1)]
+
+
+def make_model(
+    recipe: Recipe,
+    task: Task,
+    begun: Mapping[str, Any] | None = None,
+    embeddings: Mapping[Side, Tensor] = MappingProxyType({}),
+) -> Transformer:
+    """The untrained model of a recipe; the same one for the same seed.
+
+    Args:
+        recipe: sizes and seed.
+        task: has the vocabularies.
+        begun: as in `model_config`.
+        embeddings: pretrained matrices (token, d_model) that it begins with.
+
+    Raises:
+        ConfigError: the sizes cannot be, or a matrix does not fit.
+    """
     config = model_config(recipe, task, begun)
+    check_fit(embeddings, config)
     torch.manual_seed(recipe.seed)
-    return Transformer(config)
+    model = Transformer(config)
+    for side, matrix in embeddings.items():
+        model.get_submodule(f"{side}_embedding").load_state_dict({"weight": matrix})
+    return model
 
 
-def is_exhausted(history: list[Row], patience: int | None) -> bool:
+def is_exhausted(history: list[Event], patience: int | None) -> bool:
     """Whether the share of held-out texts that come out right was last improved `patience` checks ago; None = never."""
-    shares = [share for row in history if (share := row.get("held_out")) is not None]
+    shares = [event.checks["held_out"] for event in history if "held_out" in event.checks]
     return patience is not None and bool(shares) and len(shares) - 1 - shares.index(max(shares)) >= patience

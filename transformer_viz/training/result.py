@@ -1,7 +1,7 @@
 """What is known of a training without torch: its history, its moments, how far each head is, and each moment in words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from transformer_viz.analysis.sentences import Sentence, Style, of_run, source_unit
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.numbers_in_words import count_words, percent_words
+from transformer_viz.schema import Count, Share
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
@@ -19,6 +20,26 @@ Measure = Literal["mass", "entropy"]
 Row = Mapping[str, Any]
 """A row of a training's history: `step`, `loss` and others, in some rows `held_out` and `mass_LAYER_HEAD`."""
 _MASS = "mass_"
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is known after a step; loss and entropy in nats, accuracies over tokens and over whole texts of the batch."""
+
+    step: Count
+    loss: float
+    token_accuracy: Share
+    sequence_accuracy: Share
+    learning_rate: float
+    attention_entropy: float | None
+    """Mean entropy of the cross-attention rows, where the recipe weighs it."""
+    checks: Mapping[str, float] = field(default_factory=dict)
+    """What was measured on held-out texts after this step (`evaluation.probe.Probe`)."""
+
+    def row(self) -> Row:
+        """The event as a row of the history."""
+        row = dict(vars(self))
+        return row | row.pop("checks")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer_viz import locks
+from transformer_viz import locks, places
 from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
-from transformer_viz.training.in_progress import lock_of
 from transformer_viz.training.jobs import Job
+from transformer_viz.training.saved_state import lock_of
 from transformer_viz.training.visitor import Visitor
 
 SECONDS = 24 * 60 * 60
@@ -45,9 +45,9 @@ class Discarded:
         """
         self.job.check_visitor(visitor)
         with jobs.one_at_a_time():
-            if (jobs.trained_folder() / self.job.name).exists() or any(job.name == self.job.name for job in jobs.jobs()):
+            if (places.trained() / self.job.name).exists() or any(job.name == self.job.name for job in jobs.jobs()):
                 raise OptionError(f"There is another checkpoint {self.job.name} now. Discard that one, then put this one back.")
-            _move(self.job, jobs.trained_folder())
+            _move(self.job, places.trained())
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def remove(self, visitor: Visitor) -> None:

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-PAGES = ("explore", "masks", "search", "compare", "train", "replay", "survey", "open")
+PAGES = ("explore", "masks", "search", "compare", "train", "survey")
 _TRAIN = ("train",)
 _EXPLORE = ("explore",)
-_MEASURED = ("explore", "open")
-_INSIDE = ("explore", "search", "open")
+_MEASURED = ("explore",)
+_INSIDE = ("explore", "search")
 _TRIAL = ("explore",)
 _SURVEY = ("survey",)
 _TRIAL_OR_SURVEY = (*_TRIAL, *_SURVEY)
-_MAPS = ("explore", "masks", "search", "compare", "replay", "open")
+_MAPS = ("explore", "masks", "search", "compare", "train")
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ TERMS: dict[str, Term] = {
     "token": Term("What the model reads and writes one of at a time: here a letter, a word, a sign, or one like <end>", PAGES),
     "tokens or words": Term(
         "A model reads pieces of words; by words, what a word is looked at is the sum over its pieces, how it looks their mean",
-        ("explore", "search", "compare", "open"),
+        ("explore", "search", "compare"),
     ),
     "colours of the maps": Term(
         "What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale of which each step is a tenth",
-        ("explore", "search", "open"),
+        ("explore", "search"),
     ),
     "where am i?": Term(
         "A drawing of the model that runs, from its tokens below to what it writes above, with the attention in focus lit",
@@ -122,7 +122,7 @@ TERMS: dict[str, Term] = {
     "exact match": Term("The share of texts whose whole output is right", PAGES),
     "entropy share": Term(
         "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",
-        ("explore", "search", "open"),
+        ("explore", "search"),
     ),
     "at the cause, word": Term(
         "Share of steps in which a map's largest number is at the token that matters most; the unknown token takes its place",
@@ -161,7 +161,7 @@ TERMS: dict[str, Term] = {
         "Heads whose weights are moved at once: what one no longer reads, no other of them can read in its stead", _TRIAL
     ),
     "greedy decoding": Term("The likeliest token is written at each step", ("explore", "search", "compare")),
-    "beam": Term("The continuations that a beam search keeps from step to step", ("search", "compare", "open")),
+    "beam": Term("The continuations that a beam search keeps from step to step", ("search", "compare")),
     "beam size": Term("Continuations kept at each step; 1 is greedy decoding", ("search", "compare")),
     "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", ("search",)),
     "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", ("search",)),
@@ -171,10 +171,10 @@ TERMS: dict[str, Term] = {
     ),
     "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", ("search",)),
     "decoding": Term("How the next token is chosen: the likeliest, by beam search, or drawn", ("compare",)),
-    "hypothesis": Term("One beginning of an output in the search tree, with its score", ("search", "open")),
+    "hypothesis": Term("One beginning of an output in the search tree, with its score", ("search",)),
     "temperature": Term("Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("compare",)),
     "seed": Term("The number that the random draws begin with; the same one draws the same", ("compare", "train")),
-    "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "replay")),
+    "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "train")),
     "certificate": Term("A check, by changing what a mask must hide, that no output depends on it", ("masks",)),
     "fill": Term("The number put in the place of a masked score before the softmax", ("masks",)),
     "precision": Term("How many bits the scores have", ("masks",)),

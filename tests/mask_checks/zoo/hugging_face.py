@@ -91,19 +91,19 @@ def in_type(family: str, dtype: str, **options: Any) -> Model:
 
 
 SOUND = {
-    "t5": ("float64", "float32", "float16", "bfloat16"),
-    "bart": ("float64", "float32", "float16", "bfloat16"),
-    "marian": ("float32", "bfloat16"),
-    "gpt2": ("float32", "float16"),
+    "t5": ("float32", "float16"),
+    "bart": ("float64", "bfloat16"),
+    "marian": ("float32",),
+    "gpt2": ("float16",),
     "llama": ("float32", "bfloat16"),
     "mixtral": ("bfloat16",),
 }
 for family, dtypes in SOUND.items():
     for dtype in dtypes:
         HUGGING_FACE.put(f"{family}_in_{dtype}", partial(in_type, family, dtype))
-for family, dtype in (("bart", "float32"), ("bart", "bfloat16"), ("llama", "bfloat16")):
+for family in ("bart", "llama"):
     HUGGING_FACE.put(
-        f"{family}_that_reads_padding_in_{dtype}", partial(in_type, family, dtype, knows_padding=False), "source padding"
+        f"{family}_that_reads_padding", partial(in_type, family, "bfloat16", knows_padding=False), "source padding"
     )
 
 

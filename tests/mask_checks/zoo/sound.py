@@ -38,10 +38,7 @@ ODD = {
     "beside_a_billion": lambda x: with_column(x, -1e9),
     "beside_the_lowest_number": lambda x: with_column(x, torch.finfo(x.dtype).min),
     "beside_minus_infinity": lambda x: with_column(x, -torch.inf),
-    "beside_a_forced_token": lambda x: with_column(x, 1e9),
     "half_of_the_tokens_banned": lambda x: x.masked_fill(torch.arange(V) % 2 == 0, -1e9),
-    "half_of_the_tokens_at_minus_infinity": lambda x: x.masked_fill(torch.arange(V) % 2 == 0, -torch.inf),
-    "all_but_three_banned": lambda x: x.where(x >= x.topk(3).values[..., 2:], torch.finfo(x.dtype).min),
     "all_but_three_at_minus_infinity": lambda x: x.where(x >= x.topk(3).values[..., 2:], -torch.inf),
     "banned_by_adding": lambda x: x + torch.where(torch.arange(V) < 9, -1e9, 0),
     "tiny": lambda x: x * 1e-7,
@@ -49,12 +46,10 @@ ODD = {
     "beside_an_offset": lambda x: x + 1e4,
     "offsets_by_row": lambda x: x + 1e3 * x[..., :1],
     "probabilities": lambda x: x.softmax(-1),
-    "sharp_probabilities": lambda x: (60 * x).softmax(-1),
     "log_probabilities": lambda x: x.log_softmax(-1),
     "sharp_log_probabilities": lambda x: (60 * x).log_softmax(-1),
     "log_probabilities_of_two": lambda x: (60 * x[..., :2]).log_softmax(-1),
     "one_number": lambda x: x[..., :1],
-    "two_numbers": lambda x: x[..., :2],
     "one_column_of_many_constant_ones": lambda x: torch.cat([torch.full_like(x, -1e9), x[..., :1]], -1),
     "mostly_zeros": lambda x: (x - 1).relu(),
     "huge_rows_between": lambda x: x * torch.where(torch.arange(x.shape[1]) % 2 == 0, 1, 1e9)[:, None],
@@ -106,6 +101,11 @@ SOUND.models_of(
             )
         ),
         "masked_by_a_product": lambda: tiny(weights=lambda scores, may_look: F.normalize(scores.exp() * may_look, p=1, dim=-1)),
+        "positions_as_biases_of_scores": lambda: tiny(
+            weights=lambda scores, may_look: (
+                scores - (torch.arange(scores.shape[-2])[:, None] - torch.arange(scores.shape[-1])).abs() / 3
+            ).softmax(-1)
+        ),
         "a_window_of_two": lambda: tiny(
             decoder_mask=lambda target, layer: causal(target.shape[1]) & ~causal(target.shape[1], -2)
         ),
@@ -114,18 +114,6 @@ SOUND.models_of(
 
 
 SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
-
-
-@SOUND.models()
-def positions_as_biases_of_scores() -> Model:
-    model = Tiny()
-
-    def weights(scores: Tensor, may_look: Tensor) -> Tensor:
-        query, key = torch.arange(scores.shape[-2])[:, None], torch.arange(scores.shape[-1])
-        return (scores - (query - key).abs() / 3).softmax(-1)
-
-    model.weights = weights
-    return model
 
 
 @SOUND.functions()
@@ -164,27 +152,8 @@ for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
 # ---- other decoders
 
 SOUND.put("a_gru", lambda: over_embeddings(nn.GRU(D, D, batch_first=True)))
-SOUND.put("an_lstm", lambda: over_embeddings(nn.LSTM(D, D, batch_first=True)))
 SOUND.put("a_causal_convolution", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 2)))
-SOUND.put("a_dilated_causal_convolution", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 2, dilation=2), 2)))
 SOUND.put("batch_norm_in_evaluation", lambda: over_embeddings(OverTime(nn.BatchNorm1d(D)).eval()))
-
-
-@SOUND.models()
-def an_lstm_in_bfloat16() -> Model:
-    torch.manual_seed(0)
-    lstm = nn.LSTM(D, D, batch_first=True).bfloat16()
-    return lambda source, target: lstm(embedded(target).bfloat16())[0]
-
-
-@SOUND.functions()
-def a_state_space(source: Tensor, target: Tensor) -> Tensor:
-    x, state, steps = embedded(target), read(source)[:, 0], []
-    decay, into = numbers(D, seed=4).sigmoid(), numbers(D, D, seed=5)
-    for i in range(target.shape[1]):
-        state = decay * state + x[:, i] @ into
-        steps.append(state)
-    return torch.stack(steps, 1) @ W
 
 
 @SOUND.functions()
@@ -206,27 +175,6 @@ def a_causal_convolution_by_fourier(source: Tensor, target: Tensor) -> Tensor:
 def a_sum_less_the_later_ones(source: Tensor, target: Tensor) -> Tensor:
     x = embedded(target)
     return (x.sum(1, keepdim=True) - (x.flip(1).cumsum(1).flip(1) - x)) @ W
-
-
-@SOUND.models()
-def a_cache_that_is_a_buffer() -> Model:
-    cache = torch.zeros(128, 64, D)
-
-    def f(source: Tensor, target: Tensor) -> Tensor:
-        kept, x, steps = cache[: len(target)], embedded(target), []
-        for i in range(target.shape[1]):
-            kept[:, i] = x[:, i]
-            steps.append(kept[:, : i + 1].mean(1))
-        return torch.stack(steps, 1) @ W
-
-    return f
-
-
-@SOUND.functions()
-def a_mixture_of_softmaxes(source: Tensor, target: Tensor) -> Tensor:
-    x = states(source, target)
-    gate = (x @ numbers(D, 3, seed=6)).softmax(-1)[..., None, :]
-    return ((x @ numbers(3, 1, D, V, seed=7)).softmax(-1).movedim(0, -1) * gate).sum(-1).log()
 
 
 @SOUND.functions()
@@ -252,12 +200,6 @@ SOUND.functions_of(
         "states_instead_of_logits": lambda s, t: F.layer_norm(states(s, t), (D,)),
     }
 )
-
-
-@SOUND.functions()
-def written_tokens_are_banned_by_the_lowest_number(source: Tensor, target: Tensor) -> Tensor:
-    x = logits(source, target)
-    return x.masked_fill(F.one_hot(target, V).cumsum(1) > 0, torch.finfo(x.dtype).min)
 
 
 @SOUND.models(pad_id=None)

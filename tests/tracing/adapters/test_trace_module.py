@@ -209,6 +209,7 @@ def test_the_models_own_outputs_are_untouched(model, fast_path):
         assert torch.equal(seen[0], model(torch.tensor([SOURCE]), torch.tensor([TARGET])))
 
 
+@pytest.mark.slow
 def test_transformers_is_needed_by_nobody_else():
     """A module of torch is traced where transformers cannot be imported, and a name of a model says what to install."""
     program = """

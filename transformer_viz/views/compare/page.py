@@ -21,10 +21,9 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.compare import patching, place, shown, side_runs, sides
 from transformer_viz.views.compare.sides import A, B
-from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, player, screen, style
+from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, opened, player, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, call
-from transformer_viz.views.open import opened
 from transformer_viz.views.state import deep, display_options, link, words
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3

@@ -7,7 +7,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.compare.sides import Asked
-from transformer_viz.views.open import opened
+from transformer_viz.views.components import opened
 from transformer_viz.vocabulary import END
 
 

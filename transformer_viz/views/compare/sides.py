@@ -12,9 +12,8 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.compare.place import SAME
-from transformer_viz.views.components import bar
+from transformer_viz.views.components import bar, opened
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.open import opened
 from transformer_viz.views.state import link
 
 A_RUN, FINISHED = "", "finished"

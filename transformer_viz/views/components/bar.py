@@ -22,6 +22,8 @@ from transformer_viz.views.state.display_options import DisplayOptions
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
 AUTO = "auto"
+FILE, _FILE_WORDS = "trace file", "a trace file …"
+"""In the model's box: what is looked at is read from a file, and no model runs."""
 MOST_TYPED = 10_000
 """A stranger's text is cut here; every real limit is the task's and is said in words."""
 _BEGINNING, _SENTENCE = "The capital of France is", "The house is small."
@@ -46,6 +48,8 @@ class Bar(DisplayOptions):
     model: LoadedModel | None
     device: str
     """As chosen: `auto` or a device."""
+    is_file: bool = False
+    """Whether a trace file is looked at."""
 
     @property
     def checkpoint(self) -> Checkpoint | None:
@@ -59,6 +63,7 @@ def show(
     with_text: bool = True,
     with_models: bool = False,
     with_colours: bool = False,
+    with_files: bool = False,
     opening: Opening | None = None,
     instead: Callable[[list[str]], None] | None = None,
 ) -> Bar:
@@ -69,6 +74,7 @@ def show(
         with_text: with the box for one source text.
         with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says why it has none.
         with_colours: whether *View* has a box for the colours of the maps.
+        with_files: whether a trace file may take the place of the model. Other pages have the model of before then.
         opening: what the page opens with, where that is not what every page does.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
@@ -76,14 +82,22 @@ def show(
     entries = model_list.entries()
     usable, others = _usable(entries), model_list.models()
     listed = _listed(others)
-    names = [*usable, *listed]
-    st.session_state.opening = opening
-    link.option("checkpoint", names, default_checkpoint(names), _checkpoint_words(listed))
+    names, state = [*usable, *listed], st.session_state
+    state.opening = opening
+    options = [*names, *([FILE] if with_files else [])]
+    before = state.get("model_before_file")
+    before = before if before in names else None
+    link.option("checkpoint", options, default_checkpoint(names), _checkpoint_words(listed), fallback=before)
     link.option("device", (AUTO, *devices.available()), words=_device_words)
-    state = st.session_state
+    if state.checkpoint == FILE:
+        with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+            _choice(options, listed, default_checkpoint(names))
+            display_options.popover(page, with_colours=with_colours)
+        return Bar("", None, state.device, is_file=True, **vars(display_options.current()))
+    state.model_before_file = state.checkpoint
     is_served = with_models or state.checkpoint not in listed
     if is_served and model_list.is_to_be_loaded(state.checkpoint, state.device):
-        _while_it_is_loaded(usable, listed)
+        _while_it_is_loaded(options, listed, default_checkpoint(names))
     if (chosen := _model_of(state.checkpoint)) is not None:
         switches.start(chosen)
         chosen = _model_of(state.checkpoint)
@@ -93,7 +107,7 @@ def show(
         elif with_text:
             _text(chosen)
         if instead is None:
-            _choice(usable, listed)
+            _choice(options, listed, default_checkpoint(names))
         if is_served and chosen is not None:
             how_it_writes.popover(chosen)
         display_options.popover(page, _device, with_colours=with_colours)
@@ -101,9 +115,7 @@ def show(
         limits.hidden_choice(chosen)
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
     _say_damaged([*entries, *others.values()])
-    now = display_options.current()
-    text = state.get("text", "")
-    return Bar(text, model, state.device, is_large=now.is_large, with_answer=now.with_answer, scale=now.scale)
+    return Bar(state.get("text", ""), model, state.device, **vars(display_options.current()))
 
 
 def default_checkpoint(names: list[str]) -> str:
@@ -121,10 +133,10 @@ def _first_text(key: str, model: LoadedModel | None) -> str:
     return default_text(model) if model else DEFAULT_TEXT
 
 
-def _while_it_is_loaded(usable: list[str], listed: dict[str, str]) -> None:
+def _while_it_is_loaded(options: list[str], listed: dict[str, str], default: str) -> None:
     """A bar in which another model can be chosen; the page ends with how far the loading is."""
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        _choice(usable, listed)
+        _choice(options, listed, default)
         _device(label_visibility="collapsed", width=150)
     if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
         st.rerun()
@@ -244,15 +256,14 @@ def _listed(models: Mapping[str, readers.Entry]) -> dict[str, str]:
     return {name: model_list.size_words(entry) for name, entry in models.items() if entry.error is None}
 
 
-def _choice(usable: list[str], listed: dict[str, str]) -> None:
+def _choice(options: list[str], listed: dict[str, str], default: str) -> None:
     """Checkpoints first; of other models their sizes, before anybody loads one."""
-    names, width = [*usable, *listed], 300 if listed else 190
-    looks: Any = {"words": _checkpoint_words(listed), "width": width, "label_visibility": "collapsed"}
-    link.selectbox("Checkpoint", names, key="checkpoint", default=default_checkpoint(names), **looks)
+    looks: Any = {"words": _checkpoint_words(listed), "width": 300 if listed else 190, "label_visibility": "collapsed"}
+    link.selectbox("Checkpoint", options, key="checkpoint", default=default, **looks)
 
 
 def _checkpoint_words(listed: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda name: f"{name}{link.REMARK}{listed[name]}" if name in listed else name
+    return lambda name: f"{name}{link.REMARK}{listed[name]}" if name in listed else _FILE_WORDS if name == FILE else name
 
 
 def _loaded(name: str, device: str) -> LoadedModel | None:

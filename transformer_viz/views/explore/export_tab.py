@@ -36,7 +36,7 @@ _FORMATS = {
     "npz": (
         "Trace",
         "application/octet-stream",
-        "The run itself, with the whole tree of a search: the page Open and tv.load_trace read it without the model.",
+        "The run itself, with the whole tree of a search; *a trace file …* and tv.load_trace read it without the model.",
     ),
 }
 _MOST_AT_ONCE = 200_000

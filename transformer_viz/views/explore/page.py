@@ -8,7 +8,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.explore import compare_with, measures, tables
+from transformer_viz.views.explore import compare_with, measures, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, focus, link, words
 
@@ -17,7 +17,10 @@ TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
 def show() -> None:
     """The page."""
-    chosen = bar.show("explore", with_models=True, with_colours=True)
+    chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True)
+    if chosen.is_file:
+        trace_file.show()
+        return
     model = chosen.model
     if model is None:
         return

@@ -28,7 +28,7 @@ def show(shown: Shown, key: str) -> None:
         shown: what they are of.
         key: of which is open; each page has its own.
     """
-    here = _tabs(shown.model if key == "explore_tab" else None)
+    here = _tabs(shown.model if key == "explore_tab" and shown.is_decoded else None)
     is_large = display_options.current().is_large
     title = link.option(key, list(here)) if is_large else ""
     if not is_large:

@@ -288,10 +288,10 @@ def tabs(titles: Sequence[str], *, key: str) -> tuple[str, Any]:
     return titles[place], containers[place]
 
 
-def expander(label: str, *, key: str, **looks: Any) -> Any:
+def expander(label: str, *, key: str, default: bool = False, **looks: Any) -> Any:
     """`st.expander`, in the link; it has `open`."""
-    is_on(key)
-    return st.expander(label, key=key, on_change="rerun", bind=_bind(key).get("bind"), **looks)
+    is_on(key, default)
+    return st.expander(label, default, key=key, on_change="rerun", bind=_bind(key).get("bind"), **looks)
 
 
 def asked(key: str, of: Hashable) -> bool:

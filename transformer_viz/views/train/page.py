@@ -1,11 +1,14 @@
-"""Train: choose what is learned and how, and watch attention form. The training runs in a process of its own."""
+"""Train: choose what is learned and how, watch attention form, and see how a model learned that is there already.
+
+The training runs in a process of its own.
+"""
 
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import figures, places
+from transformer_viz import figures, places, serving
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
 from transformer_viz.training import estimate, jobs
@@ -15,7 +18,7 @@ from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code, navigation, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link, visitor
-from transformer_viz.views.train import embeddings, form, model_drawing, progress, training_command
+from transformer_viz.views.train import embeddings, form, how_it_learned, model_drawing, progress, training_command
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
@@ -28,28 +31,45 @@ def show() -> None:
     state = st.session_state
     if state.pop("train_open", False):
         navigation.go("Explore")
-    with st.container(key="train-columns"):
-        left, right = st.columns([2, 3], gap="large")
-    with left:
-        word_list.popover("train")
-        recipe = form.show()
-        files = embeddings.show()
-        if recipe is not None and embeddings.fit(files, recipe):
-            _start_box(recipe, files)
-    with right:
-        model_drawing.show(recipe)
-        job = _chosen_job()
-        if job is None:
-            _nothing_yet()
-        else:
-            words = "an example of the task, or type your own"
-            link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
-            _live(job.name)
-            matrices: dict[str, str] = {
-                side: f"{places.trained_as_typed()}/.jobs/{job.name}/{file.name}" for side, file in job.embeddings().items()
-            }
-            _show_command(job.recipe, job.name, matrices, "code_of_job")
-        progress.show_trash()
+    if serving.trains():
+        with st.container(key="train-columns"):
+            left, right = st.columns([2, 3], gap="large")
+        with left:
+            word_list.popover("train")
+            recipe = form.show()
+            files = embeddings.show()
+            if recipe is not None and embeddings.fit(files, recipe):
+                _start_box(recipe, files)
+        with right:
+            model_drawing.show(recipe)
+            _show_job()
+    else:
+        _say_closed()
+        _show_job()
+    how_it_learned.show(is_open=not serving.trains())
+
+
+def _say_closed() -> None:
+    try:
+        jobs.check_open()
+    except TransformerVizError as error:
+        st.info(literal(str(error)), icon=":material/lock:")
+
+
+def _show_job() -> None:
+    """The training that is chosen, and the trash; where there is none yet, what there will be."""
+    job = _chosen_job()
+    if job is not None:
+        words = "an example of the task, or type your own"
+        link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
+        _live(job.name)
+        matrices: dict[str, str] = {
+            side: f"{places.trained_as_typed()}/.jobs/{job.name}/{file.name}" for side, file in job.embeddings().items()
+        }
+        _show_command(job.recipe, job.name, matrices, "code_of_job")
+    elif serving.trains():
+        _nothing_yet()
+    progress.show_trash()
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
@@ -83,11 +103,7 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
         st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
     state = st.session_state
     link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
-    try:
-        jobs.check_open()
-        st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
-    except TransformerVizError as error:
-        st.info(literal(str(error)), icon=":material/lock:")
+    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
     _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import pandas as pd
@@ -17,7 +17,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job
-from transformer_viz.training.result import best_head
+from transformer_viz.training.result import Row, best_head
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, figure_file, screen, style
 from transformer_viz.views.components.markdown import literal, of_run
@@ -58,7 +58,7 @@ def show(job: Job) -> None:
         st.code(words[-800:], language=None)
 
 
-def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
+def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
     words, icon, colour = _STATE_WORDS[state]
     step = rows[-1]["step"] if rows else 0
     if state in jobs.AT_WORK and (requested := job.requested):
@@ -140,7 +140,7 @@ def show_trash() -> None:
                 st.button("Remove for good", on_click=_do, args=(entry.remove,), key=f"remove-{key}", type="tertiary")
 
 
-def _attention(job: Job, rows: list[dict]) -> None:
+def _attention(job: Job, rows: Sequence[Row]) -> None:
     """The map of one head at several moments, on a string that the person chooses."""
     known = checkpoints.snapshots(job.checkpoint)
     if not known:
@@ -183,7 +183,7 @@ def _spread(steps: list[int], most: int) -> list[int]:
     return sorted({min(steps, key=lambda step: abs(math.sqrt(step) - root)) for root in wanted})
 
 
-def _seconds_left(rows: list[dict], steps: int) -> float | None:
+def _seconds_left(rows: Sequence[Row], steps: int) -> float | None:
     """By the pace of the last events."""
     recent = rows[-6:]
     if len(recent) < 2 or "at" not in recent[0]:

@@ -1,4 +1,4 @@
-"""Open: a trace file, looked at as a run is. Needs no model."""
+"""A trace file, looked at as a run is. Needs no model, and no torch."""
 
 from typing import Any
 
@@ -7,16 +7,13 @@ import streamlit as st
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import stepper, style, word_list
+from transformer_viz.views.components import opened, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
-from transformer_viz.views.explore import tables
+from transformer_viz.views.explore import file_measures, tables
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.open import measures, opened
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.state import aligner, display_options, focus, link, words
-
-TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
 
 _EXAMPLE, _EXAMPLE_CHECKPOINT = "hello", "reverse"
 _LONGEST_WORDS = 80
@@ -34,7 +31,7 @@ tv.save_trace(trace, "mine.npz")"""
 
 
 def show() -> None:
-    """The page."""
+    """The file that is chosen; where none is open, how to come to one."""
     if opened.traces():
         _loaded()
     else:
@@ -54,7 +51,6 @@ def _empty() -> None:
             "It is looked at here without the model that made it."
         )
         _say_link()
-        word_list.popover("open")
         with st.container(key="open-drop"):
             opened.box("open")
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -78,7 +74,7 @@ _WAYS: tuple[tuple[str, ...], ...] = (
 
 
 def _say_link() -> None:
-    if link.address():
+    if {*link.address()} - {"checkpoint"}:
         words = "A link cannot hold a file: drop it here, and what the link says of layer, head and step applies."
         st.info(words, icon=":material/link:")
 
@@ -116,30 +112,29 @@ def _loaded() -> None:
     shown = words.shown(by_tokens, run)
     focus.start(shown, None, run)
     aligner.start(by_tokens, None)
-    held = measures.Held(by_tokens, is_offered=now.with_answer)
+    held = file_measures.Held(by_tokens, is_offered=now.with_answer)
     tree = None
     if search is not None and node is not None and now.with_answer:
         tree = hypotheses.show(file.trace, node)
         hypotheses.say(by_tokens, search, node)
     stepper.show_with_code(shown, now, tree, measured=held.measured)
-    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace), "open_tab")
+    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace), "explore_tab")
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")
 
 
 def _chooser() -> str:
-    """The row above: which file, another one, how it looks. What was dropped last is chosen."""
+    """The row above: which file, another one, what is in it. What was dropped last is chosen."""
     state, names = st.session_state, list(opened.traces())
     if state.get("open_seen") != opened.latest() or state.get("open_name") not in names:
         state.open_name = opened.latest() if opened.latest() in names else names[-1]
         state.open_seen = opened.latest()
-    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+    with st.container(horizontal=True, vertical_alignment="center", key="file-bar"):
         looks: Any = {"label_visibility": "collapsed", "width": 320, "persist_state": "session"}
         st.selectbox("Opened file", names, key="open_name", on_change=opened.hush, **looks)
         with st.popover("Open another", icon=":material/folder_open:"):
             opened.box("open", with_messages=False)
-        display_options.popover("open", with_colours=True)
         st.button("Close", icon=":material/close:", key="open-close", on_click=_close, type="tertiary", help="Close this file")
         st.markdown(_words(opened.get(state.open_name).trace))
     opened.say()

@@ -1,4 +1,4 @@
-"""Replay: how attention forms while a model learns, moment by moment along its training."""
+"""The last part of Train, *How it learned*: one text along the training of a model that kept snapshots of it."""
 
 import hashlib
 from collections.abc import Callable
@@ -17,10 +17,8 @@ from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, record
-from transformer_viz.views.replay import snapshots
 from transformer_viz.views.state import display_options, focus, link
-
-TITLE, ICON, ORDER = "Replay", ":material/history:", 5
+from transformer_viz.views.train import snapshots
 
 Moments = tuple[TrainingSnapshot, ...]
 _MOST_OFFERED = 4
@@ -28,10 +26,19 @@ _MOVED = "replay_moved"
 """In the session, until the page has run again: a click on a tile moved the focus."""
 
 
-def show() -> None:
-    """The page."""
-    _open_where_there_is_something()
-    chosen = bar.show("replay", opening=_opening())
+def show(*, is_open: bool) -> None:
+    """Draws the fold, and inside it the moments of a training. Closed it draws nothing: the page above would wait for it.
+
+    Args:
+        is_open: whether the fold is open where the link says nothing.
+    """
+    with link.expander("How it learned", key="learned", default=is_open, icon=":material/history:") as fold:
+        if fold.open:
+            _show()
+
+
+def _show() -> None:
+    chosen = bar.show("train")
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         if st.session_state.checkpoint in model_list.models():
@@ -53,7 +60,7 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     now, position = _now(found), st.session_state.position
 
     above = st.container()
-    lines = None if chosen.is_large else code.fold()
+    lines = None if chosen.is_large else code.fold("code_of_moments")
 
     def rested(at: focus.Focus) -> None:
         mosaics = stepper.mosaic_calls(_forced(found, at.step), chosen, at)
@@ -184,25 +191,7 @@ def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:12]
 
 
-# ---- nothing to replay
-
-
-def _open_where_there_is_something() -> None:
-    """A first visit without a link or a text of one's own opens on a checkpoint with snapshots, if there is one."""
-    state = st.session_state
-    if "replay_opened" in state:
-        return
-    state.replay_opened = True
-    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or link.is_touched()
-    is_usual = state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT
-    if not is_own and is_usual and (opening := _opening()) is not None:
-        _switch(opening.checkpoint)
-
-
-def _opening() -> bar.Opening | None:
-    """The checkpoint that a first visit opens with, where it is not the usual one."""
-    names = runs.replayable()
-    return bar.Opening(names[0]) if names and bar.DEFAULT_CHECKPOINT not in names else None
+# ---- without snapshots
 
 
 def _switch(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Replay in a real browser: arrow keys go through a training, and the map's numbers are those of each moment."""
+"""How it learned, in a real browser: arrow keys go through a training, and the map's numbers are those of each moment."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from transformer_viz.tasks.reverse import Reverse
 
 pytestmark = pytest.mark.browser
 
-NAME, TEXT, STEPS = "tiny-replay", "abcabd", (0, 1, 3, 8, 22)
+NAME, TEXT, STEPS = "tiny-learned", "abcabd", (0, 1, 3, 8, 22)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def candidates(page: Page) -> list[float]:
 
 def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page: Page, server: str, folder: Path) -> None:
     moments = tv.replay(tv.load_checkpoint(str(folder / NAME), device="cpu"), TEXT)
-    page.goto(f"{server}/replay?checkpoint={NAME}&text={TEXT}&layer=2&head=3&position=4")
+    page.goto(f"{server}/train?learned=true&checkpoint={NAME}&text={TEXT}&layer=2&head=3&position=4")
     wait_for_step(page, 4)
     expect(page.locator("[data-part=output] button")).to_have_text([str(step) for step in STEPS])
     page.evaluate("document.activeElement.blur()")
@@ -84,7 +84,7 @@ def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page:
 
 
 def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> None:
-    page.goto(f"{server}/replay?checkpoint={NAME}&text={TEXT}&layer=2&head=3")
+    page.goto(f"{server}/train?learned=true&checkpoint={NAME}&text={TEXT}&layer=2&head=3")
     wait_for_step(page, 4)
     page.locator("[data-part=output] button").nth(1).click()
     expect(page.locator(".stMain")).to_contain_text("All heads. After 1 step of training")

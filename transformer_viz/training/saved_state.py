@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,25 @@ from torch import Tensor
 
 from transformer_viz import checkpoints, locks, untrusted_files
 from transformer_viz.atomic_files import PARTIAL, write_tensors, write_text
+from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.schema import Count, read_value, to_plain
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.result import Event
 
 STATE = "training.safetensors"
 _LARGEST_HEADER = 64 * 2**20
 """Bytes of the names and the text in a state; the whole history is among them."""
 
-Row = dict[str, float | None]
-"""A row of the history."""
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What a state holds besides tensors: the number of steps that were taken, and the history up to there."""
+
+    step: Count
+    history: tuple[Event, ...]
 
 
 def check_folder(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -> Mapping[str, Any] | None:
@@ -54,15 +63,18 @@ def check_folder(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -
 
 
 @contextmanager
-def locked(folder: Path) -> Generator[None]:
-    """Nobody else trains into the folder meanwhile. The lock is a file beside it, since the folder itself may be replaced.
+def training_into(folder: Path) -> Generator[None]:
+    """Locks a folder against other trainings, and says in a sentence where it cannot be written.
+
+    The lock is a file beside the folder, since the folder itself may be replaced.
 
     Raises:
-        OptionError: somebody does already.
+        CheckpointError: the disk is full, or the folder may not be written to.
+        OptionError: another process trains into it.
     """
     lock = lock_of(folder)
-    lock.parent.mkdir(parents=True, exist_ok=True)
     try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
         with locks.hold_lock(lock):
             try:
                 yield
@@ -72,6 +84,11 @@ def locked(folder: Path) -> Generator[None]:
         raise OptionError(
             f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."
         ) from None
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What was trained until the "
+            "last save is kept. Make room, then go on with --resume."
+        ) from error
 
 
 def lock_of(folder: Path) -> Path:
@@ -87,24 +104,32 @@ def remove_partial_files(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def save(trainer: Trainer, history: list[Row], folder: Path) -> None:
+def save(trainer: Trainer, history: list[Event], folder: Path) -> None:
     """Writes the state, then the model and the history; a kill leaves each file old or new."""
     tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
     for number, moments in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-    state = json.dumps({"step": trainer.step, "history": history})
-    write_tensors(tensors, folder / STATE, {"state": state})
-    save_model(trainer.model, history, folder)
+    progress = Progress(step=trainer.step, history=tuple(history))
+    write_tensors(tensors, folder / STATE, {"state": json.dumps(to_plain(progress))})
+    _save_model(trainer.model, history, folder)
 
 
-def save_model(model: Transformer, history: list[Row], folder: Path) -> None:
-    """What others read of a training: the weights, and its history as CSV."""
+def finish(checkpoint: Checkpoint, history: list[Event]) -> None:
+    """Writes the model, the history and the metrics of a training that has ended, and removes its state."""
+    folder, model = checkpoint.folder, checkpoint.model
+    _save_model(model, history, folder)
+    about = checkpoints.description(model, checkpoint.task, checkpoint.variant, checkpoint.recipe, checkpoint.metrics)
+    write_text(about, folder / "config.json")
+    (folder / STATE).unlink(missing_ok=True)
+
+
+def _save_model(model: Transformer, history: list[Event], folder: Path) -> None:
     write_tensors(model.state_dict(), folder / "model.safetensors")
-    write_text(checkpoints.csv(list(history)), folder / "history.csv")
+    write_text(checkpoints.csv([event.row() for event in history]), folder / "history.csv")
 
 
-def load(trainer: Trainer, folder: Path) -> list[Row]:
-    """Brings a trainer to the step at which the folder was saved; returns the history.
+def load(trainer: Trainer, folder: Path) -> list[Event]:
+    """Brings a trainer to the step at which the folder was saved, the first one where it never was; returns the history.
 
     Raises:
         CheckpointError: the state is damaged, or of another training.
@@ -114,27 +139,26 @@ def load(trainer: Trainer, folder: Path) -> list[Row]:
     largest = _LARGEST_HEADER + 8 * sum(weight.nbytes for weight in weights.values())
     try:
         with untrusted_files.open_tensors(path, largest, _LARGEST_HEADER) as file:
-            state = json.loads((file.metadata() or {})["state"])
+            progress: Progress = read_value(Progress, untrusted_files.parse_json((file.metadata() or {})["state"]))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        step, history = state["step"], [dict(row) for row in state["history"]]
-        if type(step) is not int or not 0 <= step <= trainer.recipe.steps:
-            raise ValueError("no step of this training")
-        if not all(value is None or type(value) in (int, float) for row in history for value in row.values()):
-            raise ValueError("no history")
+        if progress.step > trainer.recipe.steps:
+            raise FileError(f"step={progress.step} is not possible; the recipe has {trainer.recipe.steps}")
         trainer.model.load_state_dict({name: tensors.pop(f"model.{name}") for name in weights})
         parameters = [parameter for group in trainer.optimizer.param_groups for parameter in group["params"]]
         moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
             _, number, moment = name.split(".", 2)
             if tensor.dim() and tensor.shape != parameters[int(number)].shape:
-                raise ValueError(f"{name} is not of its weight's shape")
+                raise FileError(f"{name} is not of its weight's shape")
             moments.setdefault(int(number), {})[moment] = tensor
         trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": moments})
+    except FileNotFoundError:
+        return []
     except (OSError, FileError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:
         why = error if isinstance(error, FileError) else type(error).__name__
         raise CheckpointError(f"{path} is damaged or belongs to another training ({why}). Start again with --force.") from error
-    trainer.step = step
-    return history
+    trainer.step = progress.step
+    return list(progress.history)
 
 
 def save_snapshot(model: Transformer, step: int, folder: Path) -> None:

@@ -25,7 +25,7 @@ from transformer_viz.views.components.measured import (
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import link, words
 
-_MEASURED_BY = "Explore measures it, and so does `tv.attribute`, with the model"
+_MEASURED_BY = "A run of its model measures it, and so does `tv.attribute`, with the model"
 
 
 class Held:

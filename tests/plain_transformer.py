@@ -1,6 +1,6 @@
-"""The six variants in plain numpy, from the weights of a state dict alone: what the inside of a head is compared with.
+"""Every switch of the model in plain numpy, from the weights of a state dict alone: what the package is compared with.
 
-One sentence, no padding. Every number of every attention is kept by kind and layer; nothing here is the package's.
+One sentence at a time. Every number of every attention is kept by kind and layer; nothing here is the package's.
 """
 
 import math
@@ -23,8 +23,12 @@ class PlainTransformer:
         self.sites: dict[tuple[str, int], dict[str, Array]] = {}
         self.states: list[Array] = []
 
-    def read(self, source: list[int], target: list[int]) -> Array:
-        """Logits (step, vocabulary)."""
+    def read(self, source: list[int], target: list[int], n_source: int | None = None, n_target: int | None = None) -> Array:
+        """Logits (step, vocabulary); keys from `n_source` and `n_target` on are padding."""
+        is_real = np.arange(len(source)) < (len(source) if n_source is None else n_source)
+        query, key = np.indices((len(target), len(target)))
+        is_seen = (key <= query) & (key < (len(target) if n_target is None else n_target))
+        self.allowed = {"encoder": is_real, "decoder": is_seen, "cross": is_real}
         memory = self._embedded(source, "source", self.config.embedding_scale in ("encoder", "both"))
         for layer in range(self.config.n_encoder_layers):
             memory = self._sublayer(memory, None, "encoder", layer, f"encoder.{layer}", "attention")
@@ -46,9 +50,12 @@ class PlainTransformer:
     def _embedded(self, ids: list[int], side: str, is_scaled: bool) -> Array:
         d_model = self.config.d_model
         x = self.weights[f"{side}_embedding.weight"][ids] * (math.sqrt(d_model) if is_scaled else 1)
-        at = np.arange(len(ids))[:, None] / self.config.sinusoid_base ** (np.arange(0, d_model, 2) / d_model)
-        x[:, 0::2] += np.sin(at)
-        x[:, 1::2] += np.cos(at)
+        if self.config.position == "sinusoid":
+            at = np.arange(len(ids))[:, None] / self.config.sinusoid_base ** (np.arange(0, d_model, 2) / d_model)
+            x[:, 0::2] += np.sin(at)
+            x[:, 1::2] += np.cos(at)
+        elif self.config.position == "learned":
+            x = x + self.weights["positions.table"][: len(ids)]
         return self._norm(x, f"{side}_norm") if self.config.embedding_norm else x
 
     def _sublayer(self, x: Array, memory: Array | None, kind: str, layer: int, block: str, name: str) -> Array:
@@ -56,18 +63,18 @@ class PlainTransformer:
         self.sites[kind, layer] = site
 
         def attention(y: Array) -> Array:
-            return self._attention(y, y if memory is None else memory, site, f"{block}.{name}", kind == "decoder")
+            return self._attention(y, y if memory is None else memory, site, f"{block}.{name}", self.allowed[kind])
 
         site["residual_after"] = self._around(x, attention, block, f"around_{name}")
         return site["residual_after"]
 
-    def _attention(self, y: Array, memory: Array, site: dict[str, Array], name: str, is_causal: bool) -> Array:
+    def _attention(self, y: Array, memory: Array, site: dict[str, Array], name: str, allowed: Array) -> Array:
         query, keys, values = (
             self._linear(given, f"{name}.{part}").reshape(len(given), self.config.n_heads, -1).swapaxes(0, 1)
             for part, given in (("query", y), ("key", memory), ("value", memory))
         )
         scores = np.einsum("hqd,hkd->hqk", query, keys) / math.sqrt(query.shape[-1])
-        seen = np.where(np.triu(np.ones(scores.shape[1:]), 1) > 0, -np.inf, scores) if is_causal else scores
+        seen = np.where(allowed, scores, -np.inf)
         powers = np.exp(seen - seen.max(-1, keepdims=True))
         weights = powers / powers.sum(-1, keepdims=True)
         output = np.einsum("hqk,hkd->hqd", weights, values)
@@ -81,7 +88,9 @@ class PlainTransformer:
     def _feed_forward(self, x: Array, block: str) -> Array:
         def feed_forward(y: Array) -> Array:
             inner = self._linear(y, f"{block}.feed_forward.inner")
-            return self._linear(np.maximum(inner, 0), f"{block}.feed_forward.outer")
+            is_relu = self.config.activation == "relu"
+            inner = np.maximum(inner, 0) if is_relu else inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
+            return self._linear(inner, f"{block}.feed_forward.outer")
 
         return self._around(x, feed_forward, block, "around_feed_forward")
 

@@ -1,4 +1,4 @@
-"""Replay through AppTest, with snapshots that no training made."""
+"""How it learned, the last part of Train, through AppTest, with snapshots that no training made."""
 
 import base64
 import json
@@ -57,7 +57,7 @@ def mosaic(at: AppTest, kind: str) -> dict[str, Any]:
 
 
 def test_the_film_has_the_moments_and_opens_at_the_last(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="abc")
+    at = start("train", learned="true", text="abc")
     assert not at.exception
     meta = film(at)["layout"]["meta"]
     assert (meta["steps"], meta["step"]) == (5, 4)
@@ -69,17 +69,17 @@ def test_the_film_has_the_moments_and_opens_at_the_last(start: Start, snapshots:
 
 def test_a_link_opens_the_same_moment_head_and_position(start: Start, snapshots: Path) -> None:
     query = {"text": "abc", "kind": "decoder", "layer": "1", "head": "3", "moment": "3", "position": "2"}
-    at = start("replay", **query)
+    at = start("train", learned="true", **query)
     assert not at.exception
     assert film(at)["layout"]["meta"]["step"] == 2
     assert "After 3 steps of training" in said(at)
     assert at.selectbox(key="position").value == 1
-    again = start("replay", **link_of(at))
+    again = start("train", **link_of(at))
     assert film(again) == film(at)
 
 
 def test_the_small_maps_are_those_of_the_moment(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="abcde", moment="1")
+    at = start("train", learned="true", text="abcde", moment="1")
     moment = replay(load_checkpoint(str(snapshots), "cpu"), "abcde")[1]
     drawn, weights = mosaic(at, "cross"), moment.forced.cross.weights
     z = drawn["data"][0]["z"]
@@ -89,7 +89,7 @@ def test_the_small_maps_are_those_of_the_moment(start: Start, snapshots: Path) -
 
 
 def test_impossible_links_are_said(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="abc", moment="2", position="5", head="mean", layer="9")
+    at = start("train", learned="true", text="abc", moment="2", position="5", head="mean", layer="9")
     assert not at.exception
     for words in ("moment=2", "possible: 0, 1, 3, 8, 22", "position=5", "head=mean", "layer=9"):
         assert words in said(at)
@@ -97,7 +97,7 @@ def test_impossible_links_are_said(start: Start, snapshots: Path) -> None:
 
 
 def test_another_text_keeps_the_moment_and_a_shorter_one_the_positions_in_range(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="abcdef", moment="8", position="7")
+    at = start("train", learned="true", text="abcdef", moment="8", position="7")
     assert at.selectbox(key="position").value == 6
     at.text_input(key="text").set_value("ab").run()
     assert not at.exception
@@ -106,32 +106,32 @@ def test_another_text_keeps_the_moment_and_a_shorter_one_the_positions_in_range(
 
 
 def test_position_head_and_moment_stay_across_pages(start: Start, visit: Callable[..., AppTest], snapshots: Path) -> None:
-    at = start("replay", text="abc", moment="8", position="3")
+    at = start("train", learned="true", text="abc", moment="8", position="3")
     visit(at, "masks")
     visit(at, None)
     assert not at.exception
-    visit(at, "replay")
+    visit(at, "train")
     assert not at.exception
     assert film(at)["layout"]["meta"]["step"] == 3
     assert at.selectbox(key="position").value == 2
 
 
 def test_a_combined_head_of_another_page_becomes_one_head(start: Start, visit: Callable[..., AppTest], snapshots: Path) -> None:
-    at = start(text="abc", head="max", layer="2")
-    visit(at, "replay")
+    at = start(text="abc", head="max", layer="2", learned="true")
+    visit(at, "train")
     assert not at.exception
     assert at.selectbox(key="head").value == 0
     assert film(at)["layout"]["meta"]["steps"] == 5
 
 
 def test_the_encoder_has_a_film_too(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="abc", kind="encoder", layer="1", head="1")
+    at = start("train", learned="true", text="abc", kind="encoder", layer="1", head="1")
     assert not at.exception
     assert "entropy" in film(at)["layout"]["annotations"][0]["text"]
 
 
 def test_bad_text_is_said_and_kept(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="🙂")
+    at = start("train", learned="true", text="🙂")
     assert "Character 1 is" in said(at)
     assert at.text_input(key="text").value == "🙂"
     at.text_input(key="text").set_value("").run()
@@ -140,24 +140,24 @@ def test_bad_text_is_said_and_kept(start: Start, snapshots: Path) -> None:
 
 
 def test_markup_is_text(start: Start, snapshots: Path) -> None:
-    at = start("replay", text="<b>$x$</b> **a**", position="2")
+    at = start("train", learned="true", text="<b>$x$</b> **a**", position="2")
     assert not at.exception
     assert "<b>$" not in json.dumps(film(at)["layout"]["xaxis"])
 
 
 def test_a_damaged_snapshot_is_said(start: Start, own_snapshots: Path) -> None:
     (own_snapshots / "step-000003.safetensors").write_bytes(b"nonsense")
-    at = start("replay", text="abc")
+    at = start("train", learned="true", text="abc")
     assert not at.exception
     assert "step-000003.safetensors is damaged" in said(at)
 
 
 def test_without_snapshots_nothing_is_drawn_and_training_is_shown(start: Start) -> None:
-    at = start("replay")
+    at = start("train", learned="true")
     assert not at.exception
     assert "has no snapshots of its training" in said(at)
-    assert not pictures(at)
-    assert "--snapshots 12" in at.code[0].value
+    assert not any(spec.get("frames") for spec in pictures(at))
+    assert "--snapshots 12" in at.code[-1].value
 
 
 @pytest.fixture
@@ -175,18 +175,9 @@ def beside(own_folder: Path, make_snapshots: Callable[..., None]) -> Path:
     return own_folder
 
 
-def test_a_first_visit_opens_where_there_are_snapshots(start: Start, beside: Path) -> None:
-    at = start("replay")
-    assert not at.exception
-    assert at.selectbox(key="checkpoint").value == "small"
-    # The default text has letters that this one does not know.
-    assert at.text_input(key="text").value == "xyz"
-    assert film(at)["layout"]["meta"]["steps"] == 5
-
-
 def test_a_text_or_checkpoint_of_ones_own_stays_and_a_button_switches(start: Start, beside: Path) -> None:
     for query in ({"text": "yx", "checkpoint": "reverse"}, {"checkpoint": "reverse"}):
-        at = start("replay", **query)
+        at = start("train", learned="true", **query)
         assert not at.exception
         assert at.selectbox(key="checkpoint").value == "reverse"
         assert "reverse has no snapshots" in said(at).replace("*", "")
@@ -198,7 +189,7 @@ def test_a_text_or_checkpoint_of_ones_own_stays_and_a_button_switches(start: Sta
 
 
 def test_new_snapshots_are_found_without_a_restart(start: Start, own_snapshots: Path) -> None:
-    at = start("replay", text="abc")
+    at = start("train", learned="true", text="abc")
     shutil.copy(own_snapshots / "step-000003.safetensors", own_snapshots / "step-000005.safetensors")
     at.run()
     assert film(at)["layout"]["meta"]["steps"] == 6

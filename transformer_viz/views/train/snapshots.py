@@ -1,4 +1,4 @@
-"""What the step player is sent where its steps are moments of a training: the component is the one of every page."""
+"""What the step player is sent where its steps are moments of a training."""
 
 from collections.abc import Sequence
 from typing import Any

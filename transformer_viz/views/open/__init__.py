@@ -1,1 +1,0 @@
-"""Open: a trace from a file."""

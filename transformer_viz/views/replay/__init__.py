@@ -1,1 +1,0 @@
-"""Replay: one text along a training."""
