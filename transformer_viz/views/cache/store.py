@@ -1,7 +1,7 @@
 """The results that the server keeps for all sessions, bounded by their bytes together.
 
 Streamlit's own caches are bounded by the number of their entries, and one entry here may be a thousand times as large as
-another. A result is found again by the function and its arguments, compared by value: a model by its files and its switches,
+another. A result is found again by the function and its arguments, compared by value: a model by its files and its options,
 a Trace by what was read and written.
 """
 
