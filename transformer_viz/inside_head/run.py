@@ -34,7 +34,7 @@ _OF_ROWS: Mapping[str, TapName] = {
 }
 
 
-def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Inside:
+def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Inside:
     """Every number of one head for one query row of a run, from what enters to what the residual stream becomes.
 
     The run's own tokens are read once more in one pass (teacher forcing), under its edits and its mistake.
@@ -55,12 +55,12 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
     attention.layer_index(layer)
     whole_number("head", head, 0, attention.n_heads - 1)
     whole_number("query", query, 0, len(attention.queries) - 1)
-    request, model, tokenizer = _request(reader, trace), reader.model, reader.tokenizer
+    request, reader, tokenizer = _request(model, trace), model.model, model.tokenizer
     reads_target = kind != "encoder" and request.forced is not None
-    last_layer = max(numbers[-1] for of, numbers in model.sizes.layers.items() if of != "encoder") if reads_target else None
+    last_layer = max(numbers[-1] for of, numbers in reader.sizes.layers.items() if of != "encoder") if reads_target else None
     tap, lens = _RowTap(Site(kind, layer), query, last_layer), None
-    both = compose(changing_tap(request.edits, request.mistake, model.sizes), tap)
-    with devices.running(reader):
+    both = compose(changing_tap(request.edits, request.mistake, reader.sizes), tap)
+    with devices.running(model):
         if request.forced is None or not reads_target:
             read_sources(request, both)
         else:
@@ -75,7 +75,7 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
                 states = torch.stack([logits[place] for place in tap.places]).cpu()
                 with_ids = not tokenizer.has_unique_labels
                 lens = steps_of(states, [written] * len(states), N_CANDIDATES, tokenizer.label, with_ids=with_ids)
-        seen, around = tap.seen, model.attention_block(kind, layer)
+        seen, around = tap.seen, reader.attention_block(kind, layer)
         arrays: dict[str, Tensor | None] = {name: seen[name][0, query] for name in _STREAMS if name in seen}
         arrays |= {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
         for name, what in _OF_ROWS.items():
@@ -108,7 +108,7 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
         lens=lens,
     )
     if not inside.is_of(attention):
-        raise _not_its_run(reader, "it computes other weights for the same tokens")
+        raise _not_its_run(model, "it computes other weights for the same tokens")
     return inside
 
 
@@ -150,15 +150,15 @@ class _RowTap:
         return together
 
 
-def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
+def _request(model: LoadedModel, trace: Trace) -> DecodeRequest:
     """The run's tokens, to be read as they were; an OptionError where this model did not read them so."""
-    n_given = trace.n_given if reader.model.kind.has_prompt else 0
+    n_given = trace.n_given if model.model.kind.has_prompt else 0
     n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
     read = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
-    writes = reader.model.kind.writes
+    writes = model.model.kind.writes
     try:
         request = DecodeRequest.of(
-            reader,
+            model,
             trace.source,
             tuple(read) if writes else None,
             pad_to=len(trace.source_tokens) or n_given + 1,
@@ -167,20 +167,20 @@ def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
             mistake=trace.mistake,
         )
     except TransformerVizError as error:
-        raise _not_its_run(reader, shorten(str(error), 200)) from error
-    tokenizer, sentence = reader.tokenizer, request.sentences[0]
+        raise _not_its_run(model, shorten(str(error), 200)) from error
+    tokenizer, sentence = model.tokenizer, request.sentences[0]
     sides = [(trace.source_tokens, trace.source_ids, sentence.source_ids, tokenizer.source_labels)]
     if sentence.prompt:
         ids = trace.target_ids and trace.target_ids[: n_given + 1]
         sides.append((trace.target_tokens[: n_given + 1], ids, sentence.prompt, tokenizer.target_labels))
     for tokens, ids, own, labels in sides:
         if list(own) != list(ids) if ids is not None else labels(own) != list(tokens):
-            raise _not_its_run(reader, "it reads other tokens")
+            raise _not_its_run(model, "it reads other tokens")
     return request
 
 
-def _not_its_run(reader: LoadedModel, why: str) -> OptionError:
+def _not_its_run(model: LoadedModel, why: str) -> OptionError:
     return OptionError(
-        f"This run cannot be looked into with {reader.name}: {why}. Give the model that made it, with the same switches, "
+        f"This run cannot be looked into with {model.name}: {why}. Give the model that made it, with the same switches, "
         "and the run as it was decoded."
     )

@@ -177,7 +177,7 @@ class EffectInProgress:
 
 
 def effect(
-    checkpoint: LoadedModel,
+    model: LoadedModel,
     texts: Sequence[str] | None = None,
     *,
     edits: Iterable[Edit | str] = (),
@@ -189,7 +189,7 @@ def effect(
     """What is written without and with a change, for the same strings in the same batches.
 
     Args:
-        checkpoint: from `load_checkpoint` or `load_model`.
+        model: from `load_checkpoint` or `load_model`.
         texts: what is read, at most 5,000; by default fresh strings of the model's task.
         edits: what is changed; positions that a string does not have are passed over.
         mistake: a deliberate mistake (see `model.mistakes`).
@@ -206,9 +206,9 @@ def effect(
         raise OptionError("max_length is for texts; what is drawn is written as far as its task goes. Leave it out.")
     if texts is not None and samples is not None:
         raise OptionError("samples says how many strings are drawn, and texts are given; leave one of them out")
-    strings = fresh_strings(checkpoint, samples, seed) if texts is None else texts_from_person(checkpoint, texts, max_length)
-    running = EffectInProgress(checkpoint, strings, edits=edits, mistake=mistake)
+    strings = fresh_strings(model, samples, seed) if texts is None else texts_from_person(model, texts, max_length)
+    running = EffectInProgress(model, strings, edits=edits, mistake=mistake)
     while not running.is_done:
-        running.step(checkpoint)
+        running.step(model)
     assert running.found is not None
     return running.found

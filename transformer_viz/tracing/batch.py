@@ -13,7 +13,7 @@ from transformer_viz.tracing.tokenize_batch import Target, ids_of_target
 
 
 def decode_batch(
-    checkpoint: LoadedModel,
+    model: LoadedModel,
     sources: Sequence[str],
     *,
     edits: Iterable[Edit | str] = (),
@@ -26,7 +26,7 @@ def decode_batch(
     first token, what an encoder reads behind its last.
 
     Args:
-        checkpoint: from `load_checkpoint` or `load_model`.
+        model: from `load_checkpoint` or `load_model`.
         sources: the source texts.
         edits: as in `decode`.
         mistake: as in `decode`.
@@ -38,9 +38,9 @@ def decode_batch(
         InputError: a text that cannot be read, or none at all.
     """
     return decode(
-        checkpoint,
+        model,
         list(sources),
-        pad_to=_width(checkpoint, sources),
+        pad_to=_width(model, sources),
         edits=edits,
         mistake=mistake,
         max_length=max_length,
@@ -50,7 +50,7 @@ def decode_batch(
 
 
 def read_batch(
-    checkpoint: LoadedModel,
+    model: LoadedModel,
     sources: Sequence[str],
     targets: Sequence[Target | None] | None = None,
     *,
@@ -63,7 +63,7 @@ def read_batch(
     An encoder alone has no targets, and reads its sources.
 
     Args:
-        checkpoint: from `load_checkpoint` or `load_model`.
+        model: from `load_checkpoint` or `load_model`.
         sources: the source texts.
         targets: one for each source, as text or as tokens without the end; None is what the sound model writes by
             itself, so that a change is judged on the same words.
@@ -81,16 +81,14 @@ def read_batch(
             f"{len(sources)} sources and {len(given)} targets are given. Give one target for each source, or None."
         )
     changed: Any = {"edits": edits, "mistake": mistake, "record": ("weights", "scores"), "max_trace_bytes": max_trace_bytes}
-    if not checkpoint.model.kind.writes and not any(given):
-        return decode(checkpoint, list(sources), pad_to=_width(checkpoint, sources), **changed)
+    if not model.model.kind.writes and not any(given):
+        return decode(model, list(sources), pad_to=_width(model, sources), **changed)
     if any(target is None for target in given):
-        written = decode_batch(checkpoint, sources, max_trace_bytes=max_trace_bytes)
+        written = decode_batch(model, sources, max_trace_bytes=max_trace_bytes)
         given = [own_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
     target = [target for target in given if target is not None]
-    n_steps = 1 + max((len(ids_of_target(checkpoint, target_text)) for target_text in target), default=0)
-    return decode(
-        checkpoint, list(sources), target=target, pad_to=_width(checkpoint, sources), pad_target_to=n_steps, **changed
-    )
+    n_steps = 1 + max((len(ids_of_target(model, target_text)) for target_text in target), default=0)
+    return decode(model, list(sources), target=target, pad_to=_width(model, sources), pad_target_to=n_steps, **changed)
 
 
 def own_target(trace: Trace) -> tuple[str | int, ...]:
@@ -98,7 +96,7 @@ def own_target(trace: Trace) -> tuple[str | int, ...]:
     return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
 
 
-def _width(checkpoint: LoadedModel, sources: Sequence[str]) -> int:
+def _width(model: LoadedModel, sources: Sequence[str]) -> int:
     if not sources:
         raise InputError("There is no source text. Give at least one.")
-    return max(len(checkpoint.tokenizer.encode_source(source)) for source in sources)
+    return max(len(model.tokenizer.encode_source(source)) for source in sources)

@@ -70,15 +70,15 @@ class BeamTraces:
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """The best hypothesis of sentence `i`."""
         request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
-        checkpoint, n_given, n_source = request.checkpoint, sentence.n_given, len(sentence.source_ids)
-        model, tokenizer = checkpoint.model, checkpoint.tokenizer
+        model, n_given, n_source = request.model, sentence.n_given, len(sentence.source_ids)
+        reader, tokenizer = model.model, model.tokenizer
         ranked.rank(result)
         if any(math.isnan(row[0]) for row in ranked.rankings.probabilities):
-            raise not_finite(checkpoint)
+            raise not_finite(model)
         n_steps = 1 + result.nodes[-1].step
         n_rows = n_given + n_steps
         with_ids = not tokenizer.has_unique_labels
-        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.keep.numbers(model.sizes)
+        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.keep.numbers(reader.sizes)
         search = self._search(i, n_rows, known.alignment)
         # What the decoder did in the rows of a prompt before its last, which all hypotheses share.
         given = PromptRows()
@@ -112,16 +112,16 @@ class BeamTraces:
     def _search(self, i: int, n_rows: int, alignment: tuple[int | None, ...]) -> Search:
         """All that was looked at in the search of sentence `i`, whose longest hypothesis has so many rows."""
         request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
-        model, tokenizer, beam = request.checkpoint.model, request.checkpoint.tokenizer, request.beam
+        reader, tokenizer, beam = request.model.model, request.model.tokenizer, request.beam
         assert beam is not None
         n_source, with_ids = len(sentence.source_ids), not tokenizer.has_unique_labels
-        opening = sentence.prompt if model.start_id is None else [model.start_id]
+        opening = sentence.prompt if reader.start_id is None else [reader.start_id]
         decoder_rows = self._rows_of(result, "decoder", n_rows)
         reasons = None
-        if decoder_rows is not None and "decoder" in model.sizes.windows:
+        if decoder_rows is not None and "decoder" in reader.sizes.windows:
             # Why cells are masked where that is not the future alone.
             by_rule = reason_of_masked("decoder", 0, n_rows, NO_PADDING, None)
-            reasons = explained("decoder", by_rule, model.sizes, is_changed=False)
+            reasons = explained("decoder", by_rule, reader.sizes, is_changed=False)
             reasons = np.where(reasons == Reason.UNKNOWN, np.uint8(0), reasons)
             reasons = np.broadcast_to(reasons, (*decoder_rows.shape[1:3], n_rows, n_rows)).copy()
 
@@ -155,7 +155,7 @@ class BeamTraces:
             ),
             best=tuple(result.best),
             decoder_rows=decoder_rows,
-            cross_rows=None if model.start_id is None else self._rows_of(result, "cross", n_source),
+            cross_rows=None if reader.start_id is None else self._rows_of(result, "cross", n_source),
             alignment=alignment,
             candidates=ranked.rankings.named(tokenizer.label),
             settings=settings | ({"refill": True} if beam.refill else {}),

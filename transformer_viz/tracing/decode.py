@@ -28,10 +28,10 @@ from transformer_viz.tracing.trace_size import BLOCK, TraceSize, check, predicte
 
 
 @overload
-def decode(checkpoint: LoadedModel, text: str, *, target: Target | None = None, **options: Unpack[DecodeKeywords]) -> Trace: ...
+def decode(model: LoadedModel, text: str, *, target: Target | None = None, **options: Unpack[DecodeKeywords]) -> Trace: ...
 @overload
 def decode(
-    checkpoint: LoadedModel,
+    model: LoadedModel,
     text: list[str] | tuple[str, ...],
     *,
     target: Sequence[Target] | None = None,
@@ -39,7 +39,7 @@ def decode(
 ) -> list[Trace]: ...
 @with_decode_keywords
 def decode(
-    checkpoint: LoadedModel,
+    model: LoadedModel,
     text: str | list[str] | tuple[str, ...],
     *,
     target: Target | Sequence[Target] | None = None,
@@ -48,7 +48,7 @@ def decode(
     """Decodes one text, or several as one padded batch, and records every attention and mask.
 
     Args:
-        checkpoint: from `load_checkpoint` or `load_model`.
+        model: from `load_checkpoint` or `load_model`.
         text: one source text, or a list of them (then a list of Traces comes back).
         strategy: `greedy`, `beam` or `sample`.
         max_length: the most tokens to write, `<end>` included; at most 512, a prompt included. Default: the task's limit + 1,
@@ -93,13 +93,13 @@ def decode(
         TraceTooLarge: an OptionError that says with which keywords the Trace would be small enough.
         DeviceError: the device ran out of memory.
     """
-    traces = _traces(DecodeRequest.of(checkpoint, text, target, **options))
+    traces = _traces(DecodeRequest.of(model, text, target, **options))
     return traces[0] if isinstance(text, str) else traces
 
 
 @with_decode_keywords
 def trace_size(
-    checkpoint: LoadedModel,
+    model: LoadedModel,
     text: str | list[str] | tuple[str, ...],
     *,
     target: Target | Sequence[Target] | None = None,
@@ -109,11 +109,11 @@ def trace_size(
 
     `max_trace_bytes` and `on_token` are not looked at. Raises what `decode` raises for a text or keyword that is not possible.
     """
-    return predicted(DecodeRequest.of(checkpoint, text, target, **options).plan())
+    return predicted(DecodeRequest.of(model, text, target, **options).plan())
 
 
 def _traces(request: DecodeRequest) -> list[Trace]:
-    checkpoint, model, n_texts = request.checkpoint, request.checkpoint.model, len(request.sentences)
+    model, reader, n_texts = request.model, request.model.model, len(request.sentences)
     check([request.plan()], request.max_trace_bytes)
     recorder = Recorder(
         ("mask", "weights", "scores") if request.with_scores else ("mask", "weights"),
@@ -121,18 +121,18 @@ def _traces(request: DecodeRequest) -> list[Trace]:
         request.keep.layers,
         half=request.keep.is_half,
     )
-    progress = DecodingProgress(checkpoint, n_texts, len(request.prefix), request.on_token)
+    progress = DecodingProgress(model, n_texts, len(request.prefix), request.on_token)
     # The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),
     # and some would ask for a second thread, for which they wait 5 ms where a browser is at work on the same machine.
-    with devices.running(checkpoint):
+    with devices.running(model):
         started = time.perf_counter()
         if request.beam is not None:
             built = _search(request, recorder, progress)
         else:
-            most_rows = BLOCK // max(1, n_texts * model.sizes.vocabulary)
-            ranks = TokenRanks(request.n_candidates, checkpoint.tokenizer, most_rows)
-            tap = compose(changing_tap(request.edits, request.mistake, model.sizes, request.closed), recorder)
-            if not model.kind.writes:
+            most_rows = BLOCK // max(1, n_texts * reader.sizes.vocabulary)
+            ranks = TokenRanks(request.n_candidates, model.tokenizer, most_rows)
+            tap = compose(changing_tap(request.edits, request.mistake, reader.sizes, request.closed), recorder)
+            if not reader.kind.writes:
                 decoded = read_sources(request, tap)
             elif request.forced is not None:
                 decoded = read_targets(request, request.forced, tap)
@@ -148,13 +148,13 @@ def _traces(request: DecodeRequest) -> list[Trace]:
 
 def _write(request: DecodeRequest, tap: Tap | None, ranks: TokenRanks, progress: DecodingProgress) -> Decoded:
     """Token after token, greedily or drawn."""
-    model, (source, source_padding) = request.checkpoint.model, _source(request)
+    reader, (source, source_padding) = request.model.model, _source(request)
     if request.sampling is None:
-        choose = most_probable(model, source.device, request.ban)
+        choose = most_probable(reader, source.device, request.ban)
     else:
-        choose = sampler(request.sampling, source, request.ban, is_checked=model.rules is not None)
+        choose = sampler(request.sampling, source, request.ban, is_checked=reader.rules is not None)
     return stepwise(
-        model,
+        reader,
         source,
         source_padding,
         choose,
@@ -168,10 +168,10 @@ def _write(request: DecodeRequest, tap: Tap | None, ranks: TokenRanks, progress:
 
 
 def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgress) -> BeamTraces:
-    model, beam = request.checkpoint.model, request.beam
+    reader, beam = request.model.model, request.beam
     assert beam is not None
     # Of each search so many steps are kept until they are looked at.
-    most_steps = BLOCK // (beam.size * model.sizes.vocabulary)
+    most_steps = BLOCK // (beam.size * reader.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
 
     def after_step(searches: Sequence[BeamResult]) -> bool:
@@ -181,7 +181,7 @@ def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgre
         return progress.search_step(searches)
 
     searches = beam_search(
-        model,
+        reader,
         *_source(request),
         beam,
         max_length=request.max_length,
@@ -195,8 +195,8 @@ def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgre
 
 def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decoded:
     """One pass over sources and the targets that are given with them."""
-    model, device = request.checkpoint.model, request.checkpoint.device
-    start = [] if model.start_id is None else [model.start_id]
+    reader, device = request.model.model, request.model.device
+    start = [] if reader.start_id is None else [reader.start_id]
     prompts = [sentence.prompt or start for sentence in request.sentences]
     whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
     # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
@@ -206,14 +206,14 @@ def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decod
     for row, sentence in zip(is_padding, request.sentences, strict=True):
         row[: sentence.padding.before] = True
     return teacher_forced(
-        model, *_source(request), target_in, target_out, is_padding if bool(is_padding.any()) else None, tap=tap
+        reader, *_source(request), target_in, target_out, is_padding if bool(is_padding.any()) else None, tap=tap
     )
 
 
 def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
     """What an encoder reads: nothing is written. `logits` are of what may stand in the place of each token, of one alone."""
     source, source_padding = _source(request)
-    logits = request.checkpoint.model.encode(source, source_padding, tap=tap)
+    logits = request.model.model.encode(source, source_padding, tap=tap)
     nothing = source.new_empty(len(source), 0)
     no_length = torch.zeros(len(source), dtype=torch.long)
     return Decoded(nothing, no_length, no_length.bool(), torch.empty(len(source), 0, 0) if logits is None else logits)
@@ -221,7 +221,7 @@ def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
 
 def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
     """Ids and padding of a batch, the latter None where there is none. Prompts are padded on their left."""
-    checkpoint, sources = request.checkpoint, request.sources
-    on_left = checkpoint.model.kind.has_prompt
-    ids, padding = padded_batch(sources.rows, sources.pad_id, sources.width, on_left=on_left, device=checkpoint.device)
+    model, sources = request.model, request.sources
+    on_left = model.model.kind.has_prompt
+    ids, padding = padded_batch(sources.rows, sources.pad_id, sources.width, on_left=on_left, device=model.device)
     return ids, None if all(len(row) == sources.width for row in sources.rows) else padding

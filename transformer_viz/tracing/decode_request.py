@@ -93,7 +93,7 @@ class DecodeRequest:
     """One call of `decode`, checked and not yet run.
 
     Attributes:
-        checkpoint: the model and its task.
+        model: the model and its task.
         sentences: each text with the tokens that its Trace will have.
         sources: what the encoder reads.
         forced: the targets that are read (teacher forcing), or None where the model writes.
@@ -114,7 +114,7 @@ class DecodeRequest:
         keeps_padding: whether Traces keep it, of sources and of targets.
     """
 
-    checkpoint: LoadedModel
+    model: LoadedModel
     sentences: Sequence[Sentence]
     sources: Rows
     forced: Rows | None
@@ -137,7 +137,7 @@ class DecodeRequest:
     @classmethod
     def of(
         cls,
-        checkpoint: LoadedModel,
+        model: LoadedModel,
         text: str | list[str] | tuple[str, ...],
         target: Any,
         **options: Unpack[DecodeKeywords],
@@ -146,8 +146,8 @@ class DecodeRequest:
         if unknown := sorted(options.keys() - DecodeKeywords.__annotations__.keys()):
             raise TypeError(f"decode() has no keyword {unknown[0]!r}")
         given: DecodeKeywords = {**DEFAULTS, **options}
-        model = checkpoint.model
-        is_prompt, pad_to, pad_target_to = model.kind.has_prompt, given.get("pad_to"), given.get("pad_target_to")
+        reader = model.model
+        is_prompt, pad_to, pad_target_to = reader.kind.has_prompt, given.get("pad_to"), given.get("pad_target_to")
         if isinstance(text, str):
             texts, targets = [text], None if target is None else [target if isinstance(target, str) else tuple(target)]
         elif isinstance(target, str):
@@ -159,16 +159,16 @@ class DecodeRequest:
         if unknown := [name for name in given["record"] if name not in RECORDED]:
             raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
         n_candidates = whole_number("candidates", given["candidates"], 1, MOST_CANDIDATES)
-        sources = framed_sources(checkpoint, texts, pad_to)
+        sources = framed_sources(model, texts, pad_to)
         n_given = sources.width - 1 if is_prompt else 0
-        max_length = most_written(checkpoint, given.get("max_length"), n_given)
-        writing = _writing(checkpoint, given, max_length)
-        forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to, n_given)
+        max_length = most_written(model, given.get("max_length"), n_given)
+        writing = _writing(model, given, max_length)
+        forced = None if targets is None else framed_targets(model, targets, len(texts), pad_target_to, n_given)
         if forced is None and pad_target_to is not None:
             raise OptionError("pad_target_to pads a given target; give target too")
         edits, mistake = plain_edits.read(given["edits"]), given.get("mistake")
         n_steps = n_given + (max_length if forced is None else forced.width)
-        plain_edits.check(edits, kind_sizes(model.sizes), sources.width, n_steps)
+        plain_edits.check(edits, kind_sizes(reader.sizes), sources.width, n_steps)
         sentences = []
         for i, (text, own) in enumerate(zip(texts, sources.rows, strict=True)):
             row = own if pad_to is None else sources.padded(i, on_left=is_prompt)
@@ -178,7 +178,7 @@ class DecodeRequest:
             sentences.append(Sentence(text, (), row, padding) if is_prompt else Sentence(text, row, (), padding))
         max_trace_bytes = given.get("max_trace_bytes")
         request = cls(
-            checkpoint=checkpoint,
+            model=model,
             sentences=sentences,
             sources=sources,
             forced=forced,
@@ -186,7 +186,7 @@ class DecodeRequest:
             **writing,
             edits=edits,
             mistake=None if mistake is None else mistakes.named(mistake),
-            keep=keep(model.sizes, given.get("kinds"), given.get("layers"), given["precision"]),
+            keep=keep(reader.sizes, given.get("kinds"), given.get("layers"), given["precision"]),
             with_scores="scores" in given["record"],
             max_length=max_length,
             n_candidates=n_candidates,
@@ -230,7 +230,7 @@ class DecodeRequest:
             return frozenset()
         of_source, of_target = self.keeps_padding
         in_passes = self.is_recomputed or self.forced is not None
-        of_decoder = not in_passes or (of_source if self.checkpoint.model.kind.has_prompt else of_target)
+        of_decoder = not in_passes or (of_source if self.model.model.kind.has_prompt else of_target)
         kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
         return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 
@@ -240,7 +240,7 @@ class DecodeRequest:
         written = [self.max_length] * len(targets) if self.forced is None else map(len, targets)
         n_steps = [n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)]
         return Plan(
-            sizes=self.checkpoint.model.sizes,
+            sizes=self.model.model.sizes,
             keep=self.keep,
             n_sources=[len(sentence.source_ids) for sentence in self.sentences],
             n_steps=n_steps,
@@ -249,33 +249,33 @@ class DecodeRequest:
             by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
             beam=self.beam,
             n_at_once=max(each.n_given for each in self.sentences) + (0 if self.forced is None else self.forced.width),
-            longest_token=self.checkpoint.tokenizer.longest_label,
-            n_ends=len(self.checkpoint.model.end_ids),
+            longest_token=self.model.tokenizer.longest_label,
+            n_ends=len(self.model.model.end_ids),
         )
 
 
-def most_written(checkpoint: LoadedModel, given: int | None, n_given: int) -> int:
+def most_written(model: LoadedModel, given: int | None, n_given: int) -> int:
     """`max_length` as it was given, or by default; `n_given` tokens are read before what is written, after the first.
 
     Raises:
         OptionError: it is not possible.
     """
-    most = min(LONGEST, checkpoint.model.sizes.longest_target) - n_given
-    total = checkpoint.default_total_length
+    most = min(LONGEST, model.model.sizes.longest_target) - n_given
+    total = model.default_total_length
     by_total = most if total is None else max(1, total - n_given - 1)
     if given is None:
-        return min(most, by_total, checkpoint.default_max_length)
+        return min(most, by_total, model.default_max_length)
     return whole_number("max_length", given, 1, most)
 
 
-def _writing(checkpoint: LoadedModel, options: DecodeKeywords, max_length: int) -> dict[str, Any]:
+def _writing(model: LoadedModel, options: DecodeKeywords, max_length: int) -> dict[str, Any]:
     """The fields of a request about the choice of tokens. Keywords of another strategy, which would do nothing, are refused.
 
     Raises:
         OptionError: an impossible value, or one that contradicts another.
         InputError: a token that the model does not know.
     """
-    name, reader, tokenizer = options["strategy"], checkpoint.model, checkpoint.tokenizer
+    name, reader, tokenizer = options["strategy"], model.model, model.tokenizer
     if name not in STRATEGIES:
         raise OptionError(f"strategy {name!r} is not known; choose one of {listed(STRATEGIES)}")
     names = {"prefix", "ban"}.union(*OF_STRATEGY.values())

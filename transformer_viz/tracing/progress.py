@@ -51,14 +51,14 @@ class DecodingProgress:
     """Counts the steps of a decoding, and calls back after each.
 
     Args:
-        checkpoint: what writes.
+        model: what writes.
         n_texts: in the batch.
         n_prefix: how many tokens are forced; until they are written nobody is called.
         on_token: is called.
     """
 
-    def __init__(self, checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> None:
-        self._ends, self._tokenizer, self._on_token = checkpoint.model.end_ids, checkpoint.tokenizer, on_token
+    def __init__(self, model: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> None:
+        self._ends, self._tokenizer, self._on_token = model.model.end_ids, model.tokenizer, on_token
         self._rows: list[list[int]] = [[] for _ in range(n_texts)]
         self._n_prefix = n_prefix
         self.n_steps = 0

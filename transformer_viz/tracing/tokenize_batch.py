@@ -32,54 +32,52 @@ class Rows:
         return [*pads, *self.rows[i]] if on_left else [*self.rows[i], *pads]
 
 
-def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
+def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
     """What is read of each text.
 
     Raises:
         InputError: a text that cannot be read, or that is too long for the model.
         ModelError: a tokenizer of another model.
     """
-    reader = checkpoint.model
-    rows = [checkpoint.tokenizer.encode_source(text) for text in texts]
-    longest, most = max(map(len, rows)), longest_source(checkpoint)
+    reader = model.model
+    rows = [model.tokenizer.encode_source(text) for text in texts]
+    longest, most = max(map(len, rows)), longest_source(model)
     if longest > most:
-        framing = "" if checkpoint.task is None else f" with {START} and {END}"
+        framing = "" if model.task is None else f" with {START} and {END}"
         raise InputError(f"The text makes {longest} tokens{framing}; this model reads at most {most}. Shorten it.")
     known = reader.sizes.source_vocabulary
-    if checkpoint.task is None and any(number >= known for row in rows for number in row):
+    if model.task is None and any(number >= known for row in rows for number in row):
         raise ModelError(
-            f"The tokenizer of {checkpoint.name} makes ids that its model, with {known:,} embeddings, does not have. "
+            f"The tokenizer of {model.name} makes ids that its model, with {known:,} embeddings, does not have. "
             "They do not belong together: copy both from one place."
         )
     return Rows(rows, longest if pad_to is None else whole_number("pad_to", pad_to, longest, most), reader.pad_id)
 
 
-def longest_source(checkpoint: LoadedModel) -> int:
+def longest_source(model: LoadedModel) -> int:
     """The most tokens that may be read of a text. What writes after its prompt needs a place for what it writes."""
-    kind, longest = checkpoint.model.kind, checkpoint.model.sizes.longest_source
+    kind, longest = model.model.kind, model.model.sizes.longest_source
     return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - kind.has_prompt
 
 
-def framed_targets(
-    checkpoint: LoadedModel, targets: Sequence[Target], n_sources: int, pad_to: int | None, n_given: int = 0
-) -> Rows:
+def framed_targets(model: LoadedModel, targets: Sequence[Target], n_sources: int, pad_to: int | None, n_given: int = 0) -> Rows:
     """What should be written: each target and its end, after so many tokens that were given."""
     if len(targets) != n_sources:
         raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
-    reader = checkpoint.model
+    reader = model.model
     if not reader.kind.writes:
-        raise OptionError(f"{checkpoint.name} is an encoder alone, which writes nothing: leave the target out")
+        raise OptionError(f"{model.name} is an encoder alone, which writes nothing: leave the target out")
     most = min(LONGEST, reader.sizes.longest_target) - n_given
-    rows = [[*ids_of_target(checkpoint, target), reader.end_ids[0]] for target in targets]
+    rows = [[*ids_of_target(model, target), reader.end_ids[0]] for target in targets]
     longest = max(map(len, rows))
     if longest > most:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")
     return Rows(rows, longest if pad_to is None else whole_number("pad_target_to", pad_to, longest, most), reader.pad_id)
 
 
-def ids_of_target(checkpoint: LoadedModel, target: Target) -> list[int]:
+def ids_of_target(model: LoadedModel, target: Target) -> list[int]:
     """Without the end."""
-    tokenizer = checkpoint.tokenizer
+    tokenizer = model.tokenizer
     return tokenizer.encode_target(target) if isinstance(target, str) else tokenizer.ids_of("Target token", target)
 
 

@@ -53,16 +53,16 @@ class TraceBuilder:
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         request, sentence = self.request, self.request.sentences[i]
-        checkpoint, padding, n_given = request.checkpoint, sentence.padding, sentence.n_given
-        model, tokenizer = checkpoint.model, checkpoint.tokenizer
+        model, padding, n_given = request.model, sentence.padding, sentence.n_given
+        reader, tokenizer = model.model, model.tokenizer
 
         # What was read in each row, and what followed it.
         length = self.lengths[i]
         ids, read = self.ids[i][: length + padding.behind], list[int]()
-        if model.kind.writes:
-            read = [*self.ids[i][: length - 1], *[model.pad_id] * padding.behind]
-            if model.start_id is not None:
-                read = [model.start_id, *read]
+        if reader.kind.writes:
+            read = [*self.ids[i][: length - 1], *[reader.pad_id] * padding.behind]
+            if reader.start_id is not None:
+                read = [reader.start_id, *read]
             else:
                 read = [*(sentence.prompt[:1] if self.n_given is None else sentence.prompt), *read]
         n_left = 0
@@ -71,7 +71,7 @@ class TraceBuilder:
         n_steps = len(ids)
         steps = self.ranks.steps(i)[n_left : n_left + n_steps]
         if not request.is_changed and any(math.isnan(step.probability) for step in steps):
-            raise not_finite(checkpoint)
+            raise not_finite(model)
         if self.probabilities is not None:
             drawn = [*[None] * n_given, *self.probabilities[i]]
             steps = [replace(step, sampling_probability=p) for step, p in zip(steps, drawn, strict=False)]
@@ -82,7 +82,7 @@ class TraceBuilder:
         finished: Finished = "length"
         if not length:
             finished = "given"
-        elif self.ended[i] and self.ids[i][length - 1] in model.end_ids:
+        elif self.ended[i] and self.ids[i][length - 1] in reader.end_ids:
             finished = "end"
         source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
         known, with_ids = tokenizer.task_answer(sentence.source, n_steps), not tokenizer.has_unique_labels
@@ -112,7 +112,7 @@ class TraceBuilder:
     def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
         """That of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
         request, sentence, weights, masked = self.request, self.request.sentences[i], self.weights[kind], self.masked[kind]
-        padding, sizes, n_source = sentence.padding, request.checkpoint.model.sizes, len(sentence.source_ids)
+        padding, sizes, n_source = sentence.padding, request.model.model.sizes, len(sentence.source_ids)
         n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
 
         def own(whole: np.ndarray) -> np.ndarray:
@@ -130,7 +130,7 @@ class TraceBuilder:
                 # Only what was not written yet when its row was computed was not seen.
                 reasons = np.triu(reasons, 1)
             else:
-                is_known = request.is_changed or request.checkpoint.task is not None
+                is_known = request.is_changed or request.model.task is not None
                 reasons = _coded(own(masked), explained(kind, reasons, sizes, is_changed=is_known), weights.shape[2])
         # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
         copied = np.ascontiguousarray if len(weights) == 1 else np.array
@@ -148,10 +148,10 @@ class TraceBuilder:
 
     def _fills(self, i: int) -> tuple[Fill, ...]:
         """What may stand at each mask token of sentence `i`, of an encoder alone."""
-        checkpoint = self.request.checkpoint
-        if checkpoint.model.kind.writes or not self.logits.numel():
+        model = self.request.model
+        if model.model.kind.writes or not self.logits.numel():
             return ()
-        tokenizer, ids = checkpoint.tokenizer, self.request.sentences[i].source_ids
+        tokenizer, ids = model.tokenizer, self.request.sentences[i].source_ids
         places = [place for place, number in enumerate(ids) if number == tokenizer.mask_id]
         best = rankings_of(self.logits[i, places].cpu(), self.request.n_candidates)
         rankings = zip(places, best.named(tokenizer.label), best.ids, strict=True)
@@ -176,26 +176,26 @@ def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool)
     return np.stack([np.where(each, np.uint8(Reason.WINDOW), reason) for each in outside])[:, None]
 
 
-def not_finite(checkpoint: LoadedModel) -> CheckpointError:
+def not_finite(model: LoadedModel) -> CheckpointError:
     """Weights can be finite and so large that their sums are not."""
     return CheckpointError(
-        f"{checkpoint.name} computes numbers that are not finite for this text: its weights are too large. "
+        f"{model.name} computes numbers that are not finite for this text: its weights are too large. "
         "Train it again or copy it again."
     )
 
 
 def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str, Any]:
     """What a Trace says of its making; of an encoder alone nothing about what is written."""
-    checkpoint = request.checkpoint
-    made: dict[str, Any] = {"checkpoint": checkpoint.name, "variant": checkpoint.variant}
-    if checkpoint.task is not None:
-        made["task"] = checkpoint.task.name
-    if checkpoint.generation:
-        made["generation"] = dict(checkpoint.generation)
-    made["device"] = devices.title(checkpoint.device)
-    if checkpoint.model.kind.writes:
+    model = request.model
+    made: dict[str, Any] = {"checkpoint": model.name, "variant": model.variant}
+    if model.task is not None:
+        made["task"] = model.task.name
+    if model.generation:
+        made["generation"] = dict(model.generation)
+    made["device"] = devices.title(model.device)
+    if model.model.kind.writes:
         given = {name: list(value) if name in ("prefix", "ban") else value for name, value in request.writing.items()}
-        kept = request.keep.options(checkpoint.model.sizes)
+        kept = request.keep.options(model.model.sizes)
         made |= {"strategy": request.strategy, **given, **kept, "max_length": max_length}
     versions = {"torch": str(torch.__version__), "numpy": np.__version__}
     return {**made, "seconds": round(seconds, 6), "versions": versions}
