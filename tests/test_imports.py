@@ -71,7 +71,7 @@ MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in r
 """What each room may import."""
 ROOMS = {"attribution", "evaluation", "inside_head", "mask_checks", "surveys", "training"}
 STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
-OF_SURVEYS = ("statistics", "readings", "sentences", "comparison", "block_results", "merge")
+OF_SURVEYS = ("statistics", "columns", "sentences", "comparison", "block_results", "merge")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
 """Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""

@@ -26,8 +26,8 @@ def test_one_holds_it_and_others_are_refused(tmp_path):
 
 def test_a_killed_process_lets_go(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from transformer_viz.locks import held\n"
-        "with held(Path(sys.argv[1])):\n  print('held', flush=True); sys.stdin.read()\n"
+        "import sys; from pathlib import Path; from transformer_viz.locks import hold_lock\n"
+        "with hold_lock(Path(sys.argv[1])):\n  print('held', flush=True); sys.stdin.read()\n"
     )
     path = tmp_path / "lock"
     with subprocess.Popen(
