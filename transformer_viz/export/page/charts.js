@@ -113,7 +113,7 @@ function axesOf({ layout }, { xaxis = "x", yaxis = "y" }) {
 }
 
 function labelOf(axis, value) {
-  if (value === null || value === undefined) return "";
+  if ((value ?? null) === null) return "";
   return plainText(axis.ticktext?.[axis.tickvals?.indexOf(value)] ?? axis.labelalias?.[value] ?? digits(value));
 }
 
@@ -125,7 +125,7 @@ function digits(value) {
 function numbersOf(values) {
   if (!values?.bdata) return values ?? [];
   const { values: flat, shape: [rows, columns] } = unpacked(values);
-  return columns === undefined ? flat : Array.from({ length: rows }, (_, row) => flat.subarray(row * columns, (row + 1) * columns));
+  return !columns ? flat : Array.from({ length: rows }, (_, row) => flat.subarray(row * columns, (row + 1) * columns));
 }
 
 // Plotly's labels are markup, in which a token is escaped; a document of its own neither loads nor runs anything.
