@@ -9,7 +9,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
@@ -313,7 +313,7 @@ def save_checkpoint(
     variant: str,
     recipe: Mapping[str, Any],
     metrics: Mapping[str, Any],
-    history: Iterable[Mapping[str, Any]] = (),
+    history: Sequence[Mapping[str, Any]] = (),
     replace: bool = False,
 ) -> None:
     """Writes a checkpoint folder in one move.
@@ -325,7 +325,7 @@ def save_checkpoint(
     with new_folder(folder) as made:
         write_text(description(model, task, variant, recipe, metrics), made / "config.json")
         write_tensors(model.state_dict(), made / "model.safetensors")
-        write_text(csv(list(history)), made / "history.csv")
+        write_text(csv(history), made / "history.csv")
 
 
 def description(model: "Transformer", task: Task, variant: str, recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
@@ -451,11 +451,11 @@ def _some(names: list[str], most: int = 4) -> str:
     return listed(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def csv(rows: list[Mapping[str, Any]]) -> str:
+def csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows of numbers as text, with every column that one of them has; what a row does not have stays empty."""
-    if not rows:
-        return ""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    lines = [",".join(columns)]
-    lines += [",".join("" if row.get(c) is None else f"{row[c]:.6g}" for c in columns) for row in rows]
-    return "\n".join(lines) + "\n"
+    columns = dict.fromkeys(column for row in rows for column in row)
+    cells = [
+        ["" if (x := row.get(name)) is None else f"{x:.6g}" if isinstance(x, float) else str(x) for name in columns]
+        for row in rows
+    ]
+    return "".join(",".join(line) + "\n" for line in [columns, *cells]) if rows else ""

@@ -45,9 +45,27 @@ NUMBERS = f"""([selector, wanted, tolerance]) => {{
   return rows?.length === wanted.length && wanted.every((row, i) => row.every((want, k) => isSame(rows[i][k], want)));
 }}"""
 TEXTS = """([selector, kind]) => {
-  const { texts } = document.querySelector(selector).__picture;
-  return texts.filter((each) => RegExp(`^(${kind})$`).test(each.kind));
+  const chart = document.querySelector(selector), origin = chart.getBoundingClientRect();
+  const isKind = (name) => RegExp(`^(${kind})$`).test(name);
+  const isMeant = (text) => [...text.classList, ...text.parentElement.classList].some(isKind);
+  return [...chart.querySelectorAll('.main-svg text')].filter(isMeant).map((text) => {
+    const { left, top, width, height } = text.getBoundingClientRect();
+    return { text: text.textContent, box: [left - origin.left, top - origin.top, width, height] };
+  });
 }"""
+"""The texts of a kind that a chart has, as `xtick`, and where they are in it."""
+AREA = """(selector, name = 'xy') => {
+  const chart = document.querySelector(selector), { left, top } = chart.getBoundingClientRect();
+  const [x, y] = name.slice(1).split('y');
+  const { [`xaxis${x}`]: across, [`yaxis${y}`]: down } = chart._fullLayout;
+  return {
+    right: (value) => left + across._offset + across.d2p(value), down: (value) => top + down._offset + down.d2p(value),
+    x: left + across._offset, y: top + down._offset, width: across._length, height: down._length,
+  };
+}"""
+"""Where on the screen a chart has a map, or the values of its axes."""
+HOVER = f"{FOCUS} .hovertext"
+"""What Plotly says at the hand."""
 
 
 def at_rest(page: Page, look: str = "() => null") -> Any:
@@ -94,13 +112,9 @@ def bring_into_view(box: Locator) -> None:
 
 
 def point_at(page: Page, chart: str, x: float, y: float) -> None:
-    """Moves the mouse to where these values of a canvas' axes are."""
+    """Moves the mouse to where these values of a chart's axes are."""
     right, down = page.evaluate(
-        """([selector, x, y]) => {
-          const [area] = document.querySelector(selector).__picture.areas();
-          return [area.right(x), area.down(y)];
-        }""",
-        [chart, x, y],
+        f"([chart, x, y]) => {{ const area = ({AREA})(chart); return [area.right(x), area.down(y)]; }}", [chart, x, y]
     )
     page.mouse.move(right, down)
 
@@ -116,10 +130,10 @@ def click_tile(page: Page, chart: str, row: int, column: int) -> None:
     """Clicks into a tile of a mosaic, or a cell of an overview."""
     bring_into_view(page.locator(chart))
     x, y = page.evaluate(
-        """([selector, row, column]) => {
-          const chart = document.querySelector(selector), grid = chart.__drawn, [area] = chart.__picture.areas();
+        f"""([selector, row, column]) => {{
+          const grid = document.querySelector(selector).layout.meta, area = ({AREA})(selector);
           return [area.right((column + 0.5) * grid.pitch_x), area.down((row + 0.4) * grid.pitch_y)];
-        }""",
+        }}""",
         [chart, row, column],
     )
     page.mouse.click(x, y)
@@ -150,15 +164,14 @@ def wait_for_step(page: Page, step: int) -> None:
 
 
 def texts(page: Page, kind: str, chart: str = FOCUS) -> list[str]:
-    """The texts of a kind that a canvas has, as `xtick`; several kinds with a bar between them."""
+    """The texts of a kind that a chart has, as `xtick`; several kinds with a bar between them."""
     return [text["text"] for text in page.evaluate(TEXTS, [chart, kind])]
 
 
 def area(page: Page, chart: str = FOCUS, name: str = "xy") -> dict[str, float]:
-    """Where on the screen a map on a canvas lies between its axes."""
-    box = "({ x, y, width, height }) => ({ x, y, width, height })"
+    """Where on the screen a map lies between its axes."""
     return page.evaluate(
-        f"([chart, name]) => ({box})(document.querySelector(chart).__picture.areas().find((area) => area.name === name).box)",
+        f"([chart, name]) => {{ const {{ x, y, width, height }} = ({AREA})(chart, name); return {{ x, y, width, height }}; }}",
         [chart, name],
     )
 

@@ -1,4 +1,4 @@
-"""For eyes, keyboards and screen readers: axe on every page, contrast, focus, maps cell by cell, the system's settings."""
+"""For eyes, keyboards and screen readers: axe on every page, contrast, focus, numbers as tables, the system's settings."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -132,29 +132,6 @@ def test_nothing_is_wrong_with_an_exported_figure(open_page: Callable[..., Page]
 
 # ---- the keyboard
 
-WALK = ".st-key-focus .walk"
-SAY_ALL = """(grid) => {
-  const press = (key) => grid.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-  const said = [];
-  grid.focus();
-  for (let map = 0; map < 60; map += 1) {
-    for (let row = 0; row < Number(grid.getAttribute('aria-rowcount')); row += 1) {
-      press('Home');
-      for (let column = 0; column < Number(grid.getAttribute('aria-colcount')); column += 1) {
-        said.push(grid.textContent);
-        press('ArrowRight');
-      }
-      press('ArrowDown');
-    }
-    const before = grid.textContent;
-    press('PageDown');
-    if (grid.textContent === before) break;
-    for (let row = 1; row < Number(grid.getAttribute('aria-rowcount')); row += 1) press('ArrowUp');
-  }
-  return said;
-}"""
-
-
 MOVING = """() => {
   const all = (root) => [...root.querySelectorAll('*')].flatMap((one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
   const seconds = (times) => Math.max(...times.split(',').map(parseFloat));
@@ -172,70 +149,35 @@ def trace() -> tv.Trace:
     return tv.decode(tv.load_checkpoint("reverse", device="cpu"), "abc")
 
 
-def walk(page: Page) -> Locator:
-    grid = page.locator(WALK)
-    expect(grid).to_be_visible()
-    grid.focus()
-    return grid
-
-
 def open_explore(page: Page, server: str) -> None:
     page.goto(f"{server}{PAGES['explore']}")
     wait_for_step(page, 1)
     at_rest(page)
 
 
-def test_a_map_is_walked_cell_by_cell_and_each_is_said_and_outlined(page: Page, server: str, trace: tv.Trace) -> None:
+def test_a_chart_has_its_numbers_as_a_table_one_key_away(page: Page, server: str, trace: tv.Trace) -> None:
     open_explore(page, server)
-    grid = walk(page)
     layer, head = page.evaluate(f"(({{layer, head}}) => [layer, head])(document.querySelector('{FOCUS}').layout.meta)")
-    weights = trace.cross.weights[layer, head]
-    rows = row_labels(trace.cross.queries, trace.output_tokens)
+    switch, table = page.locator(".st-key-focus .numbers-switch"), page.locator(".st-key-focus .numbers-table table")
+    switch.focus()
+    page.keyboard.press("Enter")
+    expect(table.first).to_be_visible()
+    cells = table.first.evaluate("(table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent))")
     keys = [place_label(place, token) for place, token in enumerate(trace.cross.keys)]
-    for query, row in enumerate(rows):
-        page.keyboard.press("Home")
-        for key, token in enumerate(keys):
-            said, where = grid.inner_text(), (row.replace("·", ", "), token.replace("·", ", "))
-            if query > 1:  # not yet written
-                assert said == "row {}, token {}: nothing yet".format(*where)
-            else:
-                found = re.fullmatch(re.escape(f"row {where[0]}: ") + r"([\d.]+) on token " + re.escape(where[1]), said)
-                assert found, said
-                assert float(found[1]) == pytest.approx(weights[query, key], abs=2e-4)
-            page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowDown")
-    # The arrows belonged to the map: the step is where it was.
-    wait_for_step(page, 1)
-    # Around the cell of row 2 and key 3, of 4 rows and 5 keys, is an outline.
-    for key in ("Home", *["ArrowUp"] * len(rows), "ArrowRight", "ArrowRight", "ArrowDown"):
-        page.keyboard.press(key)
-    x, y = page.evaluate(
-        f"""() => {{ const chart = document.querySelector('{FOCUS}'), box = chart.getBoundingClientRect();
-        const {{ x, y }} = chart.__picture.axes;
-        return [box.x + x.from + (x.to - x.from) * 2.5 / 5, box.y + y.to + (y.from - y.to) * 1.5 / 4]; }}"""
-    )
-    cell = page.locator(f"{WALK} [role=gridcell]")
-    box = cell.bounding_box()
-    assert box is not None
-    assert (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) == pytest.approx((x, y), abs=2)
-    assert cell.evaluate("(cell) => getComputedStyle(cell).outlineWidth") == "3px"
-    assert page.locator(WALK).get_attribute("aria-activedescendant") == cell.get_attribute("id")
-
-
-def test_enter_does_what_a_click_there_does(page: Page, server: str) -> None:
-    open_explore(page, server)
-    page.locator(".st-key-mosaic-decoder .walk").focus()
-    page.keyboard.press("ArrowDown")
+    assert cells[0] == ["", *keys]
+    assert [row[0] for row in cells[1:]] == row_labels(trace.cross.queries, trace.output_tokens)
+    np.testing.assert_allclose([[*map(float, row[1:])] for row in cells[1:3]], trace.cross.weights[layer, head, :2], rtol=1e-3)
+    assert {*cells[3][1:], *cells[4][1:]} == {""}, "not yet written"
+    # The player keeps its keys, and the table follows.
+    page.locator(".st-key-focus .numbers-table").focus()
+    page.keyboard.press("Escape")
+    expect(table).to_have_count(0)
+    expect(switch).to_be_focused()
+    page.keyboard.press("Enter")
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    wait_for_head(page, "decoder", 1, 1)
-    page.goto(f"{server}/masks?sources=abc&masks_tab=Change+and+run+again&kind=cross")
-    grid = page.locator(".st-key-lab-edit .walk")
-    expect(grid).to_be_visible()
-    grid.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("textbox", name="Edits as text")).to_have_value("cross:2-1")
+    wait_for_step(page, 2)
+    row = page.locator(".st-key-focus .numbers-table tr").nth(3)
+    expect(row).to_contain_text(re.compile(r"\d"))
 
 
 def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, server: str) -> None:
@@ -256,16 +198,17 @@ def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "refused"])
 def test_every_chart_of_every_page_says_what_it_shows(page: Page, server: str, name: str) -> None:
-    """One Tab stop a chart, and no place of any without its words."""
+    """In words, and in a table of its numbers."""
     open_app(page, server, name)
     for _ in places(page):
-        charts = page.locator(".charted:visible")
-        for chart in charts.all():
-            grid = chart.locator(".walk")
-            expect(grid).to_have_count(1)
-            said = grid.evaluate(SAY_ALL)
-            assert said
-            assert not [words for words in said if not words.strip() or re.search(r"undefined|%\{|null|<br>", words)]
+        for chart in page.locator(".charted:visible").all():
+            assert chart.locator(".chart").get_attribute("aria-label")
+            switch = chart.locator(".numbers-switch")
+            switch.focus()
+            page.keyboard.press("Enter")
+            said = chart.locator(".numbers-table").inner_text()
+            assert not re.search(r"undefined|%\{|null|<br>|NaN", said)
+            page.keyboard.press("Enter")
 
 
 def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> None:

@@ -54,6 +54,8 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     page.keyboard.press(" ")
     expect(page).to_have_url(re.compile(r"kind=encoder.*layer=layer\+2"))
     expect(block(page, "encoder.1.attention")).to_be_focused()
+    # What is out of sight has no pixels to look at.
+    page.set_viewport_size({"width": 1440, "height": 3600})
     at_rest(page)
     assert not [*faults(page)]
     # As it was left: open on another page and back, and closed after a reload of a link that says so.

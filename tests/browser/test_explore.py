@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, at_rest, texts, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, TEXTS, at_rest, texts, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
 from tests.until import until
 from transformer_viz.views.components import plotly_js
 
@@ -338,17 +338,11 @@ def test_a_projector_has_the_whole_map_and_its_player_on_one_screen(page: Page, 
     """Nineteen letters in the window of the tests, 1440 by 900 pixels, at the step with the longest sentence."""
     page.goto(f"{server}/?text=incomprehensibility&projector=true&step=19")
     wait_for_step(page, 18)
-    lowest = """() => {
-      const all = (where) => [...document.querySelectorAll(where)].map((one) => one.getBoundingClientRect());
-      const chart = ".st-key-focus .chart";
-      const [{ top }] = all(chart), drawn = document.querySelector(chart).__picture.texts;
-      const boxes = drawn.filter(({ kind }) => /^([xy]|x2)(tick|title)$/.test(kind)).map(({ box }) => box);
-      return [boxes.length, scrollY, top + Math.max(...boxes.map(([, down, , height]) => down + height))];
-    }"""
-    n_boxes, scrolled, bottom = page.evaluate(lowest)
-    assert n_boxes == 20 + 21 + 5 + 3
-    assert scrolled == 0
-    assert bottom < 900
+    box = page.locator(FOCUS).bounding_box()
+    drawn = page.evaluate(TEXTS, [FOCUS, "([xy]|x2)(tick|title)"])
+    assert box is not None and len(drawn) == 20 + 21 + 5 + 3
+    assert page.evaluate("scrollY") == 0
+    assert box["y"] + max(top + height for _, top, _, height in (text["box"] for text in drawn)) < 900
     expect(page.get_by_role("slider", name="Step")).to_be_in_viewport()
     read = page.locator("[data-part=sentence], .token")
     sizes = read.evaluate_all("(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest
+from tests.browser.charts import at_rest, wait_until_drawn
 from transformer_viz.views import pages
 
 pytestmark = pytest.mark.browser
@@ -138,6 +138,10 @@ def test_back_goes_through_the_pages(new_page: Page, server: str) -> None:
 def test_a_button_leads_to_another_page_as_its_link_does(new_page: Page, server: str) -> None:
     page = new_page
     page.goto(f"{server}/?text=hello&explore_tab=Heads")
+    wait_until_drawn(page)
+    # A new browser fetches Streamlit's boxes one by one.
+    for name in ("Attention", "Layer", "Head"):
+        expect(page.get_by_label(name, exact=True).first).to_be_visible()
     before = stands(page)
     page.get_by_role("button", name="Compare with").click()
     page.get_by_role("button", name="an edit: this head switched off").click()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, ROWS, area, at_rest, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, HOVER, ROWS, area, at_rest, wait_for_step, wait_for_weights, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -65,7 +65,7 @@ def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: st
     wait_for_second(page, of_prefix)
     box = area(page, name="x3y3")
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 8)
-    expect(page.locator(f"{FOCUS} .tip")).to_contain_text("read later than this step, so it cannot be asked")
+    expect(page.locator(HOVER)).to_contain_text("read later than this step, so it cannot be asked")
     page.reload()
     wait_until_drawn(page)
     wait_for_second(page, of_prefix)

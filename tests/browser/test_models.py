@@ -10,7 +10,7 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import (
-    FOCUS,
+    HOVER,
     TREE,
     area,
     at_rest,
@@ -266,7 +266,7 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     box, n = area(page), trace.n_steps
     page.mouse.move(box["x"] + box["width"] * 0.5 / n, box["y"] + box["height"] * 0.5 / n)
     first, second = (trace.target_ids or ())[:2]
-    expect(page.locator(f"{FOCUS} .tip")).to_contain_text(f"(id {first} → {second})")
+    expect(page.locator(HOVER)).to_contain_text(f"(id {first} → {second})")
 
 
 def export(page: Page, open_page: Callable[..., Page], name: str) -> Page:

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.charts import (
+    AREA,
     FOCUS,
     PATIENCE_MS,
     TEXTS,
@@ -29,7 +30,7 @@ OVERLAPS = """(selector) => {
 
 
 def overlapping(page: Page, kind: str, chart: str = FOCUS) -> list[tuple[str, str]]:
-    """Pairs of a canvas' texts of a kind that lie over each other."""
+    """Pairs of a chart's texts of a kind that lie over each other."""
     drawn = [(text["text"], *text["box"]) for text in page.evaluate(TEXTS, [chart, kind]) if text["text"].strip()]
     return [
         (one, other)
@@ -75,18 +76,18 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small&step=9")
     wait_for_step(page, 8)
     at_rest(page)
-    assert len(texts(page, "ytick|y2tick|text")) > 20
-    assert overlapping(page, "ytick|y2tick|text") == []
-    assert overlapping(page, "xtick|ytick|text|legend", TREE) == []
+    assert len(texts(page, "ytick|y2tick|bartext")) > 20
+    assert overlapping(page, "ytick|y2tick|bartext") == []
+    assert overlapping(page, "xtick|ytick|textpoint|legendtext", TREE) == []
     sizes = page.locator("[data-part=output] button").evaluate_all("(all) => all.map((b) => [b.offsetWidth, b.offsetHeight])")
     assert min(min(size) for size in sizes) >= 24
     ring, cell = page.evaluate(
-        """() => {
-          const chart = document.querySelector('.st-key-focus .chart'), [{ box }] = chart.__picture.areas();
-          const rings = chart.data.find(({ mode }) => mode === 'markers').marker, { xaxis, yaxis } = chart.layout;
-          const count = ({ range: [first, last] }) => Math.abs(last - first);
+        f"""() => {{
+          const chart = document.querySelector('{FOCUS}'), box = ({AREA})('{FOCUS}');
+          const rings = chart.data.find(({{ mode }}) => mode === 'markers').marker, {{ xaxis, yaxis }} = chart.layout;
+          const count = ({{ range: [first, last] }}) => Math.abs(last - first);
           return [rings.size + 3, Math.min(box.width / count(xaxis), box.height / count(yaxis))];
-        }"""
+        }}"""
     )
     assert ring <= cell
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

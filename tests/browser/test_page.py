@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from tests.browser.charts import click_tile
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
 from tests.sentences import step_sentence
@@ -64,7 +65,9 @@ def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edite
     for kind, layer, head in (("cross", 1, 2), ("decoder", 1, "mean")):
         go(page, kind, layer, head, 5)
         same_as_the_figure(page, edited, kind, layer, head, 5, scale=colours)
-    expect(page.get_by_role("heading", name=f"cross-attention{TITLES[colours]}")).to_be_visible()
+    expect(page.locator("[data-part=mosaics] > div").nth(2).locator(".gtitle")).to_have_text(
+        f"cross-attention{TITLES[colours]}"
+    )
 
 
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
@@ -83,10 +86,9 @@ def test_keys_step_and_a_tile_becomes_the_focus(open_page: Callable[..., Page]) 
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     same_as_the_figure(page, trace, "cross", 0, 0, 3)
-    page.get_by_role("button", name="decoder self-attention, layer 2 head 3", exact=True).click()
+    click_tile(page, "[data-part=mosaics] > div:nth-child(2)", 1, 2)
     same_as_the_figure(page, trace, "decoder", 1, 2, 3)
     assert "layer 2 head 3" in page.locator("[data-part=sentence]").inner_text()
-    assert page.locator(".tile[aria-pressed=true]").get_attribute("title") == "decoder self-attention, layer 2 head 3"
     page.keyboard.press("Home")
     same_as_the_figure(page, trace, "decoder", 1, 2, 0)
     page.wait_for_function("() => location.hash === '#kind=decoder&layer=2&head=3&step=1'")

@@ -8,13 +8,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.attentions import unmasked
 from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
 from tests.figures.conftest import build
 from tests.figures.test_hovers import run
 from transformer_viz import figures
 from transformer_viz.export.pages import plotly_file
-from transformer_viz.figures.theme import LIGHT
+from transformer_viz.figures.theme import Style, ThemeName
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
 
@@ -28,48 +27,25 @@ def edited() -> Trace:
     return tv.decode(checkpoint, "edit it", edits=["cross.2.3:4-5,decoder.1.2:off"])
 
 
-def test_tiles_have_the_colours_of_their_weights(open_page: Callable[..., Page]) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_small_maps_are_the_figures_own(open_page: Callable[..., Page], scheme: ThemeName) -> None:
     trace = build()
-    page = open_page(tv.export.html(trace))
-    page.wait_for_function(DRAWN)
-    stops = np.array([[float(n) for n in colour[4:-1].split(",")] for colour in LIGHT.scale])
-    grey = np.array([int(LIGHT.masked[i : i + 2], 16) for i in (1, 3, 5)])
-    for kind in KINDS:
-        weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
-        pixels = page.evaluate(
-            """(title) => { const canvas = document.querySelector(`.tile[title="${title}"] canvas`);
-            const { data, width, height } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-            return [height, width, [...data]]; }""",
-            f"{figures.attention(trace, kind, 1, 2).layout.title.text.split(',')[0]}, layer 2 head 3",
-        )
-        image = np.array(pixels[2]).reshape(pixels[0], pixels[1], 4)[..., :3]
-        assert image.shape[:2] == weights.shape[2:]
-        at = weights[1, 2] * (len(stops) - 1)
-        colours = np.stack([np.interp(at, np.arange(len(stops)), stops[:, channel]) for channel in range(3)], -1)
-        assert np.abs(image - np.where(masked[..., None], grey, colours)).max() <= 2
+    page = open_page(tv.export.html(trace, "cross", 1, 2), scheme=scheme)
+    page.wait_for_function(MOSAICS_DRAWN)
+    for place, kind in enumerate(KINDS):
+        wanted = plain(figures.mosaic(trace, kind, (1, 2) if kind == "cross" else None, style=Style(scheme)).to_dict())
+        found = page.evaluate(f"() => ({PLAIN})(document.querySelector('[data-part=mosaics]').children[{place}].data)")
+        # Rectangles end with a gap.
+        assert [plain(trace)["z"] for trace in found if "z" in trace] == [
+            drawn["z"] for drawn in wanted["data"] if "z" in drawn
+        ]
+        frames = [[drawn["x"], drawn["y"], drawn["line"]] for drawn in wanted["data"] if "line" in drawn]
+        assert [[drawn["x"], drawn["y"], drawn["line"]] for drawn in found if "line" in drawn] == frames
+        assert found[-1]["textfont"]["color"] == wanted["data"][-1]["textfont"]["color"]
 
 
-def test_a_tile_smaller_than_its_map_loses_no_strong_cell(open_page: Callable[..., Page]) -> None:
-    """An antidiagonal of 150 cells on some 50 pixels: with every third cell left out it would fall to pieces."""
-    n = 150
-    weights = np.zeros((1, 8, n, n), dtype=np.float32)
-    weights[:, :, np.arange(n), n - 1 - np.arange(n)] = 1
-    tokens = ("a",) * n
-    trace = build(
-        source_tokens=tokens, source_letters=(None,) * n, attentions={"encoder": unmasked(weights)}, alignment=(None,) * 7,
-    )  # fmt: skip
-    page = open_page(tv.export.html(trace), width=500)
-    expect(page.locator("[data-part=thinned]")).to_be_visible()
-    dark = page.evaluate(
-        """() => { const canvas = document.querySelector('.tile canvas'), { width, height } = canvas;
-        const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
-        const reds = (y) => Array.from({ length: width }, (_, x) => data[4 * (y * width + x)]);
-        return [width, Array.from({ length: height }, (_, y) => reds(y).filter((red) => red < 100).length)]; }"""
-    )
-    assert dark[0] < n
-    assert min(dark[1]) >= 1
-
-
+MOSAICS_DRAWN = "() => [...document.querySelectorAll('[data-part=mosaics] > div')].every((chart) => chart.data)"
+PLAIN = "(data) => JSON.parse(JSON.stringify(data))"
 CELL = """([selector, key, query]) => {
   const chart = document.querySelector(selector), { xaxis, yaxis } = chart._fullLayout;
   const box = chart.getBoundingClientRect();

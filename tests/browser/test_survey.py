@@ -1,4 +1,4 @@
-"""Survey in a real browser: a head by click and by key, its texts a click away from Explore, and the report from disk."""
+"""Survey in a real browser: a head by click, its texts a click away from Explore, and the report from disk."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest, wait_for_head, wait_until_drawn
+from tests.browser.charts import at_rest, click_point, wait_for_head, wait_until_drawn
 from tests.surveys.made import survey
 from transformer_viz import export
 from transformer_viz.addresses import HeadPlace
@@ -16,10 +16,6 @@ pytestmark = pytest.mark.browser
 
 MADE = survey(1)
 MAP = ".st-key-survey-chart-encoder"
-CLICK_ON = """(host, [row, column]) => {
-  const { left, top } = host.getBoundingClientRect(), [area] = host.__picture.areas();
-  host.dispatchEvent(new MouseEvent('click', { clientX: area.right(column), clientY: area.down(row), bubbles: true }));
-}"""
 
 
 def share_words(page: Page) -> str:
@@ -29,14 +25,14 @@ def share_words(page: Page) -> str:
 def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=decoder")
     expect(page).to_have_title(re.compile("^Survey"))
-    page.locator(f"{MAP} canvas").wait_for()
+    wait_until_drawn(page, f"{MAP} .chart")
     at_rest(page)
     assert page.locator("h1").all_inner_texts() == ["Survey"]
     drawn = page.locator(f"{MAP} .chart").evaluate("(host) => host.data[0].text.flat()")
     numbers = [float(re.findall(r"<b>([\d.]+)</b>", hover)[0]) for hover in drawn]
     assert numbers == [round(number, 3) for number in values(MADE, "encoder", "entropy_share").ravel().tolist()]
 
-    page.locator(f"{MAP} .chart").evaluate(CLICK_ON, [1, 2])
+    click_point(page, f"{MAP} .chart", 2, 1)
     texts = page.locator(".st-key-survey-texts")
     texts.locator("a[href*='kind=encoder+self-attention&layer=layer+2&head=head+3']").first.wait_for()
     at_rest(page)
@@ -47,10 +43,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     listed = [each.text.replace(" ", "␣") for each in (*head.highest, *head.typical, *head.unusual)]
     assert texts.locator("a.text").all_inner_texts() == listed
 
-    # The keyboard: from head to head, and Enter chooses.
-    page.locator(f"{MAP} .walk").focus()
-    for key in ("Home", "ArrowUp", "Enter"):
-        page.keyboard.press(key)
+    click_point(page, f"{MAP} .chart", 0, 0)
     texts.locator("a[href*='kind=encoder+self-attention&layer=layer+1&head=head+1']").first.wait_for()
     at_rest(page)
 
@@ -62,7 +55,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     expect(page.get_by_role("textbox", name="Source text")).to_have_value(first.typical[1].text)
     page.go_back()
     expect(page).to_have_title(re.compile("^Survey"))
-    page.locator(f"{MAP} canvas").wait_for()
+    wait_until_drawn(page, f"{MAP} .chart")
     expect(page).to_have_url(re.compile(r"survey=surveys(%2F|/)two"))
 
     page.get_by_role("tab", name="Outputs").click()

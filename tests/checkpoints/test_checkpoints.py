@@ -26,7 +26,8 @@ def test_round_trip(home):
     assert checkpoint.n_parameters == sum(p.numel() for p in tiny_model().parameters())
     assert checkpoint.device.type == "cpu"
     assert not checkpoint.model.training
-    assert (home / "good" / "history.csv").read_text(encoding="utf-8") == "step,loss,entropy\n1,0.25,\n"
+    history = "step,loss,entropy,held_out\n1234567,0.25,,\n1234568,,,0.333333\n"
+    assert (home / "good" / "history.csv").read_text(encoding="utf-8") == history
     assert sorted(path.name for path in (home / "good").iterdir()) == ["config.json", "history.csv", "model.safetensors"]
     assert sorted(path.name for path in home.iterdir()) == ["good"]
 

@@ -31,6 +31,6 @@ def save(folder: Path, **changes: Any) -> None:
         "variant": "pre-norm",
         "recipe": {"steps": 3, "note": "ä␣"},
         "metrics": {"exact_match": 0.5},
-        "history": [{"step": 1, "loss": 0.25, "entropy": None}],
+        "history": [{"step": 1234567, "loss": 0.25, "entropy": None}, {"step": 1234568, "held_out": 1 / 3}],
     }
     checkpoints.save_checkpoint(folder, tiny_model(), TASK, **{**arguments, **changes})

@@ -1,7 +1,9 @@
-"""Run by `test_memory.py` in a process of its own: `python memory_program.py NAME`. Prints JSON."""
+"""Run by `test_memory.py` in processes of their own: `python memory_program.py thousand | pages | NAME`. Prints JSON."""
 
 import gc
+import itertools
 import json
+import logging
 import string
 import sys
 from pathlib import Path
@@ -10,12 +12,35 @@ from typing import Any
 import torch
 
 from tests.memory import bytes_now, peak
-from transformer_viz import decode, trace_size
+from transformer_viz import decode, load_checkpoint, trace_size
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.vocabulary import END_ID
+
+WAYS: list[dict[str, Any]] = [{}, {}, {"strategy": "beam"}, {"strategy": "sample"}, {"precision": "float16"}]
+
+
+def thousand(behind_pages: bool) -> dict[str, Any]:
+    """A thousand decodes of a thousand texts after 200 to warm up; behind the pages with a store that is full."""
+    checkpoint, run, before = load_checkpoint("reverse-small", "cpu"), decode, 0
+    if behind_pages:
+        from transformer_viz.views.cache import computing, runs
+        from transformer_viz.views.cache.store import Store
+
+        logging.disable(logging.CRITICAL)  # outside a page Streamlit says at every call that it is
+        computing.store = Store(2_000_000)
+        run = lambda _, text, **how: runs.run(checkpoint, "cpu", text, tuple(how.items()))  # noqa: E731
+    texts = itertools.islice(itertools.permutations(string.ascii_lowercase, 11), 0, 1200 * 7919, 7919)
+    for i, text in enumerate(map("".join, texts)):
+        if i == 200:
+            gc.collect()
+            before = bytes_now()
+        run(checkpoint, text, **WAYS[i % 5])
+    gc.collect()
+    return {"grown": bytes_now() - before}
+
 
 LARGE: dict[str, tuple[int, dict[str, Any]]] = {
     # symbols of the text, keywords
@@ -63,4 +88,5 @@ def measure(name: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(json.dumps(measure(sys.argv[1])))
+    name = sys.argv[1]
+    print(json.dumps(measure(name) if name in LARGE else thousand(behind_pages=name == "pages")))

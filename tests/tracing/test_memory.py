@@ -30,6 +30,13 @@ def measured(name: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["thousand", "pages"])
+def test_a_thousand_decodes_leave_memory_flat(where):
+    """Of a whole process, that of torch too, which the test below does not see; all their Traces would be four times that."""
+    assert measured(where)["grown"] < 12_000_000
+
+
 def test_a_run_leaves_nothing_behind(tiny):
     """Guards against whatever a run might leave: on a module, in a cache, in a list of some registry.
 

@@ -17,8 +17,8 @@ from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import page_templates
-from transformer_viz.figures.colour_scale import TITLES, Scale
-from transformer_viz.terms import COMBINED, Head, Kind, head_label, head_title, place_labels, row_labels
+from transformer_viz.figures.colour_scale import Scale
+from transformer_viz.terms import COMBINED, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.trace import Trace
@@ -136,13 +136,11 @@ def content(
         kinds[kind] = {
             "title": kind_title(trace, kind),
             "colouring": colours,
-            "coloured": TITLES[colours],
             "legend": legend(trace, kind),
             "layers": attention.n_layers,
             "numbers": list(attention.layers),
             "heads": attention.n_heads,
             "names": [[head_title(layer, head) for head in heads] for layer in attention.layers],
-            "labels": [[head_label(layer, head) for head in range(attention.n_heads)] for layer in attention.layers],
             "keys": place_labels(attention.keys),
             "queries": row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens),
             "weights": packed(weights),
@@ -150,6 +148,7 @@ def content(
             "looked": looked,
             "sentences": sentences,
             "picture": page_templates.player_template(trace, kind, scale=colours, large=large, with_answer=with_answer),
+            "mosaic": page_templates.mosaic_template(trace, kind, scale=colours, large=large),
             "mask": page_templates.mask_template(trace, kind),
         }
     by = trace.made_by

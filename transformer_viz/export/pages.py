@@ -26,7 +26,7 @@ BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
 LARGEST_SHOWN = 8 * 2**20
 """Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
-_SCRIPTS = ("arrays.js", "numbers.js", "player.js", "focus.js", "masks.js", "tiles.js")
+_SCRIPTS = ("arrays.js", "charts.js", "numbers.js", "player.js", "focus.js", "masks.js")
 _OF_AN_ALIGNER = ("lines.js", "aligned.js", "crossing.js")
 
 
@@ -119,7 +119,7 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
     """
     drawn = json.loads(figure.to_json())
     data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
-    return page("figure.html", data, ("figure.js",), ("figure.css",), plotlyjs)
+    return page("figure.html", data, ("charts.js", "figure.js"), ("figure.css",), plotlyjs)
 
 
 def plotly_file() -> bytes:

@@ -72,7 +72,7 @@ def _name(token: str) -> str:
 def token_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:
     """Best on top; `names` has the ticks."""
     looks: dict[str, Any] = {"tickfont": {"size": size + 2, "color": theme.ink}, "ticklabeloverflow": "allow"}
-    more = {"tickmode": "array", "ticklabelstandoff": 6, "domain": domain, "anchor": f"x{number}"}
+    more = {"tickmode": "array", "ticklabelstandoff": 6, "domain": domain, "anchor": f"x{number}", "fixedrange": True}
     return axis(theme, size, (N_CANDIDATES - 0.4, -0.6), **looks, **more)
 
 
@@ -80,7 +80,7 @@ def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) 
     """From 10^-4 to 1."""
     ticks = {"tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1], "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"], "tickangle": 0}
     looks: dict[str, Any] = {"tickfont": {"size": size - 2, "color": theme.muted}, "ticklabeloverflow": "allow"}
-    more = {"type": "log", "showgrid": True, "domain": domain, "anchor": f"y{number}"}
+    more = {"type": "log", "showgrid": True, "domain": domain, "anchor": f"y{number}", "fixedrange": True}
     return axis(theme, size, (LEAST, 0.02), "candidates: probability (log scale)", **ticks, **looks, **more)
 
 

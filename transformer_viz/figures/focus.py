@@ -74,10 +74,10 @@ class Focus:
     def traces(self) -> list[Plain]:
         marks = [*([self.row_trace()] if self.is_stepped else []), self.ring_trace()]
         bars = [candidates.bars(self.size, 2)] if self.steps else []
-        maps = map_traces(self.weights, self.reasons, self.theme, self.of.title or self.of.word)
+        weights, *masked = map_traces(self.weights, self.reasons, self.theme, self.of.title or self.of.word)
         # The second map has the same row and rings.
         second = [*self.beside.traces(), *panel(AXES, marks)] if self.beside else []
-        return [*maps, *marks, *bars, *second]
+        return [{**weights, **self._ids()}, *masked, *marks, *bars, *second]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each trace of `traces`."""
@@ -133,7 +133,7 @@ class Focus:
         if self.beside:
             layout |= self.beside.layout(columns, rows, place)
         about = {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.trace.rows), "step": step}
-        return {**layout, "meta": {**about, **self._ids(), **self._about()}}
+        return {**layout, "meta": {**about, **self._about()}}
 
     def _about(self) -> dict[str, Any]:
         """For whoever reads numbers off the maps: what they are, unless they are weights, and those of the second map."""
@@ -141,27 +141,29 @@ class Focus:
         return {**instead, **({} if self.beside is None else {"beside": self.beside.about})}
 
     def _ids(self) -> dict[str, Any]:
-        """For the hover, what stands behind the labels of columns and rows where the run has ids."""
+        """What the hover says more where the run has ids, which tell tokens apart whose labels do not."""
         source, target, written = self.trace.source_ids, self.trace.target_ids, self.trace.output_ids
         rows, columns = (source if self.kind == "encoder" else target), (target if self.kind == "decoder" else source)
         if rows is None or columns is None:
             return {}
         arrows = [f" → {number}" for number in written] if self.grows and written else [""] * len(rows)
-        named = [f" (id {number}{arrow})" for number, arrow in zip(rows, arrows, strict=True)]
-        return {"ids": {"x": [f" (id {number})" for number in columns], "y": named}}
+        named = [f"query (id {number}{arrow})" for number, arrow in zip(rows, arrows, strict=True)]
+        text = [[f"{row}, key (id {number})" for number in columns] for row in named]
+        number = f"{self.of.title or self.of.word} <b>%{{z:.4f}}</b>"
+        return {"text": text, "hovertemplate": f"{cells.ROW_AND_COLUMN}{number}<br>%{{text}}<extra></extra>"}
 
     def row_trace(self) -> Plain:
         """The outline of a step's row. A line, since a step changes traces; Plotly would draw all axes anew for a shape."""
         right = self.weights.shape[1] - 0.5
         line = {"color": self.theme.accent, "width": 3 if self.style.large else 2.5}
-        return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
+        return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip")
 
     def _row(self, step: int) -> dict[str, Any]:
         top, bottom = step - 0.5, step + 0.5
         return {"y": [top, top, bottom, bottom, top]}
 
     def ring_trace(self) -> Plain:
-        return scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
+        return scatter(mode="markers", hoverinfo="skip")
 
     def rings(self, step: int) -> dict[str, Any]:
         """A thin ring around the true key of every row that has happened, thicker in this one."""

@@ -268,5 +268,6 @@ class HeadGrid(Grid):
             "heads": self.columns,
         }
         meta |= {"pitch_x": self.pitch_x, "pitch_y": self.pitch_y, "block": list(blocks)}
+        meta |= {"rows": self.n_queries, "columns": self.n_keys}
         layout = {**self.layout(style.colours, size, height), "title": heading, "meta": meta}
         return PlainFigure([*maps, *patterns, *self.marks(style.colours, size)], layout)

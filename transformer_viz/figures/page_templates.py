@@ -4,6 +4,7 @@ A template is what is the same for all heads and steps of a kind: axes, labels, 
 given for light and wide; `dark` and `narrow` are the few properties that differ there, as (path, value).
 """
 
+import json
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from transformer_viz.figures import candidates, cells, mask_reasons
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures.attention import bar_traces
 from transformer_viz.figures.colour_scale import Scale
-from transformer_viz.figures.figure_data import Plain
+from transformer_viz.figures.figure_data import Plain, plain
 from transformer_viz.figures.focus import Focus
-from transformer_viz.figures.theme import LIGHT, THEMES, Style, ThemeName, rgb
+from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.theme import LIGHT, THEMES, Style, ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -61,6 +63,16 @@ def player_template(
     }
 
 
+def mosaic_template(trace: Trace, kind: Kind, *, large: bool = False, scale: Scale = "fixed") -> dict[str, Any]:
+    """All heads of a kind as small maps, with their numbers, none of them outlined; `dark` differs in the dark theme."""
+
+    def drawn(theme: ThemeName) -> dict[str, Any]:
+        return json.loads(plain(mosaic)(trace, kind, scale=scale, style=Style(theme, large)).to_json())
+
+    light = drawn("light")
+    return {"light": light, "dark": changes(light, drawn("dark"))}
+
+
 def candidate_steps(trace: Trace) -> list[dict[str, Any]]:
     """What the bars of each step are: `x`, `text` and its place, `customdata`, tick `names`, and which of them was `chosen`."""
     steps = []
@@ -94,10 +106,8 @@ def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
 
 
 def page_colours(theme: ThemeName) -> dict[str, Any]:
-    """The theme as the page's script and style sheet need it; `scale` as numbers."""
-    colours = THEMES[theme]
-    names = ("paper", "ink", "muted", "grid", "masked", "hatch", "accent", "ring", "chosen", "other", "broken")
-    return {**{name: getattr(colours, name) for name in names}, "scale": [rgb(colour) for colour in colours.scale]}
+    """The colours that the page's script sets by itself: of an outline, of captions, of candidates."""
+    return {name: getattr(THEMES[theme], name) for name in ("accent", "muted", "chosen", "other")}
 
 
 def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[Change]:

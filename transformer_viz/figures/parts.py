@@ -14,8 +14,8 @@ HOVER = "%{hovertext}<extra></extra>"
 
 
 def axis(colours: Theme, size: int, ends: Sequence[float], title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis of numbers, which stays where it is: between two ends, or around all that is drawn. Its title is markup, and
-    it has no lines of a grid but with `showgrid=True`."""
+    """An axis of numbers between two ends, or around all that is drawn. Its title is markup, and it has no lines of a grid but
+    with `showgrid=True`."""
     return {
         **({"range": [*ends]} if ends else {}),
         "title": {"text": title, "font": {"size": size, "color": colours.muted}, "standoff": 6},
@@ -23,7 +23,6 @@ def axis(colours: Theme, size: int, ends: Sequence[float], title: str = "", **mo
         "showgrid": False,
         "gridcolor": colours.grid,
         "zeroline": False,
-        "fixedrange": True,
         "automargin": True,
         "ticks": "",
         **more,
@@ -45,6 +44,7 @@ def named_axis(
             "tickfont": {"size": size, "color": colours.ink},
             # The margins make room for every label; to look which of them would run over costs a fifth of the drawing.
             "ticklabeloverflow": "allow",
+            "ticklabelstandoff": 4,
             **more,
         },
     )

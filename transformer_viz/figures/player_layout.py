@@ -11,6 +11,8 @@ width of a `ring`, in pixels, that fits into a cell of a map as small as it gets
 TITLE = 26
 """Pixels above each of two maps."""
 _MAP_SHARE = 0.66
+_MODE_BAR = 26
+"""Pixels above the candidates, where the buttons of Plotly appear."""
 _MOST_TALL = 58
 """Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
 _LEAST_HIGH = 230
@@ -38,7 +40,7 @@ def arrange_player(shape: tuple[int, int], below: int, style: Style, *, has_cand
         share, first = 170 / tall, (170 + between) / tall
         place |= {"height": tall, "y": [first, 1], "x2": [0.02, 0.97], "y2": [0, share], "scale": False}
     elif has_candidates:
-        place |= {"x": [0, _MAP_SHARE], "x2": [0.84 if has_second else 0.79, 1], "y2": [0, 1]}
+        place |= {"x": [0, _MAP_SHARE], "x2": [0.84 if has_second else 0.79, 1], "y2": [0, 1 - _MODE_BAR / place["height"]]}
     if has_second and not narrow:
         place |= {"height": place["height"] + TITLE, "x": [0, 0.33], "x3": [0.42, 0.75], "y3": place["y"]}
     elif has_second:

@@ -80,7 +80,7 @@ def tile_map(
         drawn += [words_on(tiles, [tile.name for tile in tiles], size, -_SHIFT)] if has_names else []
     # For clicks and for the keyboard it is a mosaic whose tiles are single cells; with what is said of each.
     meta = {"kind": kind, "layers": n_layers, "heads": n_heads, "said": said, "pitch_x": 1, "pitch_y": 1}
-    looks: dict[str, Any] = {"tickfont": {"size": size - 1, "color": colours.ink}, "tickangle": 0}
+    looks: dict[str, Any] = {"tickfont": {"size": size - 1, "color": colours.ink}, "tickangle": 0, "fixedrange": True}
     rows, columns = ([str(number + 1) for number in numbers] for numbers in (layers, range(n_heads)))
     return PlainFigure(
         drawn,

@@ -79,7 +79,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
     return page(
         "survey.html",
         {"heads": heads, "figures": figures},
-        ("survey.js",),
+        ("charts.js", "survey.js"),
         ("inside.css", "survey.css"),
         plotlyjs,
         title=f"Survey: {survey.model.name}",

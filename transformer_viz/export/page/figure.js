@@ -13,8 +13,7 @@ async function show() {
     missing.textContent = "plotly.min.js is not where this page looks for it, so the figure cannot be drawn.";
     return;
   }
-  const config = { displayModeBar: false, responsive: true };
-  await window.Plotly.newPlot("figure", page.figure.data, page.figure.layout, config);
+  await drawChart(document.getElementById("figure"), page.figure);
 }
 
 show();

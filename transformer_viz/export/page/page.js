@@ -1,7 +1,6 @@
 // The exported page: one run, its focus, and what is redrawn when the focus or the step moves.
 
 const NARROW_PX = 640;
-const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, scrollZoom: false };
 
 const run = JSON.parse(document.getElementById("data").textContent);
 const kinds = Object.fromEntries(Object.entries(run.kinds).map(([name, data]) => [name, new Kind(data)]));
@@ -19,8 +18,7 @@ class Page extends Player {
     this.readHash();
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.theme = run.theme;
-    this.mosaics = Object.entries(kinds).map(([name, kind]) => new Mosaic(name, kind, (...place) => this.choose(...place)));
-    part("mosaics").append(...this.mosaics.map((mosaic) => mosaic.root));
+    part("mosaics").append(...Object.keys(kinds).map((name) => this.mosaicOf(name)));
     document.title = part("title").textContent = run.title;
     document.documentElement.classList.toggle("large", run.large);
     part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
@@ -47,7 +45,7 @@ class Page extends Player {
     let waits;
     window.addEventListener("resize", () => {
       clearTimeout(waits);
-      waits = setTimeout(() => this.restyle(), 120);
+      waits = setTimeout(() => this.draw(), 120);
     });
     window.addEventListener("hashchange", () => {
       if (this.readHash()) this.show();
@@ -82,7 +80,6 @@ class Page extends Player {
     box("kind").value = name;
     box("layer").value = String(layer);
     box("head").value = String(head);
-    for (const mosaic of this.mosaics) mosaic.mark(this.focus);
     const sentences = kind.sentencesOf(layer, head);
     this.update({
       run: this.run,
@@ -115,13 +112,35 @@ class Page extends Player {
 
   // ---- what is drawn
 
+  mosaicOf(name) {
+    const chart = element("div", "chart"), { title, numbers } = kinds[name];
+    chart.setAttribute("role", "figure");
+    chart.setAttribute("aria-label", `Layers and heads of the ${title}. Choose one with the layer and head boxes.`);
+    chart.addEventListener("click", (event) => {
+      const [layer, head] = tileAt(chart, event) ?? [];
+      if (head !== undefined) this.choose(name, numbers.indexOf(layer), head);
+    });
+    return chart;
+  }
+
+  get colours() {
+    return run.colours[this.isDark ? "dark" : "light"];
+  }
+
+  drawMosaics() {
+    Object.entries(kinds).forEach(([name, { mosaic, numbers }], place) => {
+      const looks = JSON.stringify([this.isDark, name === this.focus.kind && this.focus]), chart = part("mosaics").children[place];
+      if (chart.__looks === looks) return;
+      chart.__looks = looks;
+      const figure = changed(mosaic.light, this.isDark ? mosaic.dark : []), { layer, head } = this.focus;
+      const isOn = (tile) => tile.layer === numbers[layer] && (tile.head === head || !Number.isInteger(head));
+      drawChart(chart, name === this.focus.kind ? outlined(figure, isOn, this.colours) : figure);
+    });
+  }
+
   restyle() {
     document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
     this.root.classList.toggle("dark", this.isDark);
-    const colours = run.colours[this.isDark ? "dark" : "light"];
-    const cells = Math.max(...this.mosaics.map((mosaic) => mosaic.draw(colours)));
-    part("thinned").hidden = cells === 1;
-    part("thinned").textContent = "There are more cells than pixels: each pixel of the small maps shows its strongest cell.";
     this.draw();
   }
 
@@ -135,9 +154,8 @@ class Page extends Player {
       this.looks = looks;
       this.parts = changed(light, this.isDark ? dark : [], isNarrow ? narrow : []);
     }
-    const colours = run.colours[this.isDark ? "dark" : "light"];
-    const figure = focusFigure(kind, { ...this.focus, step: this.step }, this.parts, run, colours);
-    window.Plotly.react(part("focus"), figure.data, figure.layout, CONFIG);
+    drawChart(part("focus"), focusFigure(kind, { ...this.focus, step: this.step }, this.parts, run, this.colours), this.focus.kind);
+    this.drawMosaics();
     this.drawOpened();
   }
 
@@ -155,8 +173,7 @@ class Page extends Player {
     if (!room.children.length) room.append(...Object.keys(kinds).map(() => element("div", "mask")));
     Object.values(kinds).forEach((kind, place) => {
       const own = { layer: Math.min(layer, kind.layers - 1), head: Number.isInteger(head) ? Math.min(head, kind.heads - 1) : 0 };
-      const { data, layout } = maskFigure(kind, own, this.isDark);
-      window.Plotly.react(room.children[place], data, layout, CONFIG);
+      drawChart(room.children[place], maskFigure(kind, own, this.isDark));
     });
   }
 
@@ -199,6 +216,28 @@ class Page extends Player {
   }
 }
 
+// A mosaic with a strong frame around some of its tiles, whose captions have its colour; the thin frames and the captions are the
+// last of its traces.
+function outlined({ data, layout }, isOn, { accent, muted }) {
+  const tiles = tilesOf(layout.meta), [frames, captions] = data.slice(-2);
+  const corners = tiles.filter(isOn).map(({ x, y, columns, rows }) => [x - 0.5, x + columns - 0.5, y - 0.5, y + rows - 0.5]);
+  const strong = {
+    ...frames,
+    line: { color: accent, width: 2.5 },
+    x: corners.flatMap(([left, right]) => [left, right, right, left, left, null]),
+    y: corners.flatMap(([, , top, bottom]) => [top, top, bottom, bottom, top, null]),
+  };
+  const named = { ...captions, textfont: { ...captions.textfont, color: tiles.map((tile) => (isOn(tile) ? accent : muted)) } };
+  return { data: [...data.slice(0, -1), strong, named], layout };
+}
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
 // Six places; a small weight keeps its digits and is never rounded to nothing.
 function exact(weight) {
   return weight > 0 && weight < 1e-4 ? weight.toExponential(3) : weight.toFixed(6);
@@ -219,5 +258,5 @@ const page = new Page();
   }
   part("missing").hidden = false;
   part("missing").textContent =
-    "plotly.min.js is not where this page looks for it, so the large map and the masks cannot be drawn. Everything else works.";
+    "plotly.min.js is not where this page looks for it, so the maps cannot be drawn. Everything else works.";
 });

@@ -1,11 +1,10 @@
 // Draws the figures of a survey where the page has room for them: those of a fold when it is opened, those of the chosen number.
 
 const page = JSON.parse(document.getElementById("data").textContent);
-const CONFIG = { displayModeBar: false, responsive: true };
 
 async function draw(place, figure) {
   await window.plotlyReady;
-  if (window.Plotly) await window.Plotly.react(place, figure.data, figure.layout, CONFIG);
+  if (window.Plotly) await drawChart(place, figure);
   else place.textContent = "plotly.min.js is not where this page looks for it, so the picture cannot be drawn.";
 }
 

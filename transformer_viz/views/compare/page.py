@@ -181,7 +181,7 @@ def _maps(comparison: Comparison, *, with_words: bool) -> Any:
     looks: dict[str, Any] = {"limit": limit, "style": style.figure_style()}
     with st.container(key="compare-maps"):
         figure = call(figures.difference, comparison.a, comparison.b, *_focus(), **looks, **place.of_b())
-        chart.show(figure, "compare-chart", _alt(comparison), zooms=False, painted=True)
+        chart.show(figure, "compare-chart", _alt(comparison))
         figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
     if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):
@@ -199,7 +199,7 @@ def _mosaic(comparison: Comparison, kind: Kind, looks: dict[str, Any], **some: A
     words = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
     heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
     figure = plain(difference_mosaic)(comparison.a, comparison.b, kind, tile, **looks, **some)
-    chart.show(figure, f"{player.MOSAIC_KEY}-{kind}", words, clicks=heard, zooms=False, painted=True)
+    chart.show(figure, f"{player.MOSAIC_KEY}-{kind}", words, clicks=heard)
 
 
 def _deep_mosaic(comparison: Comparison, looks: dict[str, Any]) -> None:
@@ -304,4 +304,4 @@ def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], looks: dict[str, Any]) -> N
         with st.container(key="compare-maps"):
             figure = plain(mosaic)(trace, kind, height=420, style=style.figure_style())
             words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
-            chart.show(figure, "compare-alone-chart", words, zooms=False)
+            chart.show(figure, "compare-alone-chart", words)

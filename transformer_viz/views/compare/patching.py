@@ -158,7 +158,7 @@ def _maps(pair: Pair, found: Patching, chosen: PatchEffect) -> Any:
         with column, st.container(key=f"patch-map-{kind}"):
             heard = clicks.cells(partial(_go, kind, found))
             words = f"{KIND_TITLES[kind]}: how much each place of A brings back. {_largest_of(pair, found, kind)}"
-            chart.show(figure, f"patch-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
+            chart.show(figure, f"patch-chart-{kind}", words, clicks=heard)
             if kind == chosen.place.kind:
                 figure_file.offer(figure, "patching")
                 of_place = figure

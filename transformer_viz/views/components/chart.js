@@ -1,8 +1,8 @@
-// A chart that stands: another figure is drawn into what is there, on a canvas of ours (picture.js) or by `Plotly.react`, which
-// draws only what differs, where Streamlit's own chart is mounted anew and drawn twice.
+// A chart that stands: another figure is drawn into what is there (charts.js, put before this), where Streamlit's own chart is
+// mounted anew and drawn twice.
 //
 // Others find it as `.chart`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
-// `chart-drawn` says when.
+// `chart-drawn` says when. `__go(step)` draws one of `__frames`, after which `step-drawn` comes, and `__step` says which it is.
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const host = parentElement.querySelector(".chart");
@@ -16,12 +16,13 @@ export default function ({ parentElement, data, setTriggerValue }) {
 class Chart {
   constructor(host) {
     this.host = host;
+    host.__go = (step) => this.go(step);
+    this.table = new NumbersTable(host);
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(host);
     host.addEventListener("pointerdown", (event) => (this.pointer = event), true);
     host.addEventListener("click", (event) => this.placed(event), true);
     host.addEventListener("click", (event) => this.clicked(event));
-    this.walk = new Walk(host, (point, place) => this.pressed(point, place));
   }
 
   // Every run of the page says what a chart shows; what it shows already is not drawn again.
@@ -32,16 +33,14 @@ class Chart {
     this.about = about;
     this.host.setAttribute("aria-label", about.words);
     this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
-    this.host.style.cursor = ["tile", "cell"].includes(about.clicks) ? "pointer" : "";
-    if (!about.painted) {
-      try {
-        await plotlyFrom(about.plotly);
-      } catch {
-        this.host.textContent = "plotly.js could not be loaded, so nothing can be drawn. Is the server still there? Reload the page.";
-        return;
-      }
-      if (text !== this.text) return;
+    this.host.classList.toggle("clickable", ["tile", "cell"].includes(about.clicks));
+    try {
+      await plotlyFrom(about.plotly);
+    } catch {
+      this.host.textContent = "plotly.js could not be loaded, so nothing can be drawn. Is the server still there? Reload the page.";
+      return;
     }
+    if (text !== this.text) return;
     this.waiting = figure;
     this.draw();
   }
@@ -52,27 +51,46 @@ class Chart {
     if (!figure || !width) return;
     this.waiting = null;
     this.figure = figure;
+    this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
     this.width = figure.layout.width = width;
     this.host.__drawn = null;
-    if (this.about.painted) (this.host.__picture ??= new Picture(this.host)).show(figure, width);
-    else await window.Plotly.react(this.host, figure.data, figure.layout, this.about.config);
+    await this.react(figure);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
-    this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
-    this.host.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true, composed: true }));
+    this.host.__step = figure.layout.meta?.step;
+    this.say("chart-drawn");
+  }
+
+  async react(figure) {
+    await drawChart(this.host, figure, [this.about.run, figure.layout.meta?.kind]);
+    // A zoom moves what is marked over the chart.
+    const acts = { plotly_relayout: () => this.say("step-drawn"), plotly_click: ({ points }) => this.clickedPoint(points[0]) };
+    for (const [name, act] of Object.entries(acts)) {
+      this.host.removeAllListeners(name);
+      this.host.on(name, act);
+    }
+  }
+
+  go(step) {
+    const frame = this.host.__frames[step];
+    if (!frame || !this.host.__drawn) return;
+    this.host.__step = step;
+    this.react(framed(this.figure, frame)).then(() => this.say("step-drawn"));
+  }
+
+  say(name) {
+    this.table.show();
+    this.host.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true }));
   }
 
   fit() {
     const width = Math.floor(this.host.clientWidth);
     if (this.waiting) this.draw();
-    else if (this.host.__drawn && width && width !== this.width) this.widen(width);
-  }
-
-  widen(width) {
-    this.width = width;
-    if (this.about.painted) this.host.__picture.show(this.figure, width);
-    else window.Plotly.relayout(this.host, { width });
+    else if (this.host.__drawn && width && width !== this.width) {
+      this.width = this.figure.layout.width = width;
+      window.Plotly.relayout(this.host, { width });
+    }
   }
 
   // A finger's click is made by Plotly, out of a touch event, which has no place: it is made again where the finger was.
@@ -84,18 +102,38 @@ class Chart {
   }
 
   clicked(event) {
-    const find = CLICKED[this.about.clicks];
-    if (find && this.host.__drawn) this.report(find(this.host, event));
+    if (!this.host.__drawn) return;
+    if (this.about.clicks === "cell") this.report(areas(this.host).map((area) => cellAt(area, event)).find(Boolean) ?? null);
+    else if (this.about.clicks === "tile") this.chooseTile(tileAt(this.host, event));
   }
 
-  // The keyboard's click.
-  pressed(point, place) {
-    if (this.about.clicks === "point") this.report(Number.isInteger(point) ? point : null);
-    else if (place) this.host.dispatchEvent(new MouseEvent("click", { ...place, bubbles: true }));
+  clickedPoint(point) {
+    if (this.about.clicks === "point") this.report(Number.isInteger(point?.customdata) ? point.customdata : null);
+  }
+
+  // The player may be further than the last step that it reported: the step travels with the click.
+  chooseTile(tile) {
+    const step = document.querySelector(".st-key-focus .chart")?.__step;
+    this.report(tile && { kind: this.host.layout.meta.kind, layer: tile[0], head: tile[1], step });
   }
 
   end() {
     this.sizes.disconnect();
-    this.host.__picture ? this.host.__picture.end() : window.Plotly?.purge(this.host);
+    window.Plotly?.purge(this.host);
   }
+}
+
+// Resolves once plotly.js is there; `name` is the file that `plotly_js.py` serves beside the page.
+function plotlyFrom(name) {
+  window.__plotly ??= new Promise((found, failed) => {
+    const script = document.createElement("script");
+    script.src = name;
+    script.onload = () => found(window.Plotly);
+    script.onerror = () => {
+      window.__plotly = undefined;
+      failed(Error(`${name} did not come`));
+    };
+    document.head.append(script);
+  });
+  return window.__plotly;
 }

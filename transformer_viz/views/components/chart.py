@@ -14,10 +14,6 @@ from transformer_viz.export import assets
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.components.clicks import Clicks
 
-_FOLDER = Path(__file__).parent
-_STILL = {"displayModeBar": False, "doubleClick": False}
-_ZOOMS = {"displayModeBar": False}
-
 NAME = "transformer-viz-chart"
 """Of the component, by which a test tells a chart from the page's widgets."""
 
@@ -29,8 +25,6 @@ def show(
     *,
     run: str | None = None,
     clicks: Clicks | None = None,
-    zooms: bool = True,
-    painted: bool = False,
 ) -> None:
     """Draws a figure into the chart `key`.
 
@@ -40,17 +34,8 @@ def show(
         words: what a screen reader says of it.
         run: tells the run that it shows from others, in the browser.
         clicks: what a click on it is, and who hears it.
-        zooms: whether it can be dragged and clicked out of its ranges; False where a click means something else.
-        painted: on a canvas, without plotly.js, for what `picture.js` can draw; it neither zooms nor has points to click.
     """
-    about = {
-        "words": words,
-        "run": run,
-        "clicks": clicks.on if clicks else None,
-        "painted": painted,
-        "config": _ZOOMS if zooms else _STILL,
-        "plotly": plotly_js.NAME,
-    }
+    about = {"words": words, "run": run, "clicks": clicks.on if clicks else None, "plotly": plotly_js.NAME}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     heard = {"on_click_change": lambda: clicks.heard((st.session_state.get(key) or {}).get("click"))} if clicks else {}
@@ -61,8 +46,6 @@ def show(
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
-    names = ("keyboard.css", "plotly.js", "clicks.js", "keyboard.js", "picture.js", "chart.js")
-    css, *scripts = ((_FOLDER / name).read_text(encoding="utf-8") for name in names)
-    js = "\n".join([assets.script("arrays.js"), *scripts])
+    js = f"{assets.script('arrays.js', 'charts.js')}\n{Path(__file__).with_suffix('.js').read_text(encoding='utf-8')}"
     # Outside of a shadow, where Plotly's rules of style reach it.
-    return st.components.v2.component(NAME, html=html, css=css, js=js, isolate_styles=False)
+    return st.components.v2.component(NAME, html=html, css=assets.asset("charts.css"), js=js, isolate_styles=False)

@@ -53,7 +53,7 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) ->
     """A mosaic whose tiles hear clicks."""
     words = f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
     key, heard = f"{player.MOSAIC_KEY}-{kind}", clicks.tiles(on_tile)
-    chart.show(figure, key, words, run=now.run, clicks=heard, zooms=False, painted=True)
+    chart.show(figure, key, words, run=now.run, clicks=heard)
 
 
 def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
@@ -85,4 +85,4 @@ def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | N
     with st.container(key="overview"):
         heard = clicks.tiles(on_tile)
         said = f"{words}. A click makes it the focus."
-        chart.show(figure, "overview-chart", said, run=run, clicks=heard, zooms=False, painted=True)
+        chart.show(figure, "overview-chart", said, run=run, clicks=heard)

@@ -120,7 +120,14 @@ class Highlight {
 
   clickOnChart(event) {
     const chart = event.target.closest?.(".st-key-focus .chart");
-    if (chart) this.pin(this.placeOn(chart, event));
+    if (!chart) return;
+    // Two clicks at once are Plotly's, which zooms out: what was pinned before them stays, wherever the second one is.
+    if (event.detail > 1) {
+      if (this.pinned !== this.before) this.keep(this.before);
+      return;
+    }
+    this.before = this.pinned;
+    this.pin(this.placeOn(chart, event));
   }
 
   // What the large map has can be pinned; a second click lets it go.
@@ -266,9 +273,13 @@ class Highlight {
     const found = place && map && inKind(place, chart.__drawn.kind);
     if (!found) return [];
     const origin = chart.getBoundingClientRect();
-    const box = (area, left, right, top, bottom) => [
-      area.right(left) - origin.left, area.down(top) - origin.top, area.right(right) - area.right(left), area.down(bottom) - area.down(top),
-    ];
+    // As far as it is in sight where somebody has zoomed in.
+    const box = (area, ...edges) => {
+      const within = (pixel, least, most) => Math.max(least, Math.min(most, pixel)), seen = area.box;
+      const [left, right] = edges.slice(0, 2).map((x) => within(area.right(x), seen.left, seen.right));
+      const [top, bottom] = edges.slice(2).map((y) => within(area.down(y), seen.top, seen.bottom));
+      return [left - origin.left, top - origin.top, right - left, bottom - top];
+    };
     const on = (map) => tilesOn(chart).flatMap(({ x, y, rows, columns, block }) => {
       const row = found.query === null ? null : y + Math.floor(found.query / block[0]);
       const column = found.key === null ? null : x + Math.floor(found.key / block[1]);
@@ -328,12 +339,8 @@ function areasOf(chart) {
 }
 
 function placeOnMap(area, kind, event) {
-  const right = event.clientX - area.box.left, down = event.clientY - area.box.top;
-  const inColumns = right >= 0 && right < area.box.width, inRows = down >= 0 && down < area.box.height;
-  const key = Math.round(area.x(event)), query = Math.round(area.y(event));
-  if (inRows && inColumns) return { kind, query, key };
-  if (inRows && right < 0 && right > -MARGIN_PX) return { kind, query, key: null };
-  return inColumns && down > 0 && down < area.box.height + MARGIN_PX / 3 ? { kind, query: null, key } : null;
+  const cell = cellAt(area, event, [MARGIN_PX, MARGIN_PX / 3]);
+  return cell && { kind, ...cell };
 }
 
 function placeOnTile(chart, area, event) {
@@ -344,15 +351,8 @@ function placeOnTile(chart, area, event) {
 }
 
 // The maps on a chart, in cells: all tiles of a mosaic, or the one large map.
-function tilesOn(chart) {
-  const { pitch_x, pitch_y, heads, tiles, block } = chart.layout.meta, { xaxis, yaxis } = chart.layout;
-  const [left, right] = xaxis.range, [bottom, top] = yaxis.range;
-  if (!pitch_x) return [{ x: 0, y: 0, rows: bottom - top, columns: right - left, block: [1, 1] }];
-  const gap = heads * pitch_x - (right - left), caption = -0.5 - top;
-  const size = { rows: pitch_y - caption, columns: pitch_x - gap, block };
-  return tiles.map((_, place) => {
-    return { x: (place % heads) * pitch_x, y: Math.floor(place / heads) * pitch_y, ...size };
-  });
+function tilesOn({ layout: { meta } }) {
+  return meta.tiles ? tilesOf(meta) : [{ x: 0, y: 0, rows: Infinity, columns: Infinity, block: [1, 1] }];
 }
 
 const INK = "var(--st-text-color)";

@@ -8,10 +8,8 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
   Object.assign(me, { setStateValue, setTriggerValue });
   me.update(data);
-  // The charts of this page need no plotly.js, but those of its tabs and of other pages do: it is there once nothing else is done.
-  requestIdleCallback(() => plotlyFrom(data.plotly).catch(() => {}));
   me.arrange();
-  // Likewise chart.js.
+  // Streamlit also calls this of a player that stays, as in chart.js.
   return () => root.isConnected || me.pause();
 }
 
@@ -22,7 +20,7 @@ class ChartPlayer extends Player {
     this.highlight.lines.button.addEventListener("click", () => this.switchLines());
     this.measures = new Measures(root, (chosen) => this.setTriggerValue("measure", chosen));
     document.addEventListener("chart-drawn", (event) => {
-      if (root.isConnected && event.target.closest(".st-key-focus")) this.stands(event.target);
+      if (root.isConnected && event.target.closest(".st-key-focus")) this.arrange();
     });
     document.addEventListener("pointerdown", (event) => this.release(event));
   }
@@ -81,43 +79,13 @@ class ChartPlayer extends Player {
     return document.querySelector(".st-key-focus .chart");
   }
 
-  // A figure comes with the step that was current when it was made; the person may be further by now.
-  stands(chart) {
-    chart.__step = chart.__drawn.step;
-    this.arrange();
-  }
-
-  // The chart may still show the run before, or be there before the words of its run are.
+  // A figure comes with the step that was current when it was made; the person may be further by now. The chart may also still
+  // show the run before, or be there before the words of its run are.
   arrange() {
     if (this.chart?.__drawn?.run === this.run && this.chart.__step !== this.step) this.draw();
   }
 
   draw() {
-    const chart = this.chart, frame = chart?.__frames?.[this.step];
-    if (chart?.__drawn?.run !== this.run || !frame) return;
-    chart.__step = this.step;
-    apply(frame, chart);
+    if (this.chart?.__drawn?.run === this.run) this.chart.__go(this.step);
   }
-}
-
-// A frame, in one drawing: `Plotly.animate` would compute and draw everything, and then once more.
-async function apply(frame, chart) {
-  if (chart.__picture) chart.__picture.update(frame);
-  else await updated(frame, chart);
-  chart.dispatchEvent(new CustomEvent("step-drawn"));
-}
-
-function updated(frame, chart) {
-  const each = frame.data.map(({ type, ...changes }) => flat(changes));
-  const names = new Set(each.flatMap(Object.keys));
-  const changes = Object.fromEntries([...names].map((name) => [name, each.map((one) => one[name])]));
-  return window.Plotly.update(chart, changes, flat(frame.layout ?? {}), frame.traces);
-}
-
-// {a: {b: 1}} -> {"a.b": 1}; arrays, also those of bytes, stay whole.
-function flat(changes, above = "") {
-  return Object.fromEntries(Object.entries(changes).flatMap(([name, value]) => {
-    const isWhole = value === null || typeof value !== "object" || Array.isArray(value) || ArrayBuffer.isView(value) || "bdata" in value;
-    return isWhole ? [[above + name, value]] : Object.entries(flat(value, `${above}${name}.`));
-  }));
 }

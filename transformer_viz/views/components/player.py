@@ -21,7 +21,6 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.terms import Head, Kind
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import plotly_js
 from transformer_viz.views.state.focus import Focus, Pin
 
 FOCUS_KEY = "focus"
@@ -109,8 +108,7 @@ class Heard:
 
 def show(content: dict[str, Any], heard: Heard) -> None:
     """Mounts the component."""
-    data = {**content, "plotly": plotly_js.NAME}
-    _component()(key="player", data=data, **{f"{name}_change": act for name, act in vars(heard).items()})
+    _component()(key="player", data=content, **{f"{name}_change": act for name, act in vars(heard).items()})
 
 
 def said(what: Literal["step", "pin", "lines", "measure"]) -> Any:
@@ -122,10 +120,10 @@ def said(what: Literal["step", "pin", "lines", "measure"]) -> Any:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    names = ("measures.css", "plotly.js", "clicks.js", "highlight.js", "measures.js", "player.js")
+    names = ("measures.css", "highlight.js", "measures.js", "player.js")
     css, *scripts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
     css = assets.script("player.css", "lines.css") + css
-    js = "\n".join([assets.script("arrays.js", "player.js", "lines.js", "aligned.js"), *scripts])
+    js = "\n".join([assets.script("arrays.js", "charts.js", "player.js", "lines.js", "aligned.js"), *scripts])
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 
 

@@ -82,7 +82,7 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
     with _map_beside_boxes(trace, chosen, beside):
         figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
         heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
-        chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False, painted=True)
+        chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
 
@@ -161,7 +161,7 @@ def _measure_switched() -> None:
 def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:
     now = focus.current()
     figure = _map_call(trace, chosen, now, measured)()
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run)
 
 
 def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:

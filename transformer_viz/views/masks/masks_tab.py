@@ -50,7 +50,7 @@ def show(setup: Setup) -> None:
         style=replace(looks, large=looks.large or not is_batch),
     )
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
-    chart.show(figure, "lab-masks-chart", words, painted=True)
+    chart.show(figure, "lab-masks-chart", words)
     figure_file.offer(figure, "masks")
     notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
     # Of a model whose words are several tokens.

@@ -42,7 +42,7 @@ def show(trace: Trace, node: int, *, greedy: Trace | None = None) -> Any:
         figure = call(figures.search_tree, trace, node, greedy=greedy, style=style.figure_style())
         words = "The search tree; the table beside it names the finished hypotheses"
         heard = clicks.points(lambda number: _go_to(number) if number < len(search.nodes) else None)
-        chart.show(figure, "search-tree-chart", words, clicks=heard, painted=True)
+        chart.show(figure, "search-tree-chart", words, clicks=heard)
     with right:
         _n_best(trace, node)
         figure_file.offer(figure, "search-tree")

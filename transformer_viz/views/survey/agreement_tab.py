@@ -30,7 +30,7 @@ def show(shown: Shown) -> None:
         with column:
             figure = plain(survey_agreement)(shown.survey, kind, style=style.figure_style())
             words = f"Agreement between heads of the {KIND_TITLES[kind]}"
-            chart.show(figure, f"survey-agreement-{kind}", words, zooms=False, painted=True)
+            chart.show(figure, f"survey-agreement-{kind}", words)
 
 
 def _closest(survey: Survey, kind: Kind) -> str:

@@ -31,7 +31,7 @@ def show(shown: Shown) -> None:
         looks: dict[str, Any] = {"other": _beside(shown, row), "style": style.figure_style()}
         figure = plain(survey_distribution)(survey, head.kind, head.layer, head.head, of.name, **looks)
         said = f"{count_words(row.n, 'text')} by {of.title} of {sentences.head_words(head)}: mean {number_words(row.mean)}"
-        chart.show(figure, "survey-distribution", said, zooms=False, painted=True)
+        chart.show(figure, "survey-distribution", said)
     if examples is None:
         st.caption("No text tells this head's number, so that no text stands out.")
         return

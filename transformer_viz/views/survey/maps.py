@@ -33,7 +33,7 @@ def show(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]
             what = shown.number.title if comparison is None else f"difference of {shown.number.title}"
             words = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
             heard = clicks.tiles(lambda tile: _go(shown, tile))
-            chart.show(figure, f"survey-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
+            chart.show(figure, f"survey-chart-{kind}", words, clicks=heard)
     st.caption(_caption(shown, comparison, there))
     return maps
 

@@ -28,14 +28,14 @@ def show(shown: Shown) -> None:
         st.markdown(shown.heading(said))
         if any(point.n_known for point in outputs.by_length):
             figure = plain(survey_lengths)(outputs, style=style.figure_style())
-            chart.show(figure, "survey-lengths", f"By length of the source. {said}", zooms=False, painted=True)
+            chart.show(figure, "survey-lengths", f"By length of the source. {said}")
     with right:
         said = sentences.calibrated(outputs)
         st.markdown(shown.heading(said))
         if any(outputs.confidence.counts):
             figure = plain(survey_calibration)(outputs.confidence, style=style.figure_style())
             words_on = f"Right tokens by their probability, and how many there are. {said}"
-            chart.show(figure, "survey-calibration", words_on, zooms=False, painted=True)
+            chart.show(figure, "survey-calibration", words_on)
     lines = [_line(each) for each in outputs.worst]
     texts.show({f"{sentences.worst_title(outputs)}, by the probability of {_of_what(outputs)}": lines}, shown, "survey-worst")
 

@@ -160,7 +160,7 @@ def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."
     )
-    chart.show(figure, "film-chart", words, run=now.run, zooms=False)
+    chart.show(figure, "film-chart", words, run=now.run)
     figure_file.offer(figure, "film")
 
 

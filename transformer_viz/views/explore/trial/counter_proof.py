@@ -47,7 +47,7 @@ def _found(shown: Shown, place: HeadPlace, *, of_layer: bool) -> None:
     moved = [alone, joint]
     figure = call(figures.counter_proof, shown.tokens, moved, place.layer, place.head, style=style.figure_style())
     words = f"The map as it is, and the farthest found with this head alone and together with others. {_words(alone, joint)}"
-    chart.show(figure, "trial-moved", words, zooms=False)
+    chart.show(figure, "trial-moved", words)
     figure_file.offer(figure, "counter-proof")
     if is_large:
         return

@@ -39,7 +39,7 @@ def show(shown: Shown) -> None:
     is_large = display_options.current().is_large
     st.markdown(literal(_words(found)))
     figure = call(figures.faithfulness, found, style=style.figure_style())
-    chart.show(figure, "trial-curves", f"Probability lost by k. {_words(found)}", zooms=False)
+    chart.show(figure, "trial-curves", f"Probability lost by k. {_words(found)}")
     figure_file.offer(figure, "faithfulness")
     if is_large:
         return

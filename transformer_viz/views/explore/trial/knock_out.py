@@ -91,7 +91,7 @@ def _every(found: KnockOut) -> None:
         with place:
             figure = figures.knock_out(found, state.kind, number, (state.layer, state.head), style=style.figure_style())
             words = f"Layers and heads of the {KIND_TITLES[state.kind]} by {title}; the table below has the same numbers"
-            chart.show(figure, f"trial-{number}", words, zooms=False)
+            chart.show(figure, f"trial-{number}", words)
             figure_file.offer(figure, f"knock-out-{number}")
     if is_large:
         return
