@@ -153,7 +153,7 @@ class Checkpoint:
 
     @property
     def architecture(self) -> Architecture:
-        """Of its configuration."""
+        """The drawing of its configuration."""
         return architecture_of(self.model.config)
 
     @cached_property
@@ -188,7 +188,7 @@ def entries() -> list[Entry]:
 
 
 def names() -> list[str]:
-    """Of all that can be named, damaged ones too; nothing in them has been looked at."""
+    """The names of all checkpoints, damaged ones too; nothing in them has been looked at."""
     return list(_folders_by_name())
 
 

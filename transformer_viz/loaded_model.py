@@ -24,7 +24,7 @@ class TaskAnswer:
     Attributes:
         alignment: for each step the place in the source that it must look at, or None.
         expected: the true answer as text, or None.
-        expected_tokens: likewise as tokens, the end included.
+        expected_tokens: the true answer as tokens, the end included.
     """
 
     alignment: tuple[int | None, ...]
@@ -129,7 +129,7 @@ class LoadedModel(Protocol):
 
     @property
     def default_total_length(self) -> int | None:
-        """Likewise the prompt and what is written together, at least one token; None = there is no such limit."""
+        """The most tokens of a prompt and what is written together, at least one token; None = there is no such limit."""
 
     @property
     def metrics(self) -> Mapping[str, Any]:

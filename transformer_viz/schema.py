@@ -25,7 +25,7 @@ _ENDLESS = 1e300
 
 @dataclass(frozen=True)
 class Range:
-    """From where to where a number is possible; of a text its characters are counted, of a tuple or a mapping its entries.
+    """The limits of a number, of the characters of a text, or of the entries of a tuple or a mapping.
 
     Attributes:
         least: the smallest.

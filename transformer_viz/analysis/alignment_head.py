@@ -36,13 +36,13 @@ class AlignmentHead:
 
     @classmethod
     def read(cls, address: str) -> "AlignmentHead | None":
-        """As people write it, from 1; None for anything else."""
+        """A head read from what people write, from 1; None for anything else."""
         head = parse_head(address.removesuffix(".reads"))
         return None if head is None else AlignmentHead(*head, "reads" if address.endswith(".reads") else "writes")
 
     @property
     def address(self) -> str:
-        """As people write it."""
+        """The head as people write it, from 1."""
         return f"{self.layer + 1}.{self.head + 1}" + (".reads" if self.row == "reads" else "")
 
     def __str__(self) -> str:

@@ -149,7 +149,7 @@ def written_words(run: Trace) -> str:
 
 
 def tokens_read(run: Trace) -> tuple[str, ...]:
-    """Of its text: what its encoder read, or its prompt."""
+    """The tokens of a run's text: what its encoder read, or its prompt."""
     return run.source_tokens or run.target_tokens[: run.n_given + 1]
 
 

@@ -150,7 +150,7 @@ class Comparison:
         return min(run.attentions[kind].n_heads for run in (self.a, self.b))
 
     def both(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of an array of A and one of B, (layer, head, query, key), the layers and heads that both runs have."""
+        """The layers and heads that both runs have, of an array of A and one of B, (layer, head, query, key)."""
         layers, n_heads = self.layers(kind), self.n_heads(kind)
 
         def chosen(run: Trace, array: np.ndarray) -> np.ndarray:
@@ -161,7 +161,7 @@ class Comparison:
         return chosen(self.a, a), chosen(self.b, b)
 
     def weights(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
-        """Of A and of B, (layer, head, query, key), of the layers and heads that both have."""
+        """The weights of A and of B, (layer, head, query, key), in the layers and heads that both have."""
         self._check(kind)
         return self.both(kind, self.a.attentions[kind].weights, self.b.attentions[kind].weights)
 
@@ -207,7 +207,7 @@ class Comparison:
 
     @property
     def largest(self) -> LargestDifference | None:
-        """Of all kinds, the cell that differs most; None where no weight differs."""
+        """The cell that differs most in all kinds of attention; None where no weight differs."""
         return max(self._farthest.values(), key=lambda difference: abs(difference.size), default=None)
 
     @cached_property

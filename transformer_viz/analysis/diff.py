@@ -83,7 +83,7 @@ class _Walk:
         self._apart: dict[tuple[Any, ...], list[Difference]] = {}
 
     def differences(self) -> list[Difference]:
-        """In the order of the parts; of a field the number that differs most, or the first value, with how many do."""
+        """All differences, in the order of the parts: of a field the largest one, or the first, and how many there are."""
         found = []
         for alike in self._apart.values():
             most = alike[0] if alike[0].size is None else max(alike, key=lambda one: abs(one.size or 0))

@@ -28,8 +28,8 @@ class Where:
         head: of attention; None also where all heads share a mask.
         query: row.
         key: column.
-        query_token: its label, in the first run.
-        key_token: likewise.
+        query_token: the label of the row, in the first run.
+        key_token: the label of the column, in the first run.
         position: in a list of tokens, steps or nodes.
         token: the candidate.
         cell: of an array that is no attention.

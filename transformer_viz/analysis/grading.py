@@ -171,7 +171,7 @@ class _Measures:
         self.found = {name: measure.of(heads) for name, measure in MEASURES.items()}
 
     def of(self, place: int, head: int) -> dict[str, float | None]:
-        """Those of one head, by the place of its layer."""
+        """The measures of one head, by the place of its layer."""
         return {name: None if values is None else _or_none(values[place, head]) for name, values in self.found.items()}
 
 

@@ -133,7 +133,7 @@ class Roles:
     score_uniform: np.ndarray
 
     def named(self) -> list[list[HeadName]]:
-        """Of one run, by layer and head."""
+        """The names of one run's heads, by layer and head."""
         rules = list(ROLES.items())
         each = zip(self.number.tolist(), self.score.tolist(), self.score_uniform.tolist(), strict=True)
         return [

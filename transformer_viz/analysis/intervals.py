@@ -49,7 +49,7 @@ class Mean:
 
 
 def wilson(hits: int, n: int) -> Interval:
-    """Of a share, hits of n (Wilson 1927, score interval without continuity correction); it stays within 0 and 1.
+    """The interval of a share, hits of n (Wilson 1927, score interval without continuity correction), within 0 and 1.
 
     Unlike hits/n ± z·√(p(1−p)/n) it has a width where all or none are right.
     """
@@ -62,13 +62,13 @@ def wilson(hits: int, n: int) -> Interval:
 
 
 def normal(mean: float, sd: float, n: int) -> Interval:
-    """Of the mean of n independent values with this standard deviation, by the normal approximation."""
+    """The interval of the mean of n independent values with this standard deviation, by the normal approximation."""
     half = Z_ROUNDED * sd / n**0.5
     return mean - half, mean + half
 
 
 def difference(a: float, interval_a: Interval, b: float, interval_b: Interval) -> Interval:
-    """Of b − a from the intervals of both, which are independent.
+    """The interval of b − a, from the intervals of both, which are independent.
 
     Newcombe 1998, "Interval estimation for the difference between independent proportions", method 10; of means it is the
     normal approximation.

@@ -51,7 +51,7 @@ class Losses:
 
 
 def losses(traces: Sequence[Trace]) -> Losses:
-    """Of teacher-forced runs (`decode(…, target=…, pad_target_to=…)`) with the same number of steps.
+    """The losses of teacher-forced runs (`decode(…, target=…, pad_target_to=…)`) with the same number of steps.
 
     Raises:
         OptionError: a run whose probabilities or ranks were not recorded.

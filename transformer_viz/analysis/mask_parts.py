@@ -26,7 +26,7 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
     Args:
         trace: the run; padding shows where it was kept (`pad_to`, `pad_target_to`).
         layer: from 0; matters only where windows or an edit made layers differ. A kind without it shows its first one.
-        head: from 0; likewise.
+        head: from 0; matters only where an edit made heads differ.
     """
     masks: dict[Kind, np.ndarray] = {}
     for kind, attention in trace.attentions.items():

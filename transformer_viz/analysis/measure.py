@@ -83,7 +83,7 @@ class HeadRows:
 
     @cached_property
     def entropy(self) -> np.ndarray:
-        """Of each row in nats, (…, layer, head, query)."""
+        """The entropy of each row in nats, (…, layer, head, query)."""
         return entropies(self.weights)
 
     @cached_property

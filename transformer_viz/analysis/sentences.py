@@ -107,7 +107,7 @@ def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
 
 
 def so_far(trace: Trace) -> list[Sentence]:
-    """At each step what was written before it; where that is not recorded, what was read."""
+    """What was written before each step; where that is not recorded, what was read."""
     if not trace.output_tokens:
         return [(("plain", "having read "), of_run(token)) for token in trace.target_tokens]
     # What comes next goes on from the end of the text: of a long one no more than that is put together.

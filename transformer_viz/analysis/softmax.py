@@ -81,7 +81,7 @@ def head_softmax(
 
 
 def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:
-    """In words, what becomes of this row of scores (key,) if all of it is masked."""
+    """What becomes of this row of scores (key,) if all of it is masked, in words."""
     weights = softmax(scores, np.ones(len(scores), dtype=bool), fill, precision).weights
     if np.isnan(weights).any():
         return "NaN"

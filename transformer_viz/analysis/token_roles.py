@@ -18,7 +18,7 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Positions:
-    """Of the tokens of one text, or, with an axis before all others, of many; NONE behind those of a shorter text.
+    """Masks and indices of one text's tokens, or, with an axis before all others, of many; NONE behind those of a shorter text.
 
     Attributes:
         letters: int (…, source); the number of each source token among those of the text itself, from 0.
@@ -55,7 +55,7 @@ class Positions:
         return tuple(getattr(self, field.name) for field in fields(self))
 
     def only(self, texts: np.ndarray) -> "Positions":
-        """Of some of many texts."""
+        """The positions of some of many texts."""
         return Positions(*(part[texts] for part in self.parts))
 
     @property

@@ -82,7 +82,7 @@ def _lines(name: str) -> tuple[str, ...]:
 
 
 def checked(links: Sequence[str | Iterable[Link]], texts: Sequence[str], targets: Sequence[str]) -> tuple[frozenset[Link], ...]:
-    """Those of all texts.
+    """The links of all texts.
 
     Raises:
         InputError: not as many as texts, or as `links_of`, with the number of the text.

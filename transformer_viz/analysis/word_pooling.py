@@ -36,7 +36,7 @@ class Words:
 
     @cached_property
     def source(self) -> Places:
-        """Of the source: rows and columns of an encoder, columns of cross-attention."""
+        """Where the source's words are: rows and columns of an encoder, columns of cross-attention."""
         return groups(word_starts(self._trace.source_tokens, are_words=self.are_words))
 
     @cached_property

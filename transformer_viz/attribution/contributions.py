@@ -82,7 +82,7 @@ class Sublayer:
 
 
 def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequence[TapName] = ()) -> list[Sublayer]:
-    """Of all kinds, or of one, in the order of the calls.
+    """The sublayers of all kinds of attention, or of one, in the order of the calls.
 
     Args:
         run: the run.

@@ -107,7 +107,7 @@ def counter_proof(
 
 
 def scopes(model: LoadedModel) -> tuple[str, ...]:
-    """Of every kind: each head alone, each layer, all together."""
+    """The groups of heads that can be moved, of every kind: each head alone, each layer, all together."""
     heads = all_heads(model.model.sizes)
     layers = dict.fromkeys(f"{head.kind}.{head.layer + 1}" for head in heads)
     return (*map(str, heads), *layers, *model.model.sizes.kinds)

@@ -62,7 +62,7 @@ class Inputs:
         return Inputs(*map(change, (self.source, self.source_padding, self.target, self.target_padding)))
 
     def until(self, n_steps: int) -> "Inputs":
-        """As it was before step `n_steps`."""
+        """The batch as it was before step `n_steps`."""
         return self.with_target(self.target[:, :n_steps], self.target_padding[:, :n_steps])
 
     def with_target(self, target: Tensor, target_padding: Tensor | None = None) -> "Inputs":

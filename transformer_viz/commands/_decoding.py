@@ -73,7 +73,9 @@ class DecodingOptions:
     source_language: Annotated[
         str | None, "of a --model that translates between many: the code of the language that it reads"
     ] = None
-    target_language: Annotated[str | None, "likewise of the language that it writes"] = None
+    target_language: Annotated[
+        str | None, "of a --model that translates between many: the code of the language that it writes"
+    ] = None
     edits: Edits = ""
     mistake: Mistake = None
     max_trace_bytes: Annotated[int | None, "refuse a trace that could be larger (256 MB, as the page)", Range(1, 2**63 - 1)] = (

@@ -63,7 +63,7 @@ class Settings:
 
 
 class Parameter(NamedTuple):
-    """Of a command or of a group of options."""
+    """A parameter of a command or of a group of options."""
 
     name: str
     kind: Any

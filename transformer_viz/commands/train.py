@@ -99,7 +99,7 @@ def run(
     source_embedding: Annotated[
         Path | None, "pretrained, for the source tokens: a matrix (tokens, width) in .npy or .safetensors", existing_file
     ] = None,
-    target_embedding: Annotated[Path | None, "likewise for the target tokens", existing_file] = None,
+    target_embedding: Annotated[Path | None, "pretrained, for the target tokens, in the same form", existing_file] = None,
     # Of the page Train: the folder of the job, in which the page reads events and writes requests.
     job: Annotated[Path | None, argparse.SUPPRESS] = None,
 ) -> int:

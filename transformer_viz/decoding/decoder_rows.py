@@ -61,14 +61,14 @@ class RecomputedRows:
         self._reader, self._memory, self._source_padding, self._tap = reader, memory, source_padding, tap
 
     def read_opening(self, ids: Tensor) -> Tensor:
-        """As of `CachedRows`."""
+        """See `CachedRows`."""
         is_prompt = self._reader.kind.has_prompt and self._source_padding is not None
         self._ids = ids
         self._padding = self._source_padding if is_prompt else torch.zeros_like(ids, dtype=torch.bool)
         return self._decode()
 
     def read(self, tokens: Tensor, ended: Tensor) -> Tensor:
-        """As of `CachedRows`."""
+        """See `CachedRows`."""
         self._ids = torch.cat([self._ids, tokens[:, None]], 1)
         self._padding = torch.cat([self._padding, ended[:, None]], 1)
         return self._decode()[:, -1]

@@ -141,7 +141,7 @@ def page(
         template: a file of `page/`.
         data: what the program reads.
         scripts: files of `page/`, one after the other.
-        styles: likewise.
+        styles: style sheets of `page/`, one after the other.
         plotlyjs: as in `html`; None for a page without figures.
         parts: what the template needs more; text is not markup.
     """

@@ -110,7 +110,7 @@ def picture(
         shown: a figure from `transformer_viz.figures`, or a Trace.
         format: `png`, `svg` or `pdf`.
         width: in pixels of the figure.
-        height: likewise; by default what the figure asks for.
+        height: in pixels of the figure; by default what the figure asks for.
         scale: pixels of a PNG for each of those.
         what: of a Trace: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind,
             `masks` every mask by its reasons, `search` the tree of a beam search.

@@ -77,7 +77,7 @@ def token_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dic
 
 
 def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:
-    """From 10^-4 to 1."""
+    """The axis of probabilities, from 10^-4 to 1."""
     ticks = {"tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1], "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"], "tickangle": 0}
     looks: dict[str, Any] = {"tickfont": {"size": size - 2, "color": theme.muted}, "ticklabeloverflow": "allow"}
     more = {"type": "log", "showgrid": True, "domain": domain, "anchor": f"y{number}", "fixedrange": True}

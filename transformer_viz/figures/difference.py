@@ -44,7 +44,7 @@ def difference(
         layer: of A, from 0.
         head: of A, from 0, or `mean` or `max` over the heads of the layer.
         b_layer: of B; the same as A's by default.
-        b_head: likewise.
+        b_head: of B; the same as A's by default.
         limit: the difference that has the strongest colour; larger ones have it too.
         style: theme and size; the maps of a narrow figure stand below each other.
 

@@ -85,7 +85,7 @@ def difference_mosaic(
 
 
 def thinned(laid: AlignedMaps, blocks: tuple[int, int]) -> AlignedMaps:
-    """Of each block the difference farthest from 0; masked, or absent, where all of it is."""
+    """The difference farthest from 0 in each block; masked, or absent, where all of it is."""
 
     def blocked(cells: np.ndarray, missing: float) -> np.ndarray:
         """(…, query, key) -> (…, query block, key block, cell of the block); what is missing at the edges is `missing`."""

@@ -22,17 +22,17 @@ Plain = dict[str, Any]
 
 
 def heatmap(**properties: Any) -> Plain:
-    """As `go.Heatmap`."""
+    """A trace like `go.Heatmap`."""
     return {"type": "heatmap", **properties}
 
 
 def scatter(**properties: Any) -> Plain:
-    """As `go.Scatter`."""
+    """A trace like `go.Scatter`."""
     return {"type": "scatter", **properties}
 
 
 def bar(**properties: Any) -> Plain:
-    """As `go.Bar`."""
+    """A trace like `go.Bar`."""
     return {"type": "bar", **properties}
 
 
@@ -49,7 +49,7 @@ class PlainFigure:
         return go.Figure(self.data, {"template": go.layout.Template(), **self.layout}, self.frames)
 
     def to_json(self) -> str:
-        """As `to_json` of Plotly's figures, exact; a ValueError where a number by itself is none."""
+        """The JSON that Plotly's `to_json` gives, exact; a ValueError where a number by itself is none."""
         figure = {"data": self.data, "layout": self.layout, **({"frames": self.frames} if self.frames else {})}
         return json.dumps(figure, default=_typed, allow_nan=False, separators=(",", ":"))
 

@@ -88,7 +88,7 @@ def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: 
 
 
 def share_scale(colours: Theme) -> dict[str, Any]:
-    """Of weights from 0 to 1, without a bar."""
+    """The colours of weights from 0 to 1, without a bar."""
     return {"zmin": 0, "zmax": 1, "colorscale": even_scale(colours.scale), "showscale": False}
 
 
@@ -101,7 +101,7 @@ def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, s
 
 
 def labels_of(run: Trace, kind: Kind) -> tuple[list[str], list[str]]:
-    """Of rows and columns: `3·l→o` and `3·l`."""
+    """The labels of rows and columns: `3·l→o` and `3·l`."""
     rows, written, columns = words_of(run, kind)
     return numbered(rows, written), numbered(columns)
 
@@ -133,7 +133,7 @@ class Panel:
     Attributes:
         title: markup.
         rows: the labels of its rows.
-        columns: likewise.
+        columns: the labels of its columns.
         traces: what is drawn.
         framed: cells that have a frame: the first column and row, and the last ones.
         bar: colours that a bar above it names: of which axis of colours, from where to where, and in which words.

@@ -44,7 +44,7 @@ def mask(
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0; matters only where an edit made layers differ; by default the first that the run has.
-        head: from 0; likewise.
+        head: from 0; matters only where an edit made heads differ; by default the first.
         height: in pixels.
         before: bool (query, key), the mask of another run; cells that differ from it get a frame.
         style: theme and size.

@@ -211,7 +211,7 @@ class Grid:
         return [frames(self.places, theme.grid, 1), *strong, captions]
 
     def layout(self, theme: Theme, size: int, height: int) -> dict[str, Any]:
-        """Of a figure that is this grid."""
+        """The layout of a figure that is this grid."""
         bare = {"visible": False, "fixedrange": True}
         return {
             **base_layout(theme, size),

@@ -62,7 +62,7 @@ def ticks(names: Sequence[str], every: int) -> dict[str, Any]:
 
 
 def edge(colours: Theme) -> dict[str, Any]:
-    """Of an axis: a thin line around the whole map."""
+    """The style of an axis that draws a thin line around the whole map."""
     return {"showline": True, "mirror": True, "linecolor": colours.grid}
 
 
@@ -181,7 +181,7 @@ def legend(size: int, **more: Any) -> dict[str, Any]:
 
 
 def chart_layout(colours: Theme, size: int, height: int, *, left: int = 8, top: int = 8) -> dict[str, Any]:
-    """Of a chart of lines: a legend above, and room for the axes."""
+    """The layout of a chart of lines: a legend above, and room for the axes."""
     return {
         **base_layout(colours, size),
         "height": height,

@@ -54,7 +54,7 @@ class SecondMap:
 
     @property
     def types(self) -> list[str]:
-        """Of the traces that a step changes."""
+        """The types of the traces that a step changes."""
         own = ["heatmap"] * (1 + len(self.unasked)) + ["scatter"] * (bool(self.unasked) + self.has_signs)
         return ["heatmap", *own] if self.is_covered else own
 

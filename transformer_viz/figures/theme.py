@@ -111,12 +111,12 @@ class Style:
 
     @property
     def colours(self) -> Theme:
-        """Of its theme."""
+        """The colours of its theme."""
         return THEMES[self.theme]
 
     @property
     def size(self) -> int:
-        """Of its letters, in pixels; a figure of many small parts has one less."""
+        """The size of letters in pixels; a figure of many small parts has one less."""
         return 16 if self.large else 13
 
 

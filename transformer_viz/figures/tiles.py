@@ -98,7 +98,7 @@ def tile_map(
 
 
 def ends_of(values: np.ndarray) -> tuple[float, float]:
-    """Of the colours: the lowest and the highest number, or where all are equal 0 to 1 around it."""
+    """The ends of the colour scale: the lowest and the highest number, or where all are equal 0 to 1 around it."""
     known = values[np.isfinite(values)]
     if known.size and np.ptp(known) > 0:
         return float(known.min()), float(known.max())

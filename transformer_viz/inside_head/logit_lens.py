@@ -12,7 +12,7 @@ CANNOT_SAY = (
 
 
 def state_name(state: int) -> str:
-    """Of the states that `Inside.lens` has: the first is before every layer."""
+    """The name of a state in `Inside.lens`: the first is before every layer."""
     return f"layer {state}" if state else "the embeddings"
 
 

@@ -20,7 +20,7 @@ MOST_KEYS, LARGEST_KEYS = 16, 12
 
 
 def exact(array: np.ndarray) -> np.ndarray:
-    """In double precision, in which everything here is computed."""
+    """The array in double precision, in which everything here is computed."""
     return array.astype(np.float64)
 
 

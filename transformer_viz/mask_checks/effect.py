@@ -39,7 +39,7 @@ class Effect:
     Attributes:
         samples: how many strings.
         exact_before: written right without the change, of those whose answer is known; None = of none is it.
-        exact_after: likewise with the change.
+        exact_after: written right with the change, of the same texts.
         changed: written in another way.
     """
 

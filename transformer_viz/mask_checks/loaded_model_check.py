@@ -31,7 +31,7 @@ class Pass:
 
     Attributes:
         weights: of each kind of attention that the model has (batch, layer, head, query, key).
-        masked: likewise.
+        masked: of each kind, bool (batch, layer, head or 1, query, key), True = masked.
         logits: (batch, position, vocabulary).
     """
 
@@ -205,7 +205,7 @@ class LoadedModelCheck:
         allowed = same.same_shape
 
         def changes(before: Pass, before_rows: Rows, after: Pass) -> tuple[dict[Kind, Tensor], Tensor]:
-            """Of weights, (batch, layer, head, query), and of logits, (batch, position)."""
+            """The changes of weights, (batch, layer, head, query), and of logits, (batch, position)."""
             of_weights = {
                 kind: torch.where(rows[kind][:, None, None, :], row_change(after.weights[kind], before.weights[kind]), 0.0)
                 for kind in after.weights.keys() & rows.keys()

@@ -211,7 +211,7 @@ class MaskReport:
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
-    """By the rules that were broken."""
+    """The verdict, by the rules that were broken."""
     if not findings:
         return "sound"
     return "faulty" if all(finding.rule == "finite" for finding in findings) else "leaking"

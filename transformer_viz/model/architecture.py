@@ -129,7 +129,7 @@ def summary(architecture: Architecture) -> str:
 
 
 def architecture_of(config: ModelConfig) -> Architecture:
-    """Of a model of ours."""
+    """The drawing of a model of ours, from its configuration."""
     return Architecture((_stack(config, "encoder"), _stack(config, "decoder")))
 
 
@@ -259,7 +259,7 @@ def _end(config: ModelConfig, side: Side) -> Iterator[Block]:
 
 
 def architecture_of_sizes(sizes: Sizes) -> Architecture:
-    """Of a model of which no more is known than its attention and its vocabulary."""
+    """The drawing of a model of which no more is known than its attention and its vocabulary."""
     sides: tuple[tuple[Side, tuple[Kind, ...]], ...] = (("encoder", ("encoder",)), ("decoder", ("decoder", "cross")))
     stacks = []
     for side, all_kinds in sides:

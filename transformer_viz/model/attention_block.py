@@ -30,7 +30,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class AttentionBlock:
-    """Of one kind of attention in one layer. What a reader cannot tell for sure is None.
+    """The fixed parts around one kind of attention in one layer. What a reader cannot tell for sure is None.
 
     Attributes:
         scale: what query · key is multiplied by; None where scores are not known.

@@ -35,7 +35,7 @@ class MultiHeadAttention(nn.Module):
         self.out = nn.Linear(values, config.d_model, bias=config.attention_bias)
 
     def initialize_as_torch(self) -> None:
-        """As `nn.MultiheadAttention`: queries, keys and values are one Xavier matrix, and no bias is other than 0."""
+        """Initialises as `nn.MultiheadAttention` does: queries, keys and values are one Xavier matrix, every bias is 0."""
         parts = (self.query, self.key, self.value)
         bound = math.sqrt(6 / (self.query.in_features + sum(part.out_features for part in parts)))
         for part in parts:

@@ -145,7 +145,7 @@ def running(model: OnDevice, *, has_gradients: bool = False) -> Generator[None]:
 
 
 def leave_one_processor() -> None:
-    """Of what this thread computes on the CPU: one processor, where there are several, stays free for all others."""
+    """Within, this thread computes on all processors of the CPU but one, where there are several."""
     torch.set_num_threads(max(1, torch.get_num_threads() - 1))
 
 

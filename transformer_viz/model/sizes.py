@@ -41,7 +41,7 @@ class Sizes:
 
 
 def sizes_of(config: ModelConfig) -> Sizes:
-    """Of a model of ours."""
+    """The sizes of a model of ours, from its configuration."""
     encoder, decoder = tuple(range(config.n_encoder_layers)), tuple(range(config.n_decoder_layers))
     return Sizes(
         layers={"encoder": encoder, "decoder": decoder, "cross": decoder},

@@ -70,7 +70,7 @@ class Transformer(nn.Module):
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Of both stacks."""
+        """The sizes of both stacks."""
         # Asked for at every step.
         return sizes_of(self.config)
 

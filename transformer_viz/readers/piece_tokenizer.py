@@ -30,7 +30,7 @@ class PieceTokenizer(ABC):
         return None
 
     def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
-        """By ids, by pieces as the tokenizer writes them, or by labels that only one id has."""
+        """The ids of tokens that are given as ids, as pieces of the tokenizer, or as labels that only one id has."""
         ids = []
         for token in tokens:
             number = token if isinstance(token, int) else self.id_of(token)

@@ -45,7 +45,7 @@ class BlockResult(BlockDescription):
         digest: of what decides them.
         faults: of each line why it was not read; None where it was.
         outputs: what was written, cut where it is long; of an encoder alone nothing.
-        expected: the known answers, cut likewise, or None.
+        expected: the known answers, cut to the same length, or None.
         has_bleu: whether there are counts for BLEU.
         arrays: by name, for each kind of attention and, of a model that writes, for the outputs:
 

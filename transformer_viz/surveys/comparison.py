@@ -66,7 +66,7 @@ class SurveyComparison:
         return max(self.significant(), key=lambda head: abs(head.difference), default=None)
 
     def significant(self) -> Iterator[HeadChange]:
-        """Those whose interval leaves 0 out."""
+        """The heads whose interval leaves 0 out."""
         return (head for head in self.heads if head.is_significant)
 
     def of(self, kind: Kind) -> list[HeadChange]:

@@ -83,7 +83,7 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """Of all lines."""
+        """The digest of all lines, in hex."""
         hashed = hashlib.sha256()
         for block in self.blocks:
             hashed.update(block.content)

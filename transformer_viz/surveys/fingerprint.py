@@ -11,7 +11,7 @@ from transformer_viz.loaded_model import LoadedModel
 
 
 def fingerprint(model: LoadedModel) -> str:
-    """Of the weights to the last bit, the tokens by their labels, the switches and the rules of its generation, in hex."""
+    """A digest of the weights to the last bit, the labels of tokens, the options and the rules of generation, in hex."""
     tokenizer, sizes = model.tokenizer, model.model.sizes
     labels = [tokenizer.target_labels(range(sizes.vocabulary)), tokenizer.source_labels(range(sizes.source_vocabulary))]
     task = [model.task.name, model.task.options()] if model.task else None

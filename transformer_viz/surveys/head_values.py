@@ -76,7 +76,7 @@ class Heads:
         self._compared[places] = both > 0
 
     def arrays(self, kind: Kind, read: np.ndarray) -> dict[str, np.ndarray]:
-        """As in `BlockResult`; `read` is bool (text,), and of the other texts there is nothing."""
+        """The arrays of `BlockResult`; `read` is bool (text,), and of the other texts there is nothing."""
         self._values[:, :, ~read] = np.nan
         self._roles[~read] = NONE
         # Of pairs of heads the sum alone is kept: for each text it would be more than all other numbers together.

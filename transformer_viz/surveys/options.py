@@ -37,5 +37,5 @@ class SurveyOptions:
         check_fields(self, OptionError)
 
     def of_blocks(self) -> dict[str, Any]:
-        """Those that decide what a block leaves: all but which texts are listed when blocks are merged."""
+        """The options that decide what a block leaves: all but which texts are listed when blocks are merged."""
         return {name: value for name, value in asdict(self).items() if name not in ("k", "by")}

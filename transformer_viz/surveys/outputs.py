@@ -13,7 +13,7 @@ from transformer_viz.text_display import shorten
 
 
 class Outputs:
-    """Of one block of so many texts: what they wrote, the known answers, and `arrays` as in `BlockResult`."""
+    """What the texts of one block wrote, the known answers, and `arrays` as in `BlockResult`."""
 
     def __init__(self, model: LoadedModel, n_texts: int) -> None:
         self._model = model
@@ -51,7 +51,7 @@ class Outputs:
             self._of["bleu"][i] = self._bleu(output, answer if is_given else model.task.reference(line.text))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As in `BlockResult`."""
+        """The arrays of `BlockResult`."""
         return {f"outputs.{name}": array for name, array in self._of.items()} | {"outputs.p": np.concatenate(self._p)}
 
 

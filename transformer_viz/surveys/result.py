@@ -49,7 +49,7 @@ def ascend(numbers: Iterable[float]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedModel:
-    """Whose heads they are; `fingerprint` tells apart models of one name."""
+    """The model of a survey; `fingerprint` tells apart models of one name."""
 
     name: str
     variant: str
@@ -136,7 +136,7 @@ class _OfHead:
 
     @property
     def place(self) -> HeadPlace:
-        """Whose it is."""
+        """The head."""
         return HeadPlace(self.kind, self.layer, self.head)
 
 

@@ -95,7 +95,7 @@ def _loaded(job: Job) -> LoadedModel:
 
 @dataclass(frozen=True)
 class Workers:
-    """As a person asks for them.
+    """The processes or machines that a person asks for.
 
     Attributes:
         model: a name or a folder, which each loads; or a loaded model, which is not handed to other processes.

@@ -41,7 +41,7 @@ class DataTask(Task):
 
     @abstractmethod
     def make_vocabularies(self) -> Vocabularies:
-        """Of the source and of the target."""
+        """The vocabularies of the source and of the target."""
 
 
 class DrawnTask(DataTask):

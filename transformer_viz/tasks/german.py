@@ -46,7 +46,7 @@ class German(Corpus):
         return _sentences(DICTIONARY)
 
     def make_vocabularies(self) -> Vocabularies:
-        """From the training sentences only."""
+        """The vocabularies, from the training sentences only."""
         pairs = [pair for text, pair in self.pairs().items() if self.is_in(text, "train")]
         counts = [Counter(word for pair in pairs for word in set(pair[side])) for side in (0, 1)]
         # Words that at least two sentences have.

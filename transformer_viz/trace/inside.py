@@ -53,10 +53,10 @@ class Inside:
         row_token: what stands there.
         key_tokens: what stands at each key.
         row_id: of `row_token`, where labels do not tell tokens apart.
-        key_ids: likewise of the keys.
+        key_ids: of `key_tokens`, where labels do not tell tokens apart.
         written: what was written after the row; None of an encoder.
         query: (d_k,); with rotary positions after the rotation.
-        keys: (key, d_k); likewise. Keys that several heads share are each head's.
+        keys: (key, d_k); with rotary positions after the rotation. Keys that several heads share are each head's.
         values: (key, d_v).
         scale: what query · key is multiplied by: 1/√d_k, and 1 where nothing is divided.
         softcap: c of c · tanh(score / c), where scores are capped.
@@ -76,7 +76,7 @@ class Inside:
         norm_kind: `layer`, or `rms`, which takes no mean away.
         norm_epsilon: added to the variance.
         norm_weight: stream, γ; None also where the norm has none.
-        norm_bias: stream, β; likewise.
+        norm_bias: stream, β; None also where the norm has none.
         lens: what the row's state after the embeddings (first) and after every layer would write, through the final norm, where
             the model has one, and the output: a step each, of the token that was written. None of an encoder.
         run: whose numbers they are: checkpoint, source, text, edits, mistake.
@@ -164,7 +164,7 @@ class Inside:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Those that there are, by name; the reasons of the mask are not among them."""
+        """The arrays that there are, by name; the reasons of the mask are not among them."""
         return {name: array for name in SHAPES if (array := getattr(self, name)) is not None}
 
     def told(self, name: str) -> np.ndarray:

@@ -50,7 +50,7 @@ def check_file(trace: Trace, name: str, *, is_table: bool) -> None:
 
 
 def n_weights(trace: Trace) -> int:
-    """Of all kinds together."""
+    """The number for all kinds of attention together."""
     return sum(attention.weights.size for attention in trace.attentions.values())
 
 

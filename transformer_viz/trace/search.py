@@ -71,7 +71,7 @@ class Search:
         best: numbers of the finished nodes, best score first.
         decoder_rows: float32 or float16 (row, layer, head, key); a row of step t has `n_given` + t + 1 keys, the rest is 0.
             None where the decoder's self-attention was not kept.
-        cross_rows: likewise (row, layer, head, source).
+        cross_rows: cross-attention (row, layer, head, source), or None.
         alignment: the true key index of each step, or None, for the longest path.
         candidates: for each row the most probable tokens with their probabilities, best first.
         settings: beam size, length penalty, stop, maximum length.

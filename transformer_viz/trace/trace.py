@@ -236,8 +236,8 @@ class Trace:
         Args:
             encoder: weights (layer, head, query, key), (head, query, key) or (query, key); numpy, lists, a tensor on
                 the CPU, or a list with one array a layer, with or without a batch axis of 1. Any real dtype.
-            decoder: likewise, of the decoder's self-attention; all that a decoder-only model has.
-            cross: likewise; rows are target tokens, columns source tokens.
+            decoder: the decoder's self-attention in any of these forms; all that a decoder-only model has.
+            cross: cross-attention in any of these forms; rows are target tokens, columns source tokens.
             source_tokens: labels of the source; `encoder` and `cross` need them.
             target_tokens: what the decoder read; `decoder` and `cross` need them.
             output_tokens: what was written from each target row, if it is known.
@@ -246,7 +246,7 @@ class Trace:
             candidates: per output token [(token, probability), …], best first.
             alignment: per target token the true source position, or None.
             source: the text that was read; the source tokens with spaces between by default.
-            text: the text that was written; likewise.
+            text: the text that was written; the output tokens with spaces between by default.
             pad_token: a masked key with this label is masked because it is padding.
             normalised: whether every row must sum to 1; False accepts weights after dropout.
             made_by: what else should be known of the run; plain data.
@@ -304,7 +304,7 @@ class Trace:
 
     @property
     def precision(self) -> Precision:
-        """Of the weights as they are kept."""
+        """The precision of the weights as they are kept."""
         is_half = any(attention.weights.dtype == np.float16 for attention in self.attentions.values())
         return "float16" if is_half else "float32"
 

@@ -38,7 +38,7 @@ OnProgress = Callable[[float], object]
 
 
 def of_part(on_progress: OnProgress | None, n_done: int, n_parts: int) -> OnProgress:
-    """Who is told how much of one of several equal parts is done, where `n_done` are done."""
+    """A callback for one of several equal parts, of which `n_done` are done, that reports the share of all."""
 
     def say(share: float) -> None:
         if on_progress is not None:

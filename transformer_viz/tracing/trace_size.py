@@ -102,7 +102,7 @@ def predicted(*plans: Plan) -> TraceSize:
         n_candidates = min(plan.n_candidates, sizes.vocabulary)
 
         def arrays_of(n_source: int, n_steps: int, plan: Plan = plan, item: int = item) -> int:
-            """Of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
+            """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
             shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
             total = 0
             for kind, numbers in plan.keep.numbers(plan.sizes).items():

@@ -10,7 +10,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 class AnyStrategyKeywords(TypedDict, total=False):
-    """Of all strategies."""
+    """Keywords of all strategies."""
 
     strategy: Annotated[str, "how tokens are chosen (greedy)", Choice(STRATEGIES)]
     max_length: Annotated[int | None, "the most tokens to write, <end> included (the task's or the model's)", Range(1, 512)]
@@ -18,7 +18,7 @@ class AnyStrategyKeywords(TypedDict, total=False):
 
 
 class BeamKeywords(TypedDict, total=False):
-    """Of a beam search."""
+    """Keywords of a beam search."""
 
     beam_size: Annotated[int | None, "beam: how many continuations each step keeps (5)", Range(1, WIDEST_BEAM)]
     length_penalty: Annotated[
@@ -32,7 +32,7 @@ class BeamKeywords(TypedDict, total=False):
 
 
 class SamplingKeywords(TypedDict, total=False):
-    """Of sampling."""
+    """Keywords of sampling."""
 
     temperature: Annotated[float | None, "sample: logits are divided by it (1)", Range(0, 1000)]
     top_k: Annotated[int | None, "sample: only the N most probable tokens (all)", Range(1, 1_000_000)]

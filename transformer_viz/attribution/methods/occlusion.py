@@ -63,7 +63,7 @@ def _by_position(run: Run, kind: Kind, sets: Tensor) -> Tensor:
     """
 
     def close(part: slice, site: Site, value: Tensor) -> Tensor:
-        """Of a mask, or of the weights after it."""
+        """Closes keys in a mask, or in the weights after it."""
         if site.kind != kind:
             return value
         keys = sets[part, None, None, : value.shape[-1]]

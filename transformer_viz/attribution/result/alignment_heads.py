@@ -37,7 +37,7 @@ class Attended:
 
     Attributes:
         target: the words.
-        source: likewise.
+        source: the words of the source.
         places: int (key,), which source word each key is; −1 of a special token.
         heads: layer and head, in the order of the weights.
         weights: float32 (row, head, word, key), `ROWS` by `heads`; NaN where no such row was read.
@@ -66,7 +66,7 @@ class HeadAlignment:
         row: of a target word, `writes` or `reads`: the one with the lower error, or without links the greater agreement.
         errors: alignment error rate against the links, all of them sure (1 − F1), by row; NaN without links.
         precision: the share of its links that are right, in that row.
-        recall: the share of the links that it has, likewise.
+        recall: the share of the links that it has, in that row.
         agreement: the share of target words that it links as the reference does.
         effect: what the log-probability of a token of the target changes by without it, in nats; None where not asked for.
     """
@@ -82,7 +82,7 @@ class HeadAlignment:
 
     @property
     def error(self) -> float:
-        """In its better row."""
+        """The alignment error in the head's better row."""
         return self.errors[self.row]
 
     def __str__(self) -> str:

@@ -62,6 +62,6 @@ class KnockOut:
 
 
 def share_of(is_so: np.ndarray) -> Mean:
-    """Of texts, which are independent, with Wilson's interval: resampling would give no width where all are alike."""
+    """A share of texts, which are independent, with Wilson's interval: resampling would give no width where all are alike."""
     n, hits = len(is_so), int(is_so.sum())
     return Mean(hits / n if n else np.nan, wilson(hits, n) if n > 1 else None)

@@ -13,7 +13,7 @@ from transformer_viz.trace.trace import Trace
 
 @dataclass(frozen=True)
 class PatchEffect:
-    """Of one place: a head, or a layer, at one query; all counts from 0."""
+    """The effect of patching one place: a head, or a layer, at one query; all counts from 0."""
 
     place: Place
     query: int
@@ -50,7 +50,7 @@ class Patching:
         return tuple(sorted(every, key=lambda each: -abs(each.value))[:n])
 
     def at(self, place: Place, query: int) -> PatchEffect | None:
-        """Of one place; None where it was not asked for."""
+        """The effect at one place; None where it was not asked for."""
         layers, effects = self.layers.get(place.kind, ()), self.effects.get(place.kind, np.empty(0))
         head = () if place.head is None else (place.head,)
         if place.layer not in layers or len(head) != effects.ndim - 2:
@@ -78,7 +78,7 @@ class PatchingSize:
 
     @property
     def n_layers(self) -> int:
-        """Of all kinds together."""
+        """The number for all kinds of attention together."""
         return sum(map(len, self.layers.values()))
 
     @property

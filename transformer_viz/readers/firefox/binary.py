@@ -44,7 +44,7 @@ class Item:
 
     @property
     def n_numbers(self) -> int:
-        """In the tensor."""
+        """How many numbers the tensor has."""
         return math.prod(self.shape)
 
 

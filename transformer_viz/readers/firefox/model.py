@@ -119,7 +119,7 @@ class FirefoxReader(nn.Module):
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Of both stacks; there is no attention of the decoder's onto itself."""
+        """The sizes of both stacks; the decoder has no self-attention."""
         sizes = sizes_of(self.config)
         layers = {kind: numbers for kind, numbers in sizes.layers.items() if kind != "decoder"}
         heads = {kind: sizes.heads[kind] for kind in layers}

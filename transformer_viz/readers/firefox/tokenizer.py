@@ -33,7 +33,7 @@ class FirefoxTokenizer(PieceTokenizer):
 
     @classmethod
     def of(cls, data: bytes) -> "FirefoxTokenizer":
-        """From a file of SentencePiece.
+        """The tokenizer of a file of SentencePiece.
 
         Raises:
             ImportError: the library is not installed.

@@ -35,7 +35,7 @@ class Pass:
     n_seen: int = 0
 
     def site(self) -> Site:
-        """Of the call that comes now."""
+        """The site of the call that comes now."""
         kind, layer = self.places[self.n_seen]
         self.n_seen += 1
         return Site(kind, layer, self.first_query)

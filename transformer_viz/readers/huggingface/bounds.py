@@ -41,7 +41,7 @@ _GROWTH = {"ByteLevel": 2.0, "BertNormalizer": 3.0}
 
 @dataclass(frozen=True)
 class Weights:
-    """Of all files of weights.
+    """The names, shapes and number of parameters in all files of weights.
 
     Attributes:
         shapes: of each tensor, by its name.
@@ -62,7 +62,7 @@ class Weights:
 
     @cached_property
     def n_rows(self) -> int:
-        """Of the largest table: there is no vocabulary beyond."""
+        """Rows of the largest table: there is no vocabulary beyond."""
         return max((shape[0] for shape in self.shapes.values() if len(shape) > 1), default=0)
 
 

@@ -133,7 +133,7 @@ class Generation:
         settings: those that are in force, by their names in a generation config.
         refused: those that are set and cannot be followed.
         default_max_length: the most tokens that are written unless a person says otherwise.
-        default_total_length: likewise with the prompt; None = there is no such limit.
+        default_total_length: the most tokens of a prompt and what is written together; None = there is no such limit.
         is_on: whether settings count.
         target: the setting that makes it write a language that a person asked for, and that language's token: in force
             whether settings count or not.
@@ -151,7 +151,7 @@ class Generation:
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any, sizes: Sizes) -> "Generation":
-        """Of a model of these sizes; what neither its generation config nor its config says is the tokenizer's.
+        """The generation of a model of these sizes; what neither its generation config nor its config says is the tokenizer's.
 
         Raises:
             ModelError: its decoder begins with no token that it knows.
@@ -163,7 +163,7 @@ class Generation:
             return next((value for value in values if value is not None), None)
 
         def settings(neutral: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-            """Those that are set and change something."""
+            """The settings that are set and change something."""
             values = {name: getattr(generation, name, None) for name in neutral}
             return {name: value for name, value in values.items() if value is not None and value not in neutral[name]}
 

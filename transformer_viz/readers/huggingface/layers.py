@@ -37,7 +37,7 @@ class ModuleCall(NamedTuple):
 
     @property
     def n_parameters(self) -> int:
-        """Of its module."""
+        """Trained numbers of its module."""
         return sum(parameter.numel() for parameter in self.module.parameters())
 
 
@@ -198,7 +198,7 @@ def is_linear(module: nn.Module) -> bool:
 
 
 def is_norm(module: nn.Module) -> bool:
-    """By its name, or with vectors of parameters only."""
+    """Whether a module is a norm: by its name, or with vectors of parameters only."""
     parameters = [*module.parameters()]
     is_named = "Norm" in type(module).__name__
     return next(module.children(), None) is None and (is_named or (bool(parameters) and all(p.dim() == 1 for p in parameters)))
@@ -231,7 +231,7 @@ class AttentionModules:
 
 
 def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_scores: bool) -> Iterator[AttentionModules]:
-    """Of each call of attention, in their order; `has_scores` says whether scores are computed as we do."""
+    """The modules around each call of attention, in their order; `has_scores`: whether scores are computed as we do."""
     places = {id(call.attention): (layer, call) for layer in layers for call in layer.inner if call.attention is not None}
     for attention in recording.attentions:
         scale = attention.options.get("scaling")

@@ -127,7 +127,7 @@ class HuggingFaceModel:
 
     @property
     def default_max_length(self) -> int:
-        """By its generation config, and at most as much as is drawn."""
+        """The length that its generation config says, and at most as much as is drawn."""
         return min(self.model.generation.default_max_length, _LONGEST)
 
     @property

@@ -64,7 +64,7 @@ class Pieces:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Of all ids of the model; one that the tokenizer does not name is its number."""
+        """The labels of all ids of the model; one that the tokenizer does not name is its number."""
         kept = set(self.tokenizer.added_tokens_decoder)
         pieces = self.tokenizer.convert_ids_to_tokens(list(range(min(self.n_ids, len(self.tokenizer)))))
         return tuple(
@@ -78,7 +78,7 @@ class Pieces:
         return max(map(len, self.labels), default=1)
 
     def label(self, number: int) -> str:
-        """Of one id."""
+        """The label of one id."""
         return self.labels[number] if number < len(self.labels) else str(number)
 
     def _label(self, piece: str) -> str:

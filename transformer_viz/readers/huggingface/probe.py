@@ -36,7 +36,7 @@ class ProbedModel:
 
     Attributes:
         encoder: where the encoder's calls of attention stand, in their order.
-        decoder: likewise the decoder's.
+        decoder: where the decoder's calls of attention stand, in their order.
         sizes: of the model.
         modules: what stands around each attention.
         architecture: how it is built, as far as it adds up.

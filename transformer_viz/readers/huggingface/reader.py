@@ -41,7 +41,7 @@ class HuggingFaceReader:
 
     @cached_property
     def kind(self) -> ModelKind:
-        """By its config; which of the two a model with one stack is, the probe found."""
+        """The kind by its config; which of the two a model with one stack is, the probe found."""
         if self.model.config.is_encoder_decoder:
             return ModelKind.ENCODER_DECODER
         return ModelKind.DECODER if self.probed.decoder else ModelKind.ENCODER
@@ -53,7 +53,7 @@ class HuggingFaceReader:
 
     @property
     def end_ids(self) -> tuple[int, ...]:
-        """By its generation config."""
+        """The ends that its generation config says."""
         return self.generation.end_ids
 
     @property
@@ -63,17 +63,17 @@ class HuggingFaceReader:
 
     @property
     def rules(self) -> Rules | None:
-        """Of its generation config, or None. Raises an OptionError where it cannot be followed."""
+        """The rules of its generation config, or None. Raises an OptionError where they cannot be followed."""
         return self.generation.rules
 
     @property
     def sizes(self) -> Sizes:
-        """As the probe found them."""
+        """The sizes that the probe found."""
         return self.probed.sizes
 
     @property
     def training(self) -> bool:
-        """Of the model."""
+        """Whether the model is in train mode."""
         return self.model.training
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:

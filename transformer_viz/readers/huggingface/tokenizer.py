@@ -24,7 +24,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
         pieces: the tokenizer of transformers.
         is_chat: whether a source is a user's message, framed as its chat template says.
         source_language: the code of the language of sources; None where the tokenizer knows no languages.
-        target_language: likewise of targets; None = the source's.
+        target_language: the code of the language of targets; None = the source's.
         n_embedded: tokens that the model has embeddings of; None = as many as may come.
     """
 
@@ -36,13 +36,13 @@ class HuggingFaceTokenizer(PieceTokenizer):
 
     @classmethod
     def of(cls, tokenizer: Any, n_ids: int | None = None) -> "HuggingFaceTokenizer":
-        """As it reads by itself, for a model of so many ids; None = as many as it names."""
+        """The tokenizer as it reads by itself, for a model of so many ids; None = as many as it names."""
         pieces = Pieces(tokenizer, n_ids)
         return cls(pieces, False, tokenizer.src_lang, tokenizer.tgt_lang) if pieces.languages else cls(pieces)
 
     @property
     def tokenizer(self) -> Any:
-        """Of transformers."""
+        """The tokenizer of transformers."""
         return self.pieces.tokenizer
 
     @property
