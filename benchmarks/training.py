@@ -43,7 +43,7 @@ def _size(name: str, batch_size: int, device: torch.device, report: Report) -> N
         model={**layers, "d_model": size["d_model"], "n_heads": size["heads"], "d_ff": size["d_ff"]},
         task_options={"trained_lengths": [10, 19]},
     )
-    task = tasks.make(recipe.task, recipe.task_options)
+    task = tasks.make_task(recipe.task, recipe.task_options)
     batch_at = batches(recipe, task)
     prepared = [batch_at(step) for step in range(_N_BATCHES)]
     tokens = sum(int((batch.target_out != PAD_ID).sum()) for batch in prepared) / len(prepared)

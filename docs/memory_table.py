@@ -33,7 +33,7 @@ def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str
     """What a run of so many source and target tokens takes: everything, half precision, cross-attention, both; and its peak."""
     plan = Plan(
         sizes=sizes_of(config),
-        keep=RecordingOptions(),
+        recording=RecordingOptions(),
         n_sources=[n_tokens],
         n_steps=[n_tokens],
         n_candidates=10,

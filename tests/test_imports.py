@@ -143,7 +143,7 @@ def test_arrows(file):
     ("importer", "name", "allowed"),
     [
         ("model", "transformer_viz.errors.ConfigError", True),
-        ("model", "transformer_viz.tasks.make", False),
+        ("model", "transformer_viz.tasks.make_task", False),
         ("tasks", "transformer_viz.checkpoints.find", True),
         ("trace", "transformer_viz.tracing.decode", False),
         ("analysis", "transformer_viz.figures", False),

@@ -384,7 +384,7 @@ def _task(folder: Path, about: Description) -> Task:
     config, tokens = about.model, (about.vocabularies.source, about.vocabularies.target)
     try:
         source, target = map(Vocabulary, tokens)
-        task = tasks.make(about.task.name, dict(about.task.options), (source, target))
+        task = tasks.make_task(about.task.name, dict(about.task.options), (source, target))
     except (ConfigError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder.name}: config.json is not possible: {error}") from error
     own = (task.source_vocabulary.tokens, task.target_vocabulary.tokens)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.made_runs import runs
-from transformer_viz.analysis.align import distances, first_apart, largest, places_apart, signed_size
+from transformer_viz.analysis.align import differing_places, distances, first_difference, largest, signed_size
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.diff import diff
 from transformer_viz.trace.trace import Trace
@@ -16,12 +16,12 @@ NUMBERS = st.sampled_from([0.0, 0.25, 1.0, -3.5, math.nan, math.inf, -math.inf])
 
 
 def test_places_apart_count_what_one_alone_has() -> None:
-    assert places_apart(("a", "b", "c"), ("a", "x")) == [1, 2]
-    assert places_apart((), ("a",)) == [0]
-    assert places_apart((1, None), (1,)) == [1], "an entry that is None is not one that is not there"
-    assert places_apart(("a",), ("a",)) == []
-    assert first_apart(("a", "b"), ("a", "x")) == 1
-    assert first_apart(("a",), ("a",)) is None
+    assert differing_places(("a", "b", "c"), ("a", "x")) == [1, 2]
+    assert differing_places((), ("a",)) == [0]
+    assert differing_places((1, None), (1,)) == [1], "an entry that is None is not one that is not there"
+    assert differing_places(("a",), ("a",)) == []
+    assert first_difference(("a", "b"), ("a", "x")) == 1
+    assert first_difference(("a",), ("a",)) is None
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8))

@@ -56,4 +56,4 @@ def test_a_table_repeats_each_token(endless: None, mistake: Callable[..., str]) 
     wide = Trace.from_arrays(cross=weights, source_tokens=["s"] * 400, target_tokens=["t" * 600])
     save_trace(wide, "wide.npz")
     assert "216,360,000 letters of tokens in a table; at most 200,000,000" in mistake("render", "wide.npz", "-o", "a.csv")
-    assert len(saving.made(trace, "csv")) > in_table
+    assert len(saving.render_bytes(trace, "csv")) > in_table

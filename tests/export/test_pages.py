@@ -300,4 +300,4 @@ def test_a_head_that_aligns_is_in_the_page_where_one_is_asked_for(tiny) -> None:
         with pytest.raises(OptionError, match="is no head of cross-attention; possible is"):
             html(trace, aligner=wrong)
     with pytest.raises(OptionError, match="aligner is of the page of the whole run"):
-        saving.made(trace, "html", "mosaic", aligner="1.1")
+        saving.render_bytes(trace, "html", "mosaic", aligner="1.1")

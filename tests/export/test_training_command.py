@@ -24,8 +24,8 @@ def recipe_of(line: str) -> Recipe:
 
 def same_training(given: Recipe, wanted: Recipe) -> None:
     """A setting may be said or left to the variant: what is trained is the same."""
-    assert model_config(given, tasks.make(given.task, given.task_options)) == model_config(
-        wanted, tasks.make(wanted.task, wanted.task_options)
+    assert model_config(given, tasks.make_task(given.task, given.task_options)) == model_config(
+        wanted, tasks.make_task(wanted.task, wanted.task_options)
     )
     assert {**given.to_json(), "model": None} == {**wanted.to_json(), "model": None}
 

@@ -85,7 +85,7 @@ def make_good(home: Path) -> list[Path]:
 
 
 def _save(folder: Path, name: str, options: dict[str, Any], more: dict[str, Any]) -> Path:
-    task = tasks.make(name, options)
+    task = tasks.make_task(name, options)
     sizes = {"source_vocabulary_size": len(task.source_vocabulary), "target_vocabulary_size": len(task.target_vocabulary)}
     torch.manual_seed(5)
     widths = {"d_model": 6, "n_heads": 3, "d_ff": 5, "n_encoder_layers": 1, "n_decoder_layers": 2, "max_positions": 40}

@@ -15,7 +15,7 @@ from transformer_viz import decode, load_trace, save_trace, trace_size  # noqa: 
 from transformer_viz.errors import InputError, ModelError, OptionError  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrap_model  # noqa: E402
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer  # noqa: E402
-from transformer_viz.tracing.trace_size import held_bytes  # noqa: E402
+from transformer_viz.tracing.trace_size import bytes_of  # noqa: E402
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "ends": {"eos_token_id": [EOS, 7, 12]},
@@ -194,7 +194,7 @@ def test_refill_takes_what_was_predicted():
     trace = decode(reader, TEXTS[1], strategy="beam", refill=True, beam_size=4, max_length=N_WRITTEN)
     size = trace_size(reader, TEXTS[1], strategy="beam", refill=True, beam_size=4, max_length=N_WRITTEN)
     assert trace.search is not None and sum(node.step == 1 for node in trace.search.nodes) == 16
-    assert size.total / 2 < held_bytes(trace) <= size.total
+    assert size.total / 2 < bytes_of(trace) <= size.total
 
 
 def test_a_token_that_only_the_model_has_can_be_banned_and_given():

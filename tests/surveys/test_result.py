@@ -119,7 +119,7 @@ def test_sentences_have_the_numbers_of_the_survey():
     most = max(row.mean for row in MADE.heads if row.statistic == "role mirror")
     assert percent_words(most, 1) in sentences.headline(MADE, "role mirror")
     read = "reverse (pre-norm, 100,000 parameters) over 1,000 texts (held-out, seed 0); 1 of 1,001 could not be read"
-    assert read in sentences.made_of(MADE)
+    assert read in sentences.survey_words(MADE)
     assert MADE.outputs is not None
     assert f"{MADE.outputs.n_exact:,} of 1,000 outputs are right" in sentences.right(MADE.outputs)
 

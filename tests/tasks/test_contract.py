@@ -17,11 +17,11 @@ from transformer_viz.vocabulary import UNKNOWN
 def task(request, tmp_path_factory) -> Iterator[Task]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(german, "DICTIONARY", made_dictionary.write(tmp_path_factory.mktemp("trans") / "de-en"))
-        yield tasks.make(request.param)
+        yield tasks.make_task(request.param)
 
 
 def test_options_make_it_again(task):
-    for again in (tasks.make(task.name, task.options()), _with_vocabularies(task)):
+    for again in (tasks.make_task(task.name, task.options()), _with_vocabularies(task)):
         assert again.options() == task.options()
         assert again.source_vocabulary == task.source_vocabulary
         assert again.target_vocabulary == task.target_vocabulary
@@ -126,4 +126,4 @@ def test_unreadable_texts_are_refused_in_a_printable_line(task):
 
 
 def _with_vocabularies(task: Task) -> Task:
-    return tasks.make(task.name, task.options(), (task.source_vocabulary, task.target_vocabulary))
+    return tasks.make_task(task.name, task.options(), (task.source_vocabulary, task.target_vocabulary))

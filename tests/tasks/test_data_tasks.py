@@ -174,7 +174,7 @@ def test_german_finds_the_sentences_of_debians_dictionary():
     ],
 )
 def test_without_its_package_a_task_says_so_and_a_checkpoint_still_reads(monkeypatch, name, package, module, text):
-    whole = tasks.make(name)
+    whole = tasks.make_task(name)
     vocabularies = (whole.source_vocabulary, whole.target_vocabulary)
     real = corpus.import_module
 
@@ -187,7 +187,7 @@ def test_without_its_package_a_task_says_so_and_a_checkpoint_still_reads(monkeyp
     for value in vars(module).values():
         if hasattr(value, "cache_clear"):
             value.cache_clear()
-    task = tasks.make(name, None, vocabularies)
+    task = tasks.make_task(name, None, vocabularies)
     assert task.symbols(text) == task.read(text)
     assert task.answer(task.read(text)) is None
     with pytest.raises(ConfigError, match=rf"pip install {package}"):
@@ -197,4 +197,4 @@ def test_without_its_package_a_task_says_so_and_a_checkpoint_still_reads(monkeyp
 def test_german_without_the_dictionary_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setattr(german, "DICTIONARY", tmp_path / "nothing")
     with pytest.raises(ConfigError, match="sudo apt install trans-de-en"):
-        tasks.make("german")
+        tasks.make_task("german")

@@ -132,7 +132,7 @@ def test_what_is_safe_to_show_is_shown_and_what_cannot_be_seen_is_named():
 def test_impossible_options_are_config_errors(options, named):
     """A checkpoint's config.json is a stranger's: whatever stands there must end in one clear error."""
     with pytest.raises(ConfigError) as caught:
-        tasks.make("reverse", options)
+        tasks.make_task("reverse", options)
     for part in named:
         assert part in str(caught.value)
 
@@ -140,7 +140,7 @@ def test_impossible_options_are_config_errors(options, named):
 def test_registry():
     assert "reverse" in tasks.names()
     with pytest.raises(ConfigError, match=r"'nope'.*reverse"):
-        tasks.make("nope")
+        tasks.make_task("nope")
 
 
 def test_a_small_alphabet_has_examples_too():

@@ -9,7 +9,7 @@ import transformer_viz as tv
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.tracing.recording_options import keywords_of
 
 RUNS: list[dict[str, Any]] = [
     {},
@@ -124,7 +124,7 @@ def test_the_untrained_run_keeps_the_same(tiny, kept):
 def test_as_in_makes_the_same_choice_again(tiny):
     for kept in KEPT:
         trace = tv.decode(tiny, "hello", **kept)
-        again = tv.decode(tiny, "ab", **as_in(trace, tiny.model.sizes))
+        again = tv.decode(tiny, "ab", **keywords_of(trace, tiny.model.sizes))
         assert (layers_of(again), again.precision) == (layers_of(trace), trace.precision)
 
 

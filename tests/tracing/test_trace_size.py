@@ -16,8 +16,8 @@ from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.trace_size import (
     LEAST_PEAK,
     PEAK_TIMES,
+    bytes_of,
     check,
-    held_bytes,
     predicted,
 )
 from transformer_viz.vocabulary import END_ID
@@ -102,7 +102,7 @@ def test_no_run_is_larger_than_predicted(make_model, make_tiny, data, sizes, see
     traces = tv.decode(checkpoint, texts, max_trace_bytes=max(size.total, size.peak), **options)
     actual = sum(map(arrays_of, traces))
     assert actual <= size.arrays
-    assert sum(map(held_bytes, traces)) <= size.total <= size.peak
+    assert sum(map(bytes_of, traces)) <= size.total <= size.peak
     if endless and beam is None:
         assert actual == size.arrays
     if endless and beam is not None and limit > 2:
@@ -135,7 +135,7 @@ def test_records_are_bounded_by_what_python_takes(make_model, make_tiny, more):
     # tracemalloc sees numpy's arrays too.
     records = taken - trace.nbytes
     assert records <= size.records <= 4 * records
-    assert taken <= held_bytes(trace) <= size.total
+    assert taken <= bytes_of(trace) <= size.total
 
 
 def test_what_is_too_large_is_refused_before_it_is_run(tiny, monkeypatch):
@@ -162,7 +162,7 @@ def test_every_offer_keeps_its_word(tiny):
             assert n_bytes <= most
             chosen: dict[str, Any] = dict(options)
             assert tv.trace_size(tiny, "hello", **chosen).total == n_bytes
-            assert held_bytes(tv.decode(tiny, "hello", max_trace_bytes=most, **chosen)) <= n_bytes
+            assert bytes_of(tv.decode(tiny, "hello", max_trace_bytes=most, **chosen)) <= n_bytes
             seen.add(str(options))
         assert bool(caught.value.offers) == ("It fits with" in str(caught.value))
     assert {"{'precision': 'float16'}", "{'kinds': ['cross']}", "{'layers': [1]}"} <= seen

@@ -86,7 +86,7 @@ def test_inverse_sqrt_is_that_of_the_paper():
 def test_shipped_recipes_make_their_task_and_model(name, tmp_path, monkeypatch):
     monkeypatch.setattr(german, "DICTIONARY", made_dictionary.write(tmp_path / "de-en"))
     recipe = RECIPES[name]
-    task = tasks.make(recipe.task, recipe.task_options)
+    task = tasks.make_task(recipe.task, recipe.task_options)
     model = make_checkpoint.make_model(recipe, task)
     for setting, value in {**variants.settings(recipe.variant), **recipe.model}.items():
         assert getattr(model.config, setting) == value

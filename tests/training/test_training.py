@@ -215,7 +215,7 @@ def test_everything_in_a_step_is_on_the_device(variant, texts):
     settings |= {"sharpness_from": 0.0, "sharpness_until": 1e-9}
     sizes = {**tiny.SIZES, "d_k": None, "d_v": None, "n_encoder_layers": 2, "n_decoder_layers": 2, "dropout": 0.1}
     recipe = recipe_for("reverse", variant, settings=settings, model=sizes)
-    task, meta = tasks.make(recipe.task, recipe.task_options), torch.device("meta")
+    task, meta = tasks.make_task(recipe.task, recipe.task_options), torch.device("meta")
     training = Trainer(make_model(recipe, task), lambda step: make_batch(task, texts), recipe, meta)
     for _ in range(2):  # the second one with the entropy's weight
         assert training.take_step(report=False) is None

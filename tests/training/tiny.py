@@ -25,7 +25,7 @@ RECIPE = Recipe(
     batch_size=7,
     learning_rate=0.01,
 )
-TASK = tasks.make(RECIPE.task, RECIPE.task_options)
+TASK = tasks.make_task(RECIPE.task, RECIPE.task_options)
 QUIET: dict[str, Any] = {"device": "cpu", "samples": None}
 
 

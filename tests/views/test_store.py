@@ -9,7 +9,7 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz.checkpoints import load_checkpoint, load_snapshot, snapshots
-from transformer_viz.tracing.trace_size import held_bytes
+from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.training.result import TrainingSnapshot
 from transformer_viz.views.cache.store import Call, Store, size_of
 
@@ -69,7 +69,7 @@ def test_all_who_want_the_same_at_once_get_one_making():
 
 def test_sizes(tiny):
     trace = tv.decode(tiny, "hello")
-    size = held_bytes(trace)
+    size = bytes_of(trace)
     assert size > trace.nbytes
     moment = TrainingSnapshot(step=1, written=trace, forced=trace, target="answer")
 

@@ -100,7 +100,7 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
         assert list(table["at the cause, word"]) == pytest.approx([each.top.value for each in MADE.verdict.maps])
         assert {*table["by chance"]} == {0.2}
     if tab == "How it was made":
-        assert literal(sentences.made_of(MADE)) in said(at)
+        assert literal(sentences.survey_words(MADE)) in said(at)
         assert at.dataframe[0].value.iloc[0].to_list() == [17, "a⇥b", "it has a tab"]
         assert "--checkpoint reverse" in at.code[0].value
 
@@ -111,7 +111,7 @@ def test_parts_that_a_survey_lacks_are_said(start: Start, surveys: Path) -> None
         assert sentence in said(start("survey", survey="surveys/less", survey_tab=tab))
     empty = replace(MADE, kinds={}, heads=(), examples=(), agreement={}, outputs=None, verdict=None)
     put(surveys, "empty", empty.to_json())
-    assert literal(sentences.made_of(empty)) in said(start("survey", survey="surveys/empty"))
+    assert literal(sentences.survey_words(empty)) in said(start("survey", survey="surveys/empty"))
 
 
 def test_others_see_no_survey_of_the_folder_that_the_app_was_started_in(

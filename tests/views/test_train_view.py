@@ -291,7 +291,7 @@ def with_file(start: Any, data: bytes, name: str = "mine.npy") -> Any:
 
 
 def test_embeddings_of_the_right_shape_reach_the_training(start, begun):
-    rows = len(tasks.make("german-toy").source_vocabulary)
+    rows = len(tasks.make_task("german-toy").source_vocabulary)
     at = with_file(start, matrix(rows, 24))
     at.toggle(key="train_frozen_embeddings").set_value(True).run()
     assert not at.error
@@ -303,7 +303,7 @@ def test_embeddings_of_the_right_shape_reach_the_training(start, begun):
 
 
 def test_embeddings_of_another_shape_are_refused_with_both_shapes(start, begun):
-    rows = len(tasks.make("german-toy").source_vocabulary)
+    rows = len(tasks.make_task("german-toy").source_vocabulary)
     at = with_file(start, matrix(rows + 1, 24))
     said = at.error[0].value.replace("\\", "")
     assert f"({rows + 1}, 24)" in said and f"({rows}, 24)" in said

@@ -16,7 +16,7 @@ from transformer_viz.views.components.ways import readable_parts, readers
 
 Start = Callable[..., AppTest]
 BEGUN = {"what_if_how": "a beginning of your own", "what_if_begin": "xy"}
-REVERSE = tasks.make("reverse", {"alphabet": "abc", "max_length": 5, "trained_lengths": [1, 5]})
+REVERSE = tasks.make_task("reverse", {"alphabet": "abc", "max_length": 5, "trained_lengths": [1, 5]})
 
 
 @given(st.text("abcxé ", max_size=12))
@@ -42,11 +42,16 @@ def test_what_is_offered(text: str, wanted: dict[str, str]) -> None:
 
 
 def test_a_tab_between_words_becomes_a_space() -> None:
-    assert readable_parts(tasks.make("reverse"), "two\twords") == {"Leave out what it does not know": "two words"}
+    assert readable_parts(tasks.make_task("reverse"), "two\twords") == {"Leave out what it does not know": "two words"}
 
 
 def test_other_models_that_read_it_are_named_in_their_order() -> None:
-    others = [("small", REVERSE), ("copy", tasks.make("copy")), ("sort", tasks.make("sort")), ("shift", tasks.make("shift"))]
+    others = [
+        ("small", REVERSE),
+        ("copy", tasks.make_task("copy")),
+        ("sort", tasks.make_task("sort")),
+        ("shift", tasks.make_task("shift")),
+    ]
     assert readers("hello", others) == ["copy", "sort"]
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from transformer_viz.trace.steps import Candidate
 
 
-def places_apart(a: Sequence[Any], b: Sequence[Any]) -> list[int]:
+def differing_places(a: Sequence[Any], b: Sequence[Any]) -> list[int]:
     """Positions at which two lists differ; one that has ended differs from every entry."""
     return [i for i, (x, y) in enumerate(zip_longest(a, b, fillvalue=object())) if x != y]
 
 
-def first_apart(a: Sequence[Any], b: Sequence[Any]) -> int | None:
+def first_difference(a: Sequence[Any], b: Sequence[Any]) -> int | None:
     """The first of them, or None where the lists are equal."""
-    return next(iter(places_apart(a, b)), None)
+    return next(iter(differing_places(a, b)), None)
 
 
 def common(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.correctness import answer, answer_words, is_given
 from transformer_viz.analysis.sentences import Sentence, Style, of_run, plain
-from transformer_viz.analysis.word_pairs import apart, by_position, by_text
+from transformer_viz.analysis.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
 from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
@@ -62,7 +62,7 @@ def table(comparison: Comparison) -> list[Row]:
 
     read = [tokens_read(run) for run in (a, b)]
     pairs, words, reads_apart = comparison.paired(*read), noun(a), "same"
-    if places := apart(pairs, *read):
+    if places := pairs_that_differ(pairs, *read):
         in_a, in_b = pairs[places[0]]
         reads_apart = place_words(in_b or 0, words) + " of B" if in_a is None else place_words(in_a, words)
         reads_apart = f"{len(places)} {words}s, from {reads_apart} on" if len(places) > 1 else reads_apart

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.align import distances, first_apart, largest, signed_size
+from transformer_viz.analysis.align import distances, first_difference, largest, signed_size
 from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
 from transformer_viz.analysis.word_pooling import is_by_words
 from transformer_viz.errors import OptionError, listed
@@ -119,7 +119,9 @@ class Comparison:
     def parted(self) -> int | None:
         """The first step at which the outputs part; None where they are equal, or where one is not recorded."""
         return (
-            first_apart(self.a.output_tokens, self.b.output_tokens) if self.a.output_tokens and self.b.output_tokens else None
+            first_difference(self.a.output_tokens, self.b.output_tokens)
+            if self.a.output_tokens and self.b.output_tokens
+            else None
         )
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import row_address
-from transformer_viz.analysis.align import common, distances, first_apart, largest, paired, signed_size
+from transformer_viz.analysis.align import common, distances, first_difference, largest, paired, signed_size
 from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
 from transformer_viz.errors import OptionError, listed
@@ -139,7 +139,7 @@ class _Walk:
             if found := self._farthest(a, b):
                 self._add(what, replace(where, cell=found[0]), *found[1:])
         elif isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or a != b:
-            self._add(what, where, _said(a), _said(b))
+            self._add(what, where, _value_words(a), _value_words(b))
 
     def _farthest(self, a: np.ndarray, b: np.ndarray) -> tuple[tuple[int, ...], float, float, float, int] | None:
         """The place of two arrays that differs most, both numbers, their difference, and how many differ."""
@@ -162,7 +162,7 @@ class _Walk:
             return
         # Tokens of one label may be different ones, where ids stand beside them.
         both = [(getattr(self.before, name), getattr(self.after, name)) for name in ("target_tokens", "target_ids")]
-        apart = [first_apart(first or (), second or ()) for first, second in both]
+        apart = [first_difference(first or (), second or ()) for first, second in both]
         alike = min((place for place in apart if place is not None), default=None)
         for i, (x, y) in enumerate(zip(a[:alike], b[:alike], strict=False)):
             self._compare("steps", x, y, position=i)
@@ -224,7 +224,7 @@ class _Walk:
         )
 
 
-def _said(value: Any) -> Any:
+def _value_words(value: Any) -> Any:
     """What stands for a value: the shape of an array, of a dataclass what it is."""
     return value.shape if isinstance(value, np.ndarray) else f"a {type(value).__name__}" if is_dataclass(value) else value
 

@@ -89,7 +89,7 @@ class Difference:
         place = str(self.where).removeprefix(f"{self.what}, ")
         before, after = _shown(self.before), _shown(self.after)
         if before == after:  # a difference behind the sixth digit, or far into a text
-            before, after = _where_apart(repr(self.before), repr(self.after))
+            before, after = _texts_around_difference(repr(self.before), repr(self.after))
         return f"{self.what}: {place}: {before} → {after}" + (f" ({', '.join(notes)})" if notes else "")
 
 
@@ -133,7 +133,7 @@ def _shown(value: Any) -> str:
     return shorten(f"{value:.6g}" if isinstance(value, float) else repr(value), _LONGEST)
 
 
-def _where_apart(before: str, after: str) -> tuple[str, str]:
+def _texts_around_difference(before: str, after: str) -> tuple[str, str]:
     """Two texts from a little before the first sign that differs."""
     first = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
     start = max(0, first - _LONGEST // 2)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.analysis.sentences import Piece, Sentence, head_looks, of_run, so_far
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, so_far, top_key_sentences
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
@@ -69,7 +69,7 @@ def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, g
         pieces += [("plain", begins), of_run(trace.output_tokens[step])]
     if kind != "encoder":
         begins = "" if not pieces else ", and " if trace.output_tokens else "; "
-        pieces += [("plain", f"{begins}{head_title(layer, head)} "), *head_looks(trace, kind, layer, head)[step]]
+        pieces += [("plain", f"{begins}{head_title(layer, head)} "), *top_key_sentences(trace, kind, layer, head)[step]]
     return (*pieces, ("plain", "."))
 
 

@@ -190,7 +190,7 @@ def _place_scores(heads: HeadRows, keys: np.ndarray, rows: np.ndarray) -> np.nda
     """
     mine = rows[..., None] & (keys != NONE)[..., None, None, :, :]
     counts = mine.sum(-2)
-    sums = np.einsum("...qp,...qp->...p", heads.on_each(keys), mine.astype(np.float64))
+    sums = np.einsum("...qp,...qp->...p", heads.weights_on(keys), mine.astype(np.float64))
     is_covered = counts >= COVERAGE * rows.sum(-1)[..., None]
     return np.where(is_covered & (counts > 0), sums / np.maximum(counts, 1), np.nan)
 

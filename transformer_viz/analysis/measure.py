@@ -52,11 +52,11 @@ class HeadRows:
         """The mean of (…, layer, head, query) over the judged rows, or those of them that `of` marks; NaN where none is."""
         return mean_over(values, self.rows if of is None else self.rows & of)
 
-    def on(self, keys: np.ndarray) -> np.ndarray:
+    def weight_on(self, keys: np.ndarray) -> np.ndarray:
         """The weight that each row has on a key of its own, int (…, query) -> (…, layer, head, query); 0 where that is NONE."""
-        return self.on_each(keys[..., None])[..., 0]
+        return self.weights_on(keys[..., None])[..., 0]
 
-    def on_each(self, keys: np.ndarray) -> np.ndarray:
+    def weights_on(self, keys: np.ndarray) -> np.ndarray:
         """The same of several keys of each row, int (…, query, any) -> (…, layer, head, query, any)."""
         n_queries, n_keys = self.weights.shape[-2:]
         before = self.weights.shape[:-2]

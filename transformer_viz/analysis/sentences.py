@@ -47,7 +47,7 @@ def step_sentences(
         return [[(*begins[t], *ends[t]) for t in range(n)]] * len(heads)
     sentences: list[list[Sentence]] = []
     for layer, head in heads:
-        looks, title = head_looks(trace, kind, layer, head), head_title(layer, head)
+        looks, title = top_key_sentences(trace, kind, layer, head), head_title(layer, head)
         if trace.writes:
             named: Piece = ("plain", f", {title} ")
             sentences.append([(*begins[t], named, *looks[t], *ends[t]) for t in range(n)])
@@ -127,7 +127,7 @@ def so_far(trace: Trace) -> list[Sentence]:
     return sentences
 
 
-def head_looks(trace: Trace, kind: Kind, layer: int, head: Head) -> list[Sentence]:
+def top_key_sentences(trace: Trace, kind: Kind, layer: int, head: Head) -> list[Sentence]:
     """`looks 96 % at `l` (token 4)`: of each row of a head the key with the most weight."""
     attention, word = trace.attentions[kind], noun(trace)
     tokens = [of_run(key) for key in attention.keys]

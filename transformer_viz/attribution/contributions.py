@@ -52,10 +52,10 @@ class Sublayer:
             own = self.stream["residual_before"][rows]
             norm, is_own = self.norm_of(rows), self.site.kind != "cross"
             if is_own and self.around.placement != "residual-post":
-                given = _with_own(given, own, rows)
+                given = _add_own_vectors(given, own, rows)
             given = norm(given)
             if is_own and self.around.placement == "residual-post":
-                given = _with_own(given, own, rows)
+                given = _add_own_vectors(given, own, rows)
             if is_own:
                 own = torch.zeros_like(own)
             elif self.around.placement == "post":
@@ -114,7 +114,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
     return contributions
 
 
-def _with_own(given: Tensor, own: Tensor, rows: slice) -> Tensor:
+def _add_own_vectors(given: Tensor, own: Tensor, rows: slice) -> Tensor:
     """(query, key, d_model) with each row's own vector at its own key."""
     at = torch.arange(len(given), device=given.device)
     given[at, at + rows.start] += own

@@ -18,7 +18,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.progress import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, part_of
 
 N_RANDOM = 5
 """Random rankings of each step, whose mean is the baseline."""
@@ -59,7 +59,7 @@ def faithfulness(
         if unknown := [name for name in maps if name not in all_maps]:
             raise OptionError(f"there is no map {unknown[0]!r}; L1 H1, L1 mean or rollout are such names")
         rankings = {name: all_maps[name] for name in maps} | {CAUSE: cause.values}
-        curves.append(_curves(model, trace, cause, rankings, seed, of_part(on_progress, n_done, len(runs))))
+        curves.append(_curves(model, trace, cause, rankings, seed, part_of(on_progress, n_done, len(runs))))
 
     def means(name: str, side: int) -> tuple[Mean, ...]:
         return tuple(mean_over_texts([lost[name][k, side] for lost in curves], seed) for k in range(len(KS)))

@@ -25,7 +25,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Keep, Site, Tap, compose
 from transformer_viz.terms import INSTEAD, KINDS
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.progress import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, part_of
 
 MOST_PAIRED = 32
 
@@ -200,7 +200,7 @@ class _Texts:
                 gone[Site(place.kind, place.layer)][i, place.head] = True
         changes, is_exact = list[np.ndarray](), list[np.ndarray]()
         for n_done, run in enumerate(self.runs):
-            progress = of_part(on_progress, n_done, len(self.runs))
+            progress = part_of(on_progress, n_done, len(self.runs))
             log_p, is_first = list[Tensor](), list[Tensor]()
             # Where greedy decoding would write the answer's token at every step, it writes the answer: each step then reads
             # what it has read here.

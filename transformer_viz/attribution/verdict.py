@@ -12,7 +12,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.progress import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, part_of
 
 CAUSE = "occlusion"
 # Keeps the texts apart from those of training, of `evaluate` and of `effect`.
@@ -47,7 +47,7 @@ def verdict(
     missing: dict[str, str] = {}
     verdicts = []
     for n_done, trace in enumerate(runs):
-        report = of_part(on_progress, n_done, len(runs))
+        report = part_of(on_progress, n_done, len(runs))
         verdicts.append(judge_run(model, trace, others, missing, mode=mode, kind=kind, on_progress=report))
     return result.merge_verdicts(verdicts, missing, seed=seed)
 
@@ -63,7 +63,7 @@ def judge_run(
     on_progress: OnProgress | None = None,
 ) -> Verdict:
     """The verdict of one run; what the model cannot give of `methods` is added to `missing`. The others as in `verdict`."""
-    of_cause = of_part(on_progress, 0, 1 + len(methods))
+    of_cause = part_of(on_progress, 0, 1 + len(methods))
     of_cause(0)
     cause = attribute(model, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
     return result.judge_maps(trace, cause, other_attributions(model, trace, cause, methods, missing, on_progress))
@@ -80,7 +80,7 @@ def other_attributions(
     """Other measures of the same keys; what the model cannot give is added to `missing`, or refused where that is None."""
     results = []
     for n_done, method in enumerate(methods, 1):
-        report = of_part(on_progress, n_done, 1 + len(methods))
+        report = part_of(on_progress, n_done, 1 + len(methods))
         report(0)
         try:
             results.append(attribute(model, trace, method, kind=cause.kind, on_progress=report))

@@ -51,21 +51,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _failed(error: Exception) -> int:
     if isinstance(error, TransformerVizError):
-        _say(str(error))
+        _print(str(error))
         return MISTAKE
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exc()
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("transformer_viz"):
-        _say(f"{error.name} is not installed for {sys.executable}. Install it with: pip install -r requirements.txt")
+        _print(f"{error.name} is not installed for {sys.executable}. Install it with: pip install -r requirements.txt")
         return MISTAKE
     if isinstance(error, OSError) and error.strerror:  # a full disk, a folder without permission, a name that is too long
         advice = " Make room there, or write elsewhere." if error.errno in _FULL else ""
-        _say(f"{error.filename or 'writing'}: {error.strerror}.{advice}")
+        _print(f"{error.filename or 'writing'}: {error.strerror}.{advice}")
         return MISTAKE
     if _is_out_of_memory(error):
-        _say(f"this machine ran out of memory ({error}). End what else takes memory, or take shorter texts or a smaller model.")
+        _print(
+            f"this machine ran out of memory ({error}). End what else takes memory, or take shorter texts or a smaller model."
+        )
         return MISTAKE
-    _say(f"this is our fault: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
+    _print(f"this is our fault: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
     return OUR_FAULT
 
 
@@ -97,7 +99,7 @@ class _Parser(argparse.ArgumentParser):
     """argparse prints the whole usage at a mistake; one line says what is wrong."""
 
     def error(self, message: str) -> NoReturn:
-        _say(f"{message}. '{self.prog} --help' shows what is possible.")
+        _print(f"{message}. '{self.prog} --help' shows what is possible.")
         raise SystemExit(MISTAKE)
 
 
@@ -123,7 +125,7 @@ def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], dict[str
     return parsed.run, arguments_of(parsed.run, parsed)
 
 
-def _say(message: str) -> None:
+def _print(message: str) -> None:
     """One line, without anything that would act on the terminal."""
     # Whoever should hear it may have gone, or the full disk may be where it is written to: the exit code says it still.
     with suppress(OSError, AttributeError):

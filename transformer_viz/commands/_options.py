@@ -162,7 +162,7 @@ def _argument(parameter: Parameter, option: Option) -> tuple[list[str], dict[str
         is_number, limits = kind in (int, float), next((note for note in notes if isinstance(note, Range)), None)
         if reader is None and is_number and limits:
             reader = partial(read_number, kind, limits)
-        keywords |= {"type": _told(reader or kind), "metavar": "N" if is_number else parameter.name.upper()}
+        keywords |= {"type": _argument_type(reader or kind), "metavar": "N" if is_number else parameter.name.upper()}
     if parameter.default not in (NEEDED, None, False, ""):
         words += f" ({parameter.default})"
     keywords["help"] = words if words == argparse.SUPPRESS else words.replace("%", "%%")
@@ -172,7 +172,7 @@ def _argument(parameter: Parameter, option: Option) -> tuple[list[str], dict[str
     return names, {**keywords, "dest": parameter.name, "required": is_needed}
 
 
-def _told(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def _argument_type(read: Callable[[str], Any]) -> Callable[[str], Any]:
     """A type of argparse whose error is what a reader says."""
 
     def typed(text: str) -> Any:

@@ -90,7 +90,7 @@ def run(
     trace = load_trace(file, no_limits=no_limits)
     if inside:
         saving.write(output, inside_html(trace, theme=theme or "auto", large=large).encode())
-        _say_size(output)
+        _print_size(output)
         return
     trace, what = by_words(trace) if words else trace, what or "player"
     if not no_limits and (ending in _TABLES or (ending == "html" and what == "player")):
@@ -105,15 +105,15 @@ def run(
         options |= {"theme": theme or "auto", "large": large, "with_answer": not hide_answer, "colours": colours or "fixed"}
     if ending == "html":
         options["plotlyjs"] = not without_plotlyjs if plotlyjs in (None, "inside") else plotlyjs
-    saving.write(output, saving.made(trace, ending, what, **options))
-    _say_size(output)
+    saving.write(output, saving.render_bytes(trace, ending, what, **options))
+    _print_size(output)
     if without_plotlyjs:
         from transformer_viz.export.pages import BESIDE, plotly_file
 
         beside = output.with_name(BESIDE)
         if not beside.exists():
             saving.write(beside, plotly_file())
-            _say_size(beside)
+            _print_size(beside)
 
 
 def _check_place(trace: "Trace", kind: Any, layer: int | None, head: int | str | None, step: int | None) -> None:
@@ -130,5 +130,5 @@ def _check_place(trace: "Trace", kind: Any, layer: int | None, head: int | str |
             raise OptionError(f"--{name} {number} is not possible; this run's {kind} attention has 1 to {most}{more}")
 
 
-def _say_size(path: Path) -> None:
+def _print_size(path: Path) -> None:
     print(terminal_text(f"{path}: {bytes_words(path.stat().st_size)}"))

@@ -111,7 +111,7 @@ def run(
     from transformer_viz.checkpoints import refuse_existing
 
     chosen = recipe.make()
-    task = tasks.make(chosen.task, chosen.task_options)
+    task = tasks.make_task(chosen.task, chosen.task_options)
     model_config(chosen, task)
     task.check_samples(samples, "--samples ")
     folder = output or places.trained() / f"{chosen.task}-{chosen.variant}-{chosen.seed}"

@@ -47,7 +47,7 @@ class Beam:
     stop: Stop = "bound"
     refill: bool = False
 
-    def n_looked_at(self, n_ends: int) -> int:
+    def n_continuations(self, n_ends: int) -> int:
         """Continuations that each step records: those that are kept, and as many again that came near."""
         return self.size * (max(2, 1 + n_ends) if self.refill else 2)
 
@@ -200,7 +200,7 @@ class _Sentence:
             totals = only
         # Stable: of equal totals the better parent comes first, then the lower id.
         order = totals.flatten().sort(descending=True, stable=True)
-        best = order.indices[: min(how.n_looked_at(len(self.end_ids)), int((order.values > -math.inf).sum()))]
+        best = order.indices[: min(how.n_continuations(len(self.end_ids)), int((order.values > -math.inf).sum()))]
         if not len(best):
             if not self.done:
                 raise nothing_left()

@@ -46,11 +46,11 @@ def save(
     """
     path = Path(path)
     check_target(path, force=force)
-    write(path, made(trace, format_of(path), what, **options))
+    write(path, render_bytes(trace, format_of(path), what, **options))
     return path
 
 
-def made(trace: Trace, format: str, what: str = "player", **options: Unpack[FileOptions]) -> bytes:
+def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unpack[FileOptions]) -> bytes:
     """The file's content; `options` are those of `save`."""
     if format in TABLE_FORMATS:
         return table(trace, format)

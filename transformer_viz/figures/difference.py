@@ -65,7 +65,7 @@ def difference(
     ]
     panels[0].bar = "coloraxis", (0, 1), ("0", "0.5", "1")
     signed = "coloraxis2", (-limit, limit), (f"B +{limit:.2g}", "0", f"A +{limit:.2g}")
-    title = f"A − B{upon_words(comparison)}"
+    title = f"A − B{alignment_words(comparison)}"
     panels.append(Panel(title, *_joined_labels(comparison, kind), _signed(laid, colours), bar=signed))
     query, key = largest(np.nan_to_num(np.abs(laid.difference), nan=0))
     if abs(laid.difference[query, key]) > 0:
@@ -82,7 +82,7 @@ def check_limit(limit: float) -> None:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0 and at most 1")
 
 
-def upon_words(comparison: Comparison) -> str:
+def alignment_words(comparison: Comparison) -> str:
     """For a title, where rows and columns do not lie upon each other by position."""
     return ", words by their text" if comparison.is_by_text else ""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.figures.difference import absent_pattern, check_limit, crossed_pattern, upon_words
+from transformer_viz.figures.difference import absent_pattern, alignment_words, check_limit, crossed_pattern
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, in_rows, is_exact
 from transformer_viz.figures.theme import Style, Theme, even_scale
@@ -80,7 +80,7 @@ def difference_mosaic(
         codes = np.where(masked, np.uint8(_MASKED), np.where(laid.broken, np.uint8(_BROKEN), codes))
         maps = [grid.coded_map(codes, _coded(colours))]
     words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
-    title = f"{kind_title(a, kind, in_full=False)}, A − B{upon_words(comparison)}{words}"
+    title = f"{kind_title(a, kind, in_full=False)}, A − B{alignment_words(comparison)}{words}"
     return grid.figure(maps, patterns, title, kind, blocks, style, height)
 
 

@@ -47,7 +47,7 @@ def role_words(survey: Survey, head: HeadPlace) -> str:
     return ", ".join([*parts, *([f"something else in {percent_words(rest, 1)}"] if rest else [])])
 
 
-def made_of(survey: Survey) -> str:
+def survey_words(survey: Survey) -> str:
     """What was surveyed and with which options."""
     model, read = survey.model, survey.texts
     failed = "" if not read.n_failed else f"; {read.n_failed:,} of {read.n:,} could not be read"

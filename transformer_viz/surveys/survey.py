@@ -139,18 +139,18 @@ def survey(
             else:
                 left.append(unit)
 
-        def tell(stage: Stage) -> None:
+        def report(stage: Stage) -> None:
             if on_progress is not None:
                 n_total = sum(len(unit.block.lines) for unit in units[stage])
                 on_progress(Progress(stage, n_done[stage], n_total, pool.n, memory_of_worker(loaded)))
 
         for stage in units:
-            tell(stage)
+            report(stage)
         with closing(pool.run(loaded, job, left)) as results:
             for unit, result in results:
                 folder.write(_file_of(unit), result)
                 n_done[unit.stage] += len(unit.block.lines)
-                tell(unit.stage)
+                report(unit.stage)
         sizes = loaded.model.sizes
         result = merge(
             [line.text for line in corpus.lines],

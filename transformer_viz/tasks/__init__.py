@@ -21,7 +21,9 @@ def names() -> list[str]:
     return sorted([*_TOYS, *(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in _NOT_TASKS)])
 
 
-def make(name: str, options: dict[str, Any] | None = None, vocabularies: tuple[Vocabulary, Vocabulary] | None = None) -> Task:
+def make_task(
+    name: str, options: dict[str, Any] | None = None, vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+) -> Task:
     """The named task, with its options.
 
     Args:

@@ -85,13 +85,13 @@ def read_batch(
         return decode(model, list(sources), pad_to=_width(model, sources), **changed)
     if any(target is None for target in given):
         written = decode_batch(model, sources, max_trace_bytes=max_trace_bytes)
-        given = [own_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
+        given = [written_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
     target = [target for target in given if target is not None]
     n_steps = 1 + max((len(ids_of_target(model, target_text)) for target_text in target), default=0)
     return decode(model, list(sources), target=target, pad_to=_width(model, sources), pad_target_to=n_steps, **changed)
 
 
-def own_target(trace: Trace) -> tuple[str | int, ...]:
+def written_target(trace: Trace) -> tuple[str | int, ...]:
     """What was written, without the end; where the limit stopped it, without the last token, which leaves room for one."""
     return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
 

@@ -78,7 +78,7 @@ class BeamTraces:
         n_steps = 1 + result.nodes[-1].step
         n_rows = n_given + n_steps
         with_ids = not tokenizer.has_unique_labels
-        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.keep.numbers(reader.sizes)
+        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.recording.numbers(reader.sizes)
         search = self._search(i, n_rows, known.alignment)
         # What the decoder did in the rows of a prompt before its last, which all hypotheses share.
         given = PromptRows()
@@ -171,7 +171,7 @@ class BeamTraces:
         if not steps:
             return None
         n_rows = sum(places.stop - places.start for places in result.rows)
-        rows, first = np.zeros((n_rows, *steps[0].shape[1:3], width), dtype=self.request.keep.precision), 0
+        rows, first = np.zeros((n_rows, *steps[0].shape[1:3], width), dtype=self.request.recording.precision), 0
         for step, (recorded, places) in enumerate(zip(steps, result.rows, strict=False)):
             # What stands before the sentence's own keys is the padding of a shorter prompt.
             n_left = recorded.shape[-1] - step - 1 - (width - len(result.rows)) if kind == "decoder" else 0
@@ -182,4 +182,4 @@ class BeamTraces:
 
     def _own(self, tensor: Tensor) -> np.ndarray:
         """A copy: a view would keep the whole batch in memory."""
-        return np.array(tensor.cpu().numpy(), self.request.keep.precision, order="C")
+        return np.array(tensor.cpu().numpy(), self.request.recording.precision, order="C")

@@ -117,9 +117,9 @@ def _traces(request: DecodeRequest) -> list[Trace]:
     check([request.plan()], request.max_trace_bytes)
     recorder = Recorder(
         ("mask", "weights", "scores") if request.with_scores else ("mask", "weights"),
-        request.keep.kinds,
-        request.keep.layers,
-        half=request.keep.is_half,
+        request.recording.kinds,
+        request.recording.layers,
+        half=request.recording.is_half,
     )
     progress = DecodingProgress(model, n_texts, len(request.prefix), request.on_token)
     # The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),

@@ -18,7 +18,7 @@ from transformer_viz.schema import LARGEST, check_keywords, whole_number
 from transformer_viz.terms import KINDS, STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import kind_sizes, looks_ahead
 from transformer_viz.tracing.progress import OnToken
-from transformer_viz.tracing.recording_options import RecordingKeywords, RecordingOptions, keep
+from transformer_viz.tracing.recording_options import RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.tokenize_batch import LONGEST, Rows, framed_sources, framed_targets
 from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, Plan
 from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
@@ -105,7 +105,7 @@ class DecodeRequest:
         writing: the keywords about the choice of tokens that were given, as they were.
         edits: of masks, heads and rows of weights.
         mistake: a deliberate mask mistake, or None.
-        keep: what the Traces keep of the attention.
+        recording: what the Traces keep of the attention.
         with_scores: whether they keep the scores before the mask too.
         max_length: the most tokens to write, `<end>` included.
         n_candidates: how many of the most probable tokens each step keeps.
@@ -126,7 +126,7 @@ class DecodeRequest:
     writing: Mapping[str, Any]
     edits: tuple[Edit, ...]
     mistake: Mistake | None
-    keep: RecordingOptions
+    recording: RecordingOptions
     with_scores: bool
     max_length: int
     n_candidates: int
@@ -186,7 +186,7 @@ class DecodeRequest:
             **writing,
             edits=edits,
             mistake=None if mistake is None else mistakes.named(mistake),
-            keep=keep(reader.sizes, given.get("kinds"), given.get("layers"), given["precision"]),
+            recording=check_recording(reader.sizes, given.get("kinds"), given.get("layers"), given["precision"]),
             with_scores="scores" in given["record"],
             max_length=max_length,
             n_candidates=n_candidates,
@@ -241,7 +241,7 @@ class DecodeRequest:
         n_steps = [n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)]
         return Plan(
             sizes=self.model.model.sizes,
-            keep=self.keep,
+            recording=self.recording,
             n_sources=[len(sentence.source_ids) for sentence in self.sentences],
             n_steps=n_steps,
             n_candidates=self.n_candidates,

@@ -37,7 +37,7 @@ OnProgress = Callable[[float], object]
 """Is told which share of some work is done, from 0 to 1. What it raises ends the work."""
 
 
-def of_part(on_progress: OnProgress | None, n_done: int, n_parts: int) -> OnProgress:
+def part_of(on_progress: OnProgress | None, n_done: int, n_parts: int) -> OnProgress:
     """A callback for one of several equal parts, of which `n_done` are done, that reports the share of all."""
 
     def say(share: float) -> None:

@@ -49,7 +49,7 @@ class RecordingOptions:
         return chosen | ({"precision": self.precision} if self.is_half else {})
 
 
-def keep(
+def check_recording(
     sizes: Sizes, kinds: Sequence[str] | None = None, layers: Sequence[int] | None = None, precision: str = "float32"
 ) -> RecordingOptions:
     """Checks the keywords. One name or number alone is a list of one.
@@ -80,7 +80,7 @@ def keep(
     return RecordingOptions(kinds=chosen, layers=tuple(sorted(set(numbers))) or None, precision=precision)
 
 
-def as_in(trace: Trace, sizes: Sizes) -> RecordingKeywords:
+def keywords_of(trace: Trace, sizes: Sizes) -> RecordingKeywords:
     """The keywords that keep of another run of a model of these sizes what this one has."""
     partial = (each.layers for kind, each in trace.attentions.items() if each.layers != sizes.layers.get(kind))
     return {"kinds": trace.kinds, "layers": next(partial, None), "precision": trace.precision}

@@ -134,7 +134,7 @@ class TraceBuilder:
                 reasons = _coded(own(masked), explained(kind, reasons, sizes, is_changed=is_known), weights.shape[2])
         # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
         copied = np.ascontiguousarray if len(weights) == 1 else np.array
-        cropped = copied(own(weights), request.keep.precision)
+        cropped = copied(own(weights), request.recording.precision)
         if padding.before and kind == "decoder":
             # A row of padding before a prompt may look at nothing; softmax makes a uniform row of that.
             rows = cropped[..., : padding.before, :]
@@ -143,7 +143,7 @@ class TraceBuilder:
             weights=cropped,
             reasons=reasons,
             scores=copied(own(self.scores[kind]), np.float32) if kind in self.scores else None,
-            layers=request.keep.numbers(sizes)[kind],
+            layers=request.recording.numbers(sizes)[kind],
         )
 
     def _fills(self, i: int) -> tuple[Fill, ...]:
@@ -195,7 +195,7 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
     made["device"] = devices.title(model.device)
     if model.model.kind.writes:
         given = {name: list(value) if name in ("prefix", "ban") else value for name, value in request.writing.items()}
-        kept = request.keep.options(model.model.sizes)
+        kept = request.recording.options(model.model.sizes)
         made |= {"strategy": request.strategy, **given, **kept, "max_length": max_length}
     versions = {"torch": str(torch.__version__), "numpy": np.__version__}
     return {**made, "seconds": round(seconds, 6), "versions": versions}

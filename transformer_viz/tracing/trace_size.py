@@ -69,7 +69,7 @@ class Plan:
 
     Attributes:
         sizes: of the model.
-        keep: what is kept of its attention.
+        recording: what is kept of its attention.
         n_sources: source tokens of each Trace, padding that is kept included.
         n_steps: target rows of each Trace, at the most.
         n_candidates: that each step keeps.
@@ -82,7 +82,7 @@ class Plan:
     """
 
     sizes: Sizes
-    keep: RecordingOptions
+    recording: RecordingOptions
     n_sources: Sequence[int]
     n_steps: Sequence[int]
     n_candidates: int
@@ -98,14 +98,14 @@ def predicted(*plans: Plan) -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
     arrays = records = working = 0
     for plan in plans:
-        sizes, beam, item = plan.sizes, plan.beam, _HALF if plan.keep.is_half else _SINGLE
+        sizes, beam, item = plan.sizes, plan.beam, _HALF if plan.recording.is_half else _SINGLE
         n_candidates = min(plan.n_candidates, sizes.vocabulary)
 
         def arrays_of(n_source: int, n_steps: int, plan: Plan = plan, item: int = item) -> int:
             """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
             shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
             total = 0
-            for kind, numbers in plan.keep.numbers(plan.sizes).items():
+            for kind, numbers in plan.recording.numbers(plan.sizes).items():
                 n_maps = len(numbers) * plan.sizes.heads[kind]
                 total += shapes[kind] * (n_maps * (item + _SINGLE * plan.with_scores) + (n_maps if kind in plan.by_head else 1))
                 if plan.beam is not None and kind != "encoder":
@@ -122,7 +122,7 @@ def predicted(*plans: Plan) -> TraceSize:
                 # Each continuation that is recorded has the text to it, in up to four bytes a character.
                 node = _NODE + 2 * plan.longest_token * (n_steps + 1)
                 records += rows_of_search(beam, n_steps) * n_candidates * _CANDIDATE
-                records += beam.n_looked_at(plan.n_ends) * n_steps * node
+                records += beam.n_continuations(plan.n_ends) * n_steps * node
         # Recorded pieces and the same put together, logits, keys and values with room to grow, eight copies of one attention.
         n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
@@ -150,10 +150,10 @@ def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
     size = predicted(*plans)
     if size.fits(max_trace_bytes):
         return
-    sizes, now, n_texts = plans[0].sizes, plans[0].keep, len(plans[0].n_sources)
+    sizes, now, n_texts = plans[0].sizes, plans[0].recording, len(plans[0].n_sources)
 
     def sizes_that_fit(choices: Iterable[RecordingOptions]) -> dict[RecordingOptions, int]:
-        options = {keep: predicted(*(replace(plan, keep=keep) for plan in plans)) for keep in choices}
+        options = {keep: predicted(*(replace(plan, recording=keep) for plan in plans)) for keep in choices}
         return {keep: size.total for keep, size in options.items() if size.fits(max_trace_bytes)}
 
     half, kind = replace(now, precision="float16"), "cross" if "cross" in now.kinds else now.kinds[-1]
@@ -176,7 +176,7 @@ def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
     raise TraceTooLarge(f"{words} {', '.join(less)}, or raise max_trace_bytes.", size.total, max_trace_bytes, offers)
 
 
-def held_bytes(trace: Trace) -> int:
+def bytes_of(trace: Trace) -> int:
     """What a finished Trace takes: its arrays, and its records at the most."""
     search = trace.search
     # The steps of a search's best hypothesis share its rows' candidates.

@@ -10,7 +10,7 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.schema import whole_number
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.tracing.recording_options import keywords_of
 from transformer_viz.tracing.tokenize_batch import LONGEST
 from transformer_viz.vocabulary import END, PAD
 
@@ -56,5 +56,5 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         max_length=min(LONGEST, checkpoint.model.config.max_positions),
         edits=trace.edits,
         mistake=trace.mistake,
-        **as_in(trace, fresh.model.sizes),
+        **keywords_of(trace, fresh.model.sizes),
     )

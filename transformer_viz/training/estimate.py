@@ -46,7 +46,7 @@ def estimate(recipe: Recipe) -> Estimate:
     Raises:
         ConfigError: the recipe cannot work.
     """
-    task = tasks.make(recipe.task, recipe.task_options)
+    task = tasks.make_task(recipe.task, recipe.task_options)
     config = model_config(recipe, task)
     with torch.device("meta"):
         model = Transformer(config)

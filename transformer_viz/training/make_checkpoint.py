@@ -77,7 +77,7 @@ def make_checkpoint(
         DeviceError: there is not enough memory; what was saved is kept.
         OptionError: another process trains into the folder.
     """
-    where, task = devices.resolve(device), tasks.make(recipe.task, recipe.task_options)
+    where, task = devices.resolve(device), tasks.make_task(recipe.task, recipe.task_options)
     if samples is not None:
         task.check_samples(samples)
     checked, kept = check_steps(recipe), saved_state.snapshot_steps(recipe, snapshots)

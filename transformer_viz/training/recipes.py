@@ -194,7 +194,7 @@ def recipe_for(
     published: dict[str, Any] = dict(PUBLISHED.get((task_name, variant)) or PUBLISHED.get((task_name, None)) or {})
     published_model, published_options = published.pop("model", {}), published.pop("task_options", {})
     options = dict(published_options if task_options is None else task_options)
-    task = tasks.make(task_name, options)
+    task = tasks.make_task(task_name, options)
     sources = (*task.sources, *task.training_sources)
     # A published setting is complete: what it does not say is not done.
     chosen: dict[str, Any] = published or _DEFAULTS

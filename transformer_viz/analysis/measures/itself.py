@@ -9,7 +9,7 @@ def of(heads: HeadRows) -> np.ndarray | None:
     """(…, layer, head), over the rows that have another key to look at; not of cross-attention."""
     if heads.kind == "cross":
         return None
-    return heads.mean(heads.on(np.arange(heads.weights.shape[-2])), heads.has_choice)
+    return heads.mean(heads.weight_on(np.arange(heads.weights.shape[-2])), heads.has_choice)
 
 
 MEASURE = Measure(

@@ -12,7 +12,7 @@ def of(heads: HeadRows) -> np.ndarray | None:
     if heads.kind == "decoder" or (last == NONE).all():
         return None
     keys = np.broadcast_to(last[..., None], (*last.shape, heads.weights.shape[-2]))
-    return heads.mean(heads.on(keys), heads.has_choice)
+    return heads.mean(heads.weight_on(keys), heads.has_choice)
 
 
 MEASURE = Measure(

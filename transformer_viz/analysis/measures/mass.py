@@ -10,7 +10,7 @@ def of(heads: HeadRows) -> np.ndarray | None:
     """(…, layer, head); cross-attention only."""
     if (true := heads.true_keys) is None:
         return None
-    return heads.mean(heads.on(true), by_head(true != NONE))
+    return heads.mean(heads.weight_on(true), by_head(true != NONE))
 
 
 MEASURE = Measure(

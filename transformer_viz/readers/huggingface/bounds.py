@@ -129,7 +129,7 @@ def limit_modules(weights: Weights, name: str, say: Say) -> Generator[None]:
                 "Copy the whole folder again: they do not belong together."
             )
 
-    def hear(_: Any, __: str, ___: Any) -> None:
+    def count_module(_: Any, __: str, ___: Any) -> None:
         nonlocal n_left
         if threading.get_ident() != here:
             return
@@ -145,7 +145,7 @@ def limit_modules(weights: Weights, name: str, say: Say) -> Generator[None]:
         for register, hook in (
             (module.register_module_parameter_registration_hook, count),
             (module.register_module_buffer_registration_hook, count),
-            (module.register_module_module_registration_hook, hear),
+            (module.register_module_module_registration_hook, count_module),
         ):
             stack.callback(register(hook).remove)
         yield

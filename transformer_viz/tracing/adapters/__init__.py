@@ -24,7 +24,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import token_ranks
 from transformer_viz.tracing.adapters import huggingface
 from transformer_viz.tracing.adapters.attention_calls import AttentionCall, check_calls, layers_by_kind
-from transformer_viz.tracing.adapters.labels import Vocabulary, flat, given_labels, ids_of, labels_of, padding
+from transformer_viz.tracing.adapters.labels import Vocabulary, check_labels, flat, ids_of, labels_of, padding
 from transformer_viz.tracing.adapters.running_modules import RunningModules
 from transformer_viz.tracing.adapters.unrecorded_attention import (
     WATCHED,
@@ -97,8 +97,8 @@ def trace_module(
     if source is None and target is None:
         raise OptionError("there are no ids; give source_ids, target_ids or both")
     source_labels, target_labels = (
-        given_labels("source_tokens", source_tokens, source),
-        given_labels("target_tokens", target_tokens, target),
+        check_labels("source_tokens", source_tokens, source),
+        check_labels("target_tokens", target_tokens, target),
     )
     known = [*zip(flat(source), source_labels or (), strict=False), *zip(flat(target), target_labels or (), strict=False)]
     label = labels_of(vocabulary, dict(known))

@@ -55,7 +55,7 @@ def padding(ids: Tensor, pad_id: int | None, *, everywhere: bool) -> Tensor:
     return trailing
 
 
-def given_labels(name: str, given: Iterable[str] | None, ids: Tensor | None) -> list[str] | None:
+def check_labels(name: str, given: Iterable[str] | None, ids: Tensor | None) -> list[str] | None:
     """Labels as they were given, one for each id.
 
     Raises:

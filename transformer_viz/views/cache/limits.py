@@ -10,8 +10,8 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, KINDS
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.recording_options import RecordingKeywords, keep
-from transformer_viz.tracing.trace_size import held_bytes
+from transformer_viz.tracing.recording_options import RecordingKeywords, check_recording
+from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def refuse(error: TraceTooLarge) -> None:
 
 def caption(trace: Trace) -> None:
     """What the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
-    words = f"this trace: {bytes_words(held_bytes(trace))} of at most {bytes_words(MAX_TRACE_BYTES)}"
+    words = f"this trace: {bytes_words(bytes_of(trace))} of at most {bytes_words(MAX_TRACE_BYTES)}"
     part = words_of(trace.made_by)
     st.caption(words + (f"; kept: {part}" if part else ""))
     if part:
@@ -111,7 +111,7 @@ def _read(checkpoint: "LoadedModel", text: str) -> Kept | None:
     options |= {"kinds": tuple(kinds)} if kinds else {}
     options |= {"layers": tuple(numbers)} if numbers else {}
     try:
-        keep(checkpoint.model.sizes, **options)
+        check_recording(checkpoint.model.sizes, **options)
     except OptionError:
         return None
     return kept(options) or None

@@ -26,7 +26,7 @@ from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.progress import OnProgress
-from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.tracing.recording_options import keywords_of
 from transformer_viz.tracing.untrained import untrained as untrained_run
 from transformer_viz.training import replay as runs_replay
 from transformer_viz.training.result import TrainingSnapshot
@@ -64,7 +64,7 @@ def what_if(
         BusyError: `waits` is False, and it is not there yet and takes a while.
     """
     how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
-    how += limits.kept(as_in(trace, model.model.sizes))
+    how += limits.kept(keywords_of(trace, model.model.sizes))
     if waits:
         return _decode(model, trace.source, how)
     cost = cost_of(model, [trace.source], how)

@@ -16,7 +16,7 @@ from cachetools import LRUCache, cached
 
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import held_bytes
+from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.cache.model_list import identity
 
 MOST_BYTES = 512_000_000
@@ -29,7 +29,7 @@ def size_of(value: Any) -> int:
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, Trace):
-        return held_bytes(value)
+        return bytes_of(value)
     if isinstance(n_bytes := getattr(value, "nbytes", None), int):
         return n_bytes
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ import streamlit as st
 
 from transformer_viz.analysis.compare_words import table, tokens_read, verdict
 from transformer_viz.analysis.comparison import Comparison
-from transformer_viz.analysis.word_pairs import apart
+from transformer_viz.analysis.word_pairs import pairs_that_differ
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import output_strip, source_strip
@@ -69,7 +69,7 @@ def _upon(comparison: Comparison, strips: list[dict[str, Any]]) -> list[dict[str
         if not all(tokens):
             continue
         pairs = comparison.paired(*tokens)
-        strip["apart"] = apart(pairs, *tokens)
+        strip["apart"] = pairs_that_differ(pairs, *tokens)
         for side, places in zip(strip["sides"], zip(*pairs, strict=True), strict=True):
             side["tokens"] = [None if place is None else side["tokens"][place] for place in places]
     return strips

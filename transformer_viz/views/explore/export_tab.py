@@ -107,5 +107,5 @@ def _want() -> None:
 def _made(chosen: str, trace: Trace, now: View, looks: dict[str, Any]) -> bytes:
     """The file's bytes."""
     if chosen in saving.TABLE_FORMATS:
-        return saving.made(trace, chosen)
-    return saving.made(trace, chosen, kind=now.kind, layer=now.layer, head=now.head, step=now.step, **looks)
+        return saving.render_bytes(trace, chosen)
+    return saving.render_bytes(trace, chosen, kind=now.kind, layer=now.layer, head=now.head, step=now.step, **looks)

@@ -10,7 +10,7 @@ from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.effect import DecodedTexts, EffectInProgress, fresh_strings, texts_from_person
 from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.batch import decode_batch, own_target, read_batch
+from transformer_viz.tracing.batch import decode_batch, read_batch, written_target
 from transformer_viz.views.cache import computing
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.cache.model_list import identity
@@ -36,7 +36,9 @@ def forced(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistak
     """One pass over sources and targets, with scores and with the padding of both sides kept."""
     # What `read_batch` would decode for itself, from the cache.
     written = decoded(model, typed)
-    targets = tuple(own_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True))
+    targets = tuple(
+        written_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True)
+    )
     cost = cost_of(model, typed.sources, (("target", targets),) if model.model.kind.writes else ())
     changed: Any = {"edits": edits, "mistake": mistake, "max_trace_bytes": MAX_TRACE_BYTES}
     traces = computing.compute("Reading the texts", cost, read_batch, model, typed.sources, targets, **changed)

@@ -23,7 +23,7 @@ TITLE, ORDER = "How it was made", 4
 def show(shown: Shown) -> None:
     """A sentence, the texts that failed, files, the command."""
     survey = shown.survey
-    st.markdown(sentence(sentences.made_of(survey)))
+    st.markdown(sentence(sentences.survey_words(survey)))
     if survey.texts.failed:
         st.markdown(f"Texts that could not be read, {_which(survey)}:")
         rows = [(each.line, display_text(each.text), each.why) for each in survey.texts.failed]

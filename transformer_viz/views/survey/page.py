@@ -94,7 +94,7 @@ def _empty() -> None:
 def _show(name: str, known: dict[str, Source], survey: Survey) -> None:
     numbers = columns(survey)
     if not numbers:
-        st.info(sentence(sentences.made_of(survey)), icon=":material/info:")
+        st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
         return
     number = numbers[link.option("survey_number", list(numbers), words=_number_words(survey))]
     head = _focus(survey, number.name)

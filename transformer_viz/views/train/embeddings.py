@@ -38,7 +38,7 @@ def show() -> Files:
 def fit(files: Files, recipe: Recipe) -> bool:
     """Whether the model of this recipe can take the files; says why where it cannot."""
     try:
-        embeddings.check_fit(matrices(files), model_config(recipe, tasks.make(recipe.task, recipe.task_options)))
+        embeddings.check_fit(matrices(files), model_config(recipe, tasks.make_task(recipe.task, recipe.task_options)))
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return False

@@ -181,7 +181,7 @@ def config(recipe: Recipe) -> ModelConfig:
     # Here, because every page knows the names of these fields, also those that need no model.
     from transformer_viz.training.recipe import model_config
 
-    return model_config(recipe, tasks.make(recipe.task, recipe.task_options))
+    return model_config(recipe, tasks.make_task(recipe.task, recipe.task_options))
 
 
 def _sizes(base: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.progress import OnProgress, of_part
+from transformer_viz.tracing.progress import OnProgress, part_of
 from transformer_viz.views.cache.computing import compute, computed
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.components.recorded_calls import Call, record
@@ -118,9 +118,9 @@ def _knock_out(
     *,
     on_progress: OnProgress | None = None,
 ) -> KnockOut:
-    traces = [trace] if trace is not None else _decoded(model, texts, of_part(on_progress, 0, 2))
+    traces = [trace] if trace is not None else _decoded(model, texts, part_of(on_progress, 0, 2))
     heads = None if head is None else [head]
-    return knock_outs.knock_out(model, traces, how=how, heads=heads, on_progress=of_part(on_progress, 1, 2))
+    return knock_outs.knock_out(model, traces, how=how, heads=heads, on_progress=part_of(on_progress, 1, 2))
 
 
 def _has(model: LoadedModel, trace: Trace, kind: Kind, method: str) -> bool:
