@@ -96,7 +96,7 @@ trace = tv.Trace.from_arrays(cross=weights, source_tokens=["a", "b"], target_tok
 grade = tv.analysis.alignment(trace)[0]
 figure, saved = tv.figures.row_sums(trace), tv.export.save(trace, "run.html", "row_sums")
 print(json.dumps({
-    "task": tasks.make("shout").answer(("a", "b")),
+    "task": tasks.make_task("shout").answer(("a", "b")),
     "variant": "plain" in variants.names(),
     "command": commands.main(["hello", "--name", "Ada"]),
     "measure": [grade.sharpest, grade.uniform.sharpest,

@@ -244,13 +244,12 @@ def test_the_lines_of_python_make_the_file_that_is_offered(
 ) -> None:
     kept: list[bytes] = []
     made = export_tab.saving.render_bytes
+
     def kept_bytes(*args, **options):
         kept.append(made(*args, **options))
         return kept[-1]
 
     monkeypatch.setattr(export_tab.saving, "render_bytes", kept_bytes)
-        export_tab.saving, "render_bytes", lambda *args, **options: kept.append(made(*args, **options)) or kept[-1]
-    )
     at = start(**HELLO, explore_tab="Export", export_format="npz", code_of_tab="true")
     at.session_state["measure"] = measure
     at.run()
