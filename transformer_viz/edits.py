@@ -112,6 +112,12 @@ def read(edits: Iterable[Edit | str]) -> tuple[Edit, ...]:
     return tuple(e for edit in edits for e in (parse(edit) if isinstance(edit, str) else (edit,)))
 
 
+def is_off(edits: Iterable[Edit | str], kind: Kind, layer: int, head: int | str) -> bool:
+    """Whether one of these edits switches this head off; `mean` and `max` of a layer are, where all its heads are."""
+    places = [edit.place for edit in read(edits) if isinstance(edit, HeadOff) and edit.place.kind == kind]
+    return any(place.layer in (None, layer) and place.head in (None, head) for place in places)
+
+
 def check(edits: Iterable[Edit], kind_sizes: dict[Kind, tuple[int, int]], n_source: int, most_steps: int) -> None:
     """Raises an OptionError where an edit names a layer, head or position that this run cannot have.
 

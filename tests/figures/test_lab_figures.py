@@ -126,3 +126,14 @@ def test_impossible_pictures_are_named(batch, hello):
         figures.mask_grid([mask_parts(batch[0])], [])
     with pytest.raises(OptionError, match="no scores of this kind"):
         figures.softmax_maps(hello, "cross", 0, 0, softmax(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool)), 0)
+
+
+def test_the_map_of_a_head_that_is_switched_off_is_struck_out_with_the_weights_it_had(tiny):
+    before, after = (decode(tiny, "hello", target="abc", edits=edits) for edits in ((), ("cross.1.2:zero",)))
+    for head, is_off in ((0, False), (1, True), ("mean", False)):
+        figure = figures.attention(after, "cross", 0, head)
+        assert len(figure.layout.shapes) == (2 if is_off else 0)
+        assert ("replaced by 0" in figure.layout.title.text) == is_off
+        drawn = np.asarray(first_map(figure, None).z)
+        np.testing.assert_array_equal(np.isnan(drawn), after.cross.head_mask(0, head))
+        np.testing.assert_allclose(np.nan_to_num(drawn), np.nan_to_num(before.cross.head(0, head)), atol=1e-6)

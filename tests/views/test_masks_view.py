@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.until import until
 from tests.views.drawn import charts, pictures
-from transformer_viz import decode, load_checkpoint
+from transformer_viz import compare, decode, load_checkpoint
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, effect
 from transformer_viz.model.mistakes import MISTAKES
@@ -95,12 +95,27 @@ def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
 
 def test_heads_and_masks_are_switched_by_buttons_and_a_second_press_takes_it_back(start: Start) -> None:
     at = start("masks", sources="hello", masks_tab=TABS[2], kind="cross", layer="1", head="2")
-    for label, edit in (("Mask off", "cross:off"), ("L1 H2 off", "cross.1.2:zero"), ("L1 H2 uniform", "cross.1.2:*=uniform")):
+    for label, edit in (("Mask off", "cross:off"), ("L1 H2 uniform", "cross.1.2:*=uniform")):
         button = next(button for button in at.button if button.label == label)
         button.click().run()
         assert at.text_input(key="edits").value == edit
         next(button for button in at.button if button.label == label).click().run()
         assert at.text_input(key="edits").value == ""
+
+
+def test_a_head_that_is_switched_off_is_said_and_the_focus_goes_where_most_changes(start: Start, folder: Path) -> None:
+    at = start("masks", sources="hello", masks_tab=TABS[2], kind="cross", layer="1", head="2")
+    next(button for button in at.button if button.label == "L1 H2 off").click().run()
+    assert at.text_input(key="edits").value == "cross.1.2:zero"
+    checkpoint = load_checkpoint(str(folder / "reverse"), "cpu")
+    largest = compare(decode(checkpoint, "hello"), decode(checkpoint, "hello", edits=["cross.1.2:zero"])).largest
+    assert largest is not None
+    state = at.session_state
+    assert (state["kind"], state["layer"], state["head"]) == (largest.kind, largest.layer, largest.head)
+    assert (largest.kind, largest.layer, largest.head) != ("cross", 0, 1)
+    assert any("L1 H2 of the cross-attention" in line.value and "replaced by 0" in line.value for line in at.markdown)
+    at.button(key="on-cross.1.2:zero").click().run()
+    assert at.text_input(key="edits").value == ""
 
 
 def test_edits_that_make_no_sense_are_said_and_kept(start: Start) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.training import tiny
 from transformer_viz import places, serving, tasks
+from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
@@ -84,15 +85,23 @@ def test_every_setting_reaches_the_recipe(start, begun):
 
 
 @pytest.mark.parametrize("preset", form.PRESETS, ids=lambda preset: preset.title)
-def test_a_preset_is_a_whole_recipe_and_nothing_of_before_stays(start, begun, preset):
+def test_a_preset_trains_on_one_click_and_leaves_the_form_as_it_was(start, begun, preset):
     at = start("train")
     at.number_input(key="train_seed").set_value(7).run()
     next(button for button in at.button if button.label == preset.title).click().run()
-    press(at)
-    (recipe, _), changed = begun[0], dict(preset.changes)
-    assert (recipe.task, recipe.variant) == (preset.task, preset.variant)
-    settings = {name: changed.pop(name) for name in ("steps",) if name in changed}
-    assert recipe == recipe_for(preset.task, preset.variant, settings=settings, model=changed)
+    expected = recipe_for(preset.task, preset.variant, settings=preset.settings, model=preset.model)
+    assert begun == [(expected, f"{preset.task}-{preset.variant}-1")]
+    assert at.number_input(key="train_seed").value == 7
+
+
+def test_a_preset_that_cannot_start_says_why_beside_it(start, begun, monkeypatch):
+    def refuse(*_):
+        raise OptionError("another training is at work")
+
+    monkeypatch.setattr(jobs, "start", refuse)
+    at = start("train")
+    at.button(key="preset-numbers").click().run()
+    assert [error.value for error in at.error] == ["another training is at work"]
 
 
 def test_a_mistake_is_said_beside_the_settings_that_are_meant(start, begun):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz import edits
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import cells, colour_scale
 from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
@@ -12,6 +13,10 @@ from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.theme import Style, Theme, base_layout
 from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
+
+SWITCHED_OFF = "Switched off: its output is replaced by 0; its weights are computed as before."
+_FADED = 0.35
+"""Opacity of the map of a head that is switched off."""
 
 
 @plotly_figure
@@ -24,7 +29,8 @@ def attention(
     scale: Scale = "fixed",
     style: Style = Style(),
 ) -> PlainFigure:
-    """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1.
+    """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1. That of a head which an edit of the
+    run switches off is struck out.
 
     Args:
         trace: the run.
@@ -42,18 +48,28 @@ def attention(
     layer = attention.layers[0] if layer is None else layer
     weights, reasons = attention.head(layer, head), attention.head_reasons(layer, head)
     columns, rows = cells.token_axes(trace, kind, colours, size)
+    is_off = edits.is_off(trace.edits, kind, layer, head)
+    title = f"{kind_title(trace, kind)}, {head_title(layer, head)}"
+    traces = map_traces(weights, reasons, colours)
     return PlainFigure(
-        [*map_traces(weights, reasons, colours), *bar_traces(scale)],
+        [*([{**drawn, "opacity": _FADED} for drawn in traces] if is_off else traces), *bar_traces(scale)],
         {
             **base_layout(colours, size),
             **colour_axes(colours, size, scale=scale, most=most_of(weights, reasons)),
-            "title": {"text": f"{kind_title(trace, kind)}, {head_title(layer, head)}", "font": {"size": size + 2}},
+            "title": {"text": title + (f"<br>{SWITCHED_OFF}" if is_off else ""), "font": {"size": size + 2}},
             "xaxis": columns,
             "yaxis": rows,
             "height": 160 + max(240, 26 * len(weights)),
-            "margin": {"t": 48, "l": 8, "r": 8, "b": 8},
+            "margin": {"t": 72 if is_off else 48, "l": 8, "r": 8, "b": 8},
+            **({"shapes": [_stroke(colours, 0, 1), _stroke(colours, 1, 0)]} if is_off else {}),
         },
     )
+
+
+def _stroke(colours: Theme, y0: float, y1: float) -> Plain:
+    """One of the two lines across a map that counts for nothing; y from 0 at its bottom to 1 at its top."""
+    line = {"color": colours.ink, "width": 2}
+    return {"type": "line", "xref": "x domain", "yref": "y domain", "x0": 0, "x1": 1, "y0": y0, "y1": y1, "line": line}
 
 
 def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme, word: str = WEIGHTS.word) -> list[Plain]:

@@ -34,6 +34,7 @@ class Numbers(DrawnTask):
 
     name = "numbers"
     about = "This model reads German number words and writes digits."
+    unknown = "This text is no number of the kind that it learned; it writes one all the same."
     sources = ("any", "short")
     max_length = 12
     max_target_length = 6

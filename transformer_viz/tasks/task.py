@@ -40,6 +40,7 @@ class Task(ABC):
 
     Attributes:
         about: what a model of this task does, in a sentence for people.
+        unknown: what is said of a text that can be read and has no answer; nothing where that says nothing of the text.
         source_vocabulary: what the encoder may read.
         target_vocabulary: what the decoder may write.
         max_length: the most symbols that a source may have.
@@ -55,6 +56,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str] = "This model turns one text into another."
+    unknown: ClassVar[str] = ""
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
     max_length: int

@@ -1,6 +1,7 @@
 """The tab Table: the weights of the focus as a table, and all of them as a file."""
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -40,7 +41,10 @@ def _numbers(trace: Trace) -> None:
     st.caption(
         "The focus, one row a weight. Layers, heads and tokens count from 1, as everywhere on the page; from 0 in the CSV."
     )
-    st.dataframe(_from_one(here.head(_MOST_ROWS)), height=320, hide_index=True)
+    # A weight of 8e-31 would be written with all its zeros.
+    floats = here.select_dtypes("floating").columns
+    digits: Any = {name: st.column_config.NumberColumn(format="%.4g") for name in floats}
+    st.dataframe(_from_one(here.head(_MOST_ROWS)), height=320, hide_index=True, column_config=digits)
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"

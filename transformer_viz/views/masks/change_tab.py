@@ -12,6 +12,7 @@ from transformer_viz.analysis.compare_words import change_words, fills_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.attention import SWITCHED_OFF
 from transformer_viz.mask_checks.effect import SAMPLES, effect
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
 from transformer_viz.text_display import display_token
@@ -30,6 +31,8 @@ TITLE, ORDER = "Change and run again", 2
 _CHART = "lab-edit"
 _ON_SCREEN, _HIGHEST = 395, 560
 """Pixels of the mask: what a window of 900 has left below the controls, and what more rows may take to stay legible."""
+_TO_LARGEST = "lab_to_largest"
+"""In the session, until the page has run: a head was switched off, whose own map does not change."""
 _CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
 _REACHES = ("all layers and heads", "this layer", "this head")
 
@@ -42,6 +45,8 @@ def has_focus(setup: Setup) -> bool:
 def show(setup: Setup) -> None:
     """What is changed, and beside it, on a phone below it, what that does; further down both runs, step by step."""
     before, after = setup.decoded(changed=False)[setup.sentence], setup.decoded(changed=True)[setup.sentence]
+    if st.session_state.pop(_TO_LARGEST, False) and (largest := compare(before, after).largest) is not None:
+        focus.go_to_head(largest.kind, largest.layer, largest.head)
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
     with st.container(horizontal=True, key="change-controls"):
         focus.controls(after, with_best=False)
@@ -94,7 +99,12 @@ def _switches() -> None:
                 "Every row of this head spreads its weight uniformly",
             ),
         ):
-            st.button(label, icon=f":material/{icon}:", on_click=_toggle, args=(edit,), help=words)
+            st.button(label, icon=f":material/{icon}:", on_click=_switch, args=(edit,), help=words)
+
+
+def _switch(edit: Edit) -> None:
+    _toggle(edit)
+    st.session_state[_TO_LARGEST] = isinstance(edit, HeadOff) and edit in plain_edits.parse(st.session_state.edits)
 
 
 def _effect_call(setup: Setup) -> Call:
@@ -193,12 +203,24 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
         return
     comparison = compare(before, after)
     with st.container(gap="xxsmall"):
+        for edit in plain_edits.read(setup.edits):
+            if isinstance(edit, HeadOff):
+                _off_words(edit)
         st.markdown(_output_words(before, after, comparison.parted) if after.n_steps else _fill_words(before, after))
         if comparison.largest is None:
             st.markdown("No weight changes.")
         else:
             words = f"Largest change: {change_words(comparison.largest)}."
             jump.to_largest(comparison, words, "change-largest")
+
+
+def _off_words(edit: HeadOff) -> None:
+    """What switching off means, and the way back: the focus may be elsewhere by now."""
+    kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
+    name = str(edit.place) if layer is None or head is None else f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{name}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
+        st.button("On again", f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary")
 
 
 def _output_words(before: Trace, after: Trace, parted: int | None) -> str:

@@ -304,11 +304,12 @@ def unit_box() -> None:
 
 def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int]) -> None:
     """Goes to the head that its words name: kind, layer and head. It may stand in a fragment: the whole page follows."""
-    if st.button(words, key, "Go to this head", _go_to_head, args=place, icon=":material/target:", type="tertiary"):
+    if st.button(words, key, "Go to this head", go_to_head, args=place, icon=":material/target:", type="tertiary"):
         st.rerun()
 
 
-def _go_to_head(kind: Kind, layer: int, head: int) -> None:
+def go_to_head(kind: Kind, layer: int, head: int) -> None:
+    """Moves the focus; for a callback, or before its boxes are drawn."""
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 

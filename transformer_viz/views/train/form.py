@@ -1,6 +1,6 @@
 """The form of the Train page: what to learn, the switchboard, the recipe."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -30,13 +30,19 @@ from transformer_viz.views.state.training_fields import (
 
 @dataclass(frozen=True)
 class Preset:
-    """A training to begin with: what is chosen for whoever presses it, and what to expect."""
+    """A training to begin with, and what to expect of it."""
 
     title: str
     help: str
     task: str
     variant: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def recipe(self) -> Recipe:
+        """What is trained."""
+        return recipe_for(self.task, self.variant, settings=self.settings, model=self.model)
 
 
 _TASK, _VARIANT = "reverse", "pre-norm"
@@ -48,7 +54,8 @@ PRESETS = (
         "German numbers into figures: *vierzehn* into 14. One layer, 700 steps; nearly every held-out number comes out right.",
         "numbers",
         "pre-norm",
-        {**_TINY, "steps": 700},
+        {"steps": 700},
+        _TINY,
     ),
     Preset(
         "Two sentences, ten seconds",
@@ -67,18 +74,6 @@ PRESETS = (
 
 def show() -> Recipe | None:
     """Draws the form; the recipe, or None after saying what is not possible. What was chosen stays."""
-    st.caption("Begin with one of these, or choose for yourself:")
-    with st.container(gap="xsmall"):
-        for preset in PRESETS:
-            st.button(
-                preset.title,
-                f"preset-{preset.task}",
-                preset.help,
-                _choose,
-                args=(preset,),
-                icon=":material/bolt:",
-                width="stretch",
-            )
     left, right = st.columns(2)
     names: dict[str, Any] = {"on_change": _reset}
     with left:
@@ -124,17 +119,9 @@ def _advanced(base: Mapping[str, Any]) -> Recipe | None:
         return None
 
 
-def _choose(preset: Preset) -> None:
-    state = st.session_state
-    state.train_task, state.train_variant = preset.task, preset.variant
-    for name, value in preset.changes.items():
-        state[f"train_{name}"] = value
-    _reset(preset.changes)
-
-
-def _reset(changes: Collection[str] = ()) -> None:
-    """Another task or variant brings its own settings, but for those that are changed."""
-    link.reset(*(f"train_{name}" for name in FIELDS if name not in changes), "train_name")
+def _reset() -> None:
+    """Another task or variant brings its own settings."""
+    link.reset(*(f"train_{name}" for name in FIELDS), "train_name")
 
 
 def _value(name: str, default: Any) -> Any:

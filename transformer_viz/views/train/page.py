@@ -36,17 +36,42 @@ def show() -> None:
             left, right = st.columns([2, 3], gap="large")
         with left:
             word_list.popover("train")
-            recipe = form.show()
-            files = embeddings.show()
-            if recipe is not None and embeddings.fit(files, recipe):
-                _start_box(recipe, files)
+            _show_presets()
+            _show_form()
         with right:
-            model_drawing.show(recipe)
             _show_job()
     else:
         _say_closed()
         _show_job()
     how_it_learned.show(is_open=not serving.trains())
+
+
+def _show_presets() -> None:
+    """Buttons that train at once; nothing is changed in the form."""
+    st.caption("Each of these trains at once:")
+    with st.container(gap="xsmall"):
+        for preset in form.PRESETS:
+            st.button(
+                preset.title,
+                f"preset-{preset.task}",
+                preset.help,
+                _begin_preset,
+                args=(preset,),
+                icon=":material/bolt:",
+                width="stretch",
+            )
+    if said := st.session_state.pop("preset_refused", None):
+        st.error(literal(said), icon=":material/error:")
+
+
+def _show_form() -> None:
+    """The fold in which a training is put together."""
+    with link.expander("A training of your own", key="form", icon=":material/tune:"):
+        recipe = form.show()
+        files = embeddings.show()
+        if recipe is not None and embeddings.fit(files, recipe):
+            _start_box(recipe, files)
+        model_drawing.show(recipe)
 
 
 def _say_closed() -> None:
@@ -103,7 +128,7 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
         st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
     state = st.session_state
     link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
-    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
+    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin_own, args=(recipe, files))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
     _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")
@@ -120,16 +145,30 @@ def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str
     code.show_command(training_command.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold)
 
 
-def _begin(recipe: Recipe, files: embeddings.Files) -> None:
+def _begin_preset(preset: form.Preset) -> None:
+    recipe = preset.recipe
+    if refused := _begin(recipe, _free_name(recipe), {}):
+        st.session_state.preset_refused = refused
+
+
+def _begin_own(recipe: Recipe, files: embeddings.Files) -> None:
+    state = st.session_state
+    if refused := _begin(recipe, state.train_name.strip(), files):
+        state.train_refused = refused
+    else:
+        link.reset("train_name")
+
+
+def _begin(recipe: Recipe, name: str, files: embeddings.Files) -> str | None:
+    """Starts a training, which the page then shows; or says why it cannot be."""
     state = st.session_state
     try:
-        job = jobs.start(recipe, state.train_name.strip(), visitor.of_session(), embeddings.matrices(files))
+        job = jobs.start(recipe, name, visitor.of_session(), embeddings.matrices(files))
     except TransformerVizError as error:
-        state.train_refused = str(error)
-        return
+        return str(error)
     state.train_job = job.name
-    link.reset("train_name")
     state.pop("train_seen", None)
+    return None
 
 
 def _chosen_job() -> Job | None:
@@ -146,8 +185,8 @@ def _nothing_yet() -> None:
     """What will be here, shown by a shipped checkpoint's own training."""
     st.markdown(
         "**What will appear here.** "
-        "Nothing has been trained from this page yet. Begin on the left with one of the three, or choose a task, and press "
-        "*Start training*. While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
+        "Nothing has been trained from this page yet. Press one of the three, or put together a training of your own. "
+        "While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
         "and the attention of one head as it forms, on a string of your own. The checkpoint is in the picker of every page "
         "from its first step on."
     )

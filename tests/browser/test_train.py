@@ -1,4 +1,7 @@
-"""In a classroom: another browser sees a training and cannot stop it; whoever started it and the server's owner can."""
+"""Train: what is pressed trains and is in view, and the form stays as it was left.
+
+In a classroom another browser sees a training and cannot stop it; whoever started it and the server's owner can.
+"""
 
 import json
 import os
@@ -12,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from benchmarks import served
+from tests.browser.charts import choose
 from tests.until import until
 from transformer_viz import locks, places, serving
 from transformer_viz.training.jobs import Job
@@ -83,3 +87,49 @@ def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, sh
             assert "transformer_viz" not in page.evaluate("document.cookie")
             assert token not in page.content() + page.url
             assert secret not in page.content() + page.url
+
+
+@pytest.fixture
+def emptied() -> Iterator[None]:
+    """What a test has trained goes when it ends."""
+    before = names_of_jobs()
+    yield
+    for name in names_of_jobs() - before:
+        until(lambda name=name: not locks.is_held(places.trained() / ".jobs" / name / "lock"))
+        shutil.rmtree(places.trained() / ".jobs" / name)
+        shutil.rmtree(places.trained() / name, ignore_errors=True)
+
+
+def names_of_jobs() -> set[str]:
+    return {file.parent.name for file in (places.trained() / ".jobs").glob("*/job.json")}
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+def test_a_preset_trains_on_one_click(page: Page, server: str, emptied: None, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{server}/train")
+    page.get_by_role("button", name="Two sentences, ten seconds").click()
+    progress = page.get_by_text(re.compile(r"step \d+ of 60"))
+    expect(progress).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Start training")).to_be_hidden()
+    expect(page.get_by_text("step 60 of 60")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Open in Explore")).to_be_visible()
+
+
+def test_the_form_is_as_it_was_after_another_page(page: Page, server: str) -> None:
+    page.goto(f"{server}/train")
+    page.get_by_text("A training of your own").click()
+    choose(page, "Task", "dates")
+    choose(page, "Variant", "post-norm")
+    page.get_by_text("Advanced: all settings").click()
+    steps = page.get_by_role("spinbutton", name="Steps", exact=True)
+    steps.fill("123")
+    steps.press("Enter")
+    expect(page).to_have_url(re.compile("train_steps=123"))
+    for title, seen in (("Masks", ".st-key-lab-header"), ("Train", ".st-key-train_task")):
+        page.locator(".st-key-pages").get_by_role("link", name=title).click()
+        expect(page.locator(seen)).to_be_visible()
+    expect(steps).to_have_value("123")
+    for label, value in (("Task", "dates"), ("Variant", "post-norm")):
+        expect(page.get_by_role("combobox", name=label, exact=True)).to_have_value(value)
+    expect(page.get_by_role("button", name="Start training")).to_be_visible()
