@@ -95,7 +95,7 @@ def emptied() -> Iterator[None]:
     before = names_of_jobs()
     yield
     for name in names_of_jobs() - before:
-        until(lambda name=name: not locks.is_held(places.trained() / ".jobs" / name / "lock"))
+        until(lambda name=name: not locks.is_locked(places.trained() / ".jobs" / name / "lock"))
         shutil.rmtree(places.trained() / ".jobs" / name)
         shutil.rmtree(places.trained() / name, ignore_errors=True)
 
