@@ -67,7 +67,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         head_numbers=numbers,
         logit_lens=logit_lens,
         plain=plain,
-        visible=display_token,
+        display_token=display_token,
         head_title=head_title,
         place_words=place_words,
     )

@@ -57,11 +57,11 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
     figures = {name: _plain(figure) for name, figure in drawn.items()}
 
     def numbers(head: HeadPlace) -> Iterator[tuple[str, ...]]:
-        for name, reading in by_name.items():
+        for name, column in by_name.items():
             row = survey.at(head, name)
-            if row is not None and (reading.role is None or row.mean):
+            if row is not None and (column.role is None or row.mean):
                 ends = (row.mean, *row.interval, row.uniform)
-                yield (reading.title, *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
+                yield (column.title, *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
 
     tables: dict[str, Any] = {"failed": [(entry.line, entry.text, entry.why) for entry in survey.texts.failed]}
     if outputs is not None:
@@ -85,7 +85,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         title=f"Survey: {survey.model.name}",
         root={"data-theme": style.theme, "class": "large" if style.large else ""},
         survey=survey,
-        readings=by_name,
+        columns=by_name,
         kinds=shown_kinds,
         figures=figures,
         numbers=numbers,
@@ -94,7 +94,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         titles=KIND_TITLES,
         words=sentences,
         head_title=head_title,
-        visible_text=display_text,
+        display_text=display_text,
         **tables,
     )
 
