@@ -2,9 +2,9 @@
 
 errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving,
 keywords, options, switches, locks, text_table, grammar <- model <- tasks, decoding, checkpoints, loaded_model,
-task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
-torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training,
-surveys
+task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <-
+export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution,
+inside_head <- training, surveys
 (what runs models). Both end in commands, and in views <- app.py.
 """
 
