@@ -45,7 +45,7 @@ def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str
         RecordingOptions(kinds=("cross",)),
         RecordingOptions(kinds=("cross",), precision="float16"),
     )
-    cells = [bytes_words(predicted(replace(plan, keep=keep)).total) for keep in keeps]
+    cells = [bytes_words(predicted(replace(plan, recording=keep)).total) for keep in keeps]
     return f"| {name} | {' | '.join([*cells, bytes_words(predicted(plan).peak)])} |"
 
 

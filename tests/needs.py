@@ -14,7 +14,6 @@ import pytest
 
 from benchmarks import served
 from tests.deploy import proxy
-from transformer_viz.tasks import german
 
 # Debian's packages. Any other name is that of a Python package.
 _DEBIAN: dict[str, Callable[[], bool]] = {
@@ -25,7 +24,6 @@ _DEBIAN: dict[str, Callable[[], bool]] = {
     # Playwright brings a Node.js that is linked with it, and a bare Debian has it not.
     "libatomic1": lambda: sys.platform != "linux" or _loads("libatomic.so.1"),
     "nginx": lambda: proxy.program("nginx") is not None,
-    "trans-de-en": german.DICTIONARY.is_file,
 }
 # Where the tests in a browser must not be left out, a test that lacks one of these fails instead.
 _REQUIRED = {"chromium", "fonts-dejavu-core", "libatomic1"} if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else set()

@@ -1,11 +1,10 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
 errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, edits, version, places, untrusted_files,
-atomic_files, serving,
-keywords, options, model_options, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <-
-readers, trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no
-torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training,
-surveys
+atomic_files, serving, keywords, options, model_options, locks, text_table, grammar <- model <- tasks, decoding, checkpoints,
+loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other: analysis <-
+figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation,
+attribution, inside_head <- training, surveys
 (what runs models). Both end in commands, and in views <- app.py.
 """
 
@@ -40,6 +39,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "locks",
             "options",
             "text_table",
+            "grammar",
         },
         (),
     ),

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from num2words import num2words
 
-from tests.needs import needs
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError, InputError
-from transformer_viz.tasks import corpus, dates, german, pinyin
+from transformer_viz.tasks import corpus, dates, pinyin
 from transformer_viz.tasks.dates import LANGUAGES, Dates, possible_dates
 from transformer_viz.tasks.numbers import Numbers, digits_of
 from transformer_viz.tasks.pinyin import Pinyin, most_frequent_readings
@@ -138,31 +137,6 @@ def test_the_baseline_counts_training_phrases_only():
     assert most_frequent_readings(ThreePhrases(held_out_share=0.5)) == {"甲": "a", "乙": "b"}
 
 
-# German
-
-
-def test_german_reads_sentences_only(tmp_path, monkeypatch):
-    path = tmp_path / "de-en"
-    path.write_text(
-        "# a remark :: no entry\n"
-        "Hund {m} | Der Hund (dort) bellt [ugs.]. | Hunde :: dog | The dog barks.; The dog is barking. | dogs\n"
-        "Der Hund bellt. :: Another wording.\n"
-        "Wer bellt? :: Who/whom barks?\n",
-        encoding="utf-8",
-    )
-    monkeypatch.setattr(german, "DICTIONARY", path)
-    task = german.German(held_out_share=0.0)
-    assert dict(task.pairs()) == {"Der Hund bellt.": (("Der", "Hund", "bellt", "."), ("The", "dog", "barks", "."))}
-    assert task.reference("Der Hund bellt.") == "The dog barks."
-    assert task.read("Der Wal bellt.") == ["<unk>"] * 4, "no word has two sentences"
-
-
-@needs("trans-de-en")
-def test_german_finds_the_sentences_of_debians_dictionary():
-    pairs = german.German().pairs()
-    assert len(pairs) == 17_392, "docs/training.md says so"
-
-
 # Without the package
 
 
@@ -192,9 +166,3 @@ def test_without_its_package_a_task_says_so_and_a_checkpoint_still_reads(monkeyp
     assert task.answer(task.read(text)) is None
     with pytest.raises(ConfigError, match=rf"pip install {package}"):
         task.sample(task.sources[0], None, 3, np.random.default_rng(0))
-
-
-def test_german_without_the_dictionary_says_how_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(german, "DICTIONARY", tmp_path / "nothing")
-    with pytest.raises(ConfigError, match="sudo apt install trans-de-en"):
-        tasks.make_task("german")

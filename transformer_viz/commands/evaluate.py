@@ -73,8 +73,6 @@ def print_evaluation(result: dict[str, Any]) -> None:
     """What `evaluate` gives, for people."""
     judged_by = _JUDGED_BY[result.get("judged_by", "fresh")]
     print_lines(f"exact match   {result['exact_match']:.4f}   of {result['samples']} {judged_by}, seed {result['seed']}")
-    if result.get("bleu") is not None:
-        print_lines(f"BLEU          {result['bleu']:.2f}")
     if best := result.get("best_head"):
         place = head_title(best["layer"], best["head"])
         print_lines(f"best head     {result['best_head_mass']:.4f}   of its attention on the expected key, {place}")

@@ -25,7 +25,7 @@ _NOT_SETTINGS = frozenset(
         # What the task, the variant, or another option says.
         *("task", "variant", "task_options", "model", "mix", "lengths", "frozen_embeddings"),
         # Of the shipped recipes only.
-        *("longest", "even_lengths", "growing_until", "betas", "sharpness_from", "sharpness_until"),
+        *("longest", "even_lengths", "growing_until", "sorted_batches", "betas", "sharpness_from", "sharpness_until"),
     }
 )
 

@@ -83,8 +83,8 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
 
     Returns:
         `exact_match`, `by_source`, `by_length`, `failures` (the first few wrong ones), `samples`, `judged_by`, `seed`;
-        for tasks with a true alignment `best_head_mass`, `best_head` (layer and head from 0), `head_mass` (layer, head);
-        for translations `bleu`: plain data.
+        for tasks with a true alignment `best_head_mass`, `best_head` (layer and head from 0), `head_mass` (layer, head): plain
+        data.
 
     Raises:
         OptionError: fewer samples than one for each length and source.
@@ -111,15 +111,6 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
             "best_head": {"layer": int(layer), "head": int(head)},
             "head_mass": mean.round(6).tolist(),
         }
-    if task.metric == "bleu":
-        try:
-            from sacrebleu import corpus_bleu
-        except ModuleNotFoundError:
-            result["bleu"] = None
-        else:
-            # Against the data's own wording (Post 2018), 0 to 100.
-            references = [task.reference(text) for _, text in drawn]
-            result["bleu"] = round(corpus_bleu(evaluation.outputs, [references]).score, 2)
     failures = [
         {"source": text, "output": output}
         for (_, text), output, is_exact in zip(drawn, evaluation.outputs, evaluation.is_exact, strict=True)

@@ -59,7 +59,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
                     faults[text.index] = str(not_finite(model))
                 elif outputs is not None:
                     length = sum(not is_special(label) for label in own)
-                    outputs.add(text, block.lines[text.index], length, batch.written[i], batch.probabilities[i])
+                    outputs.add(text, length, batch.written[i], batch.probabilities[i])
     read = np.array([fault is None for fault in faults])
     arrays = {name: array for kind, of in heads.items() for name, array in of.arrays(kind, read).items()}
     return BlockResult(

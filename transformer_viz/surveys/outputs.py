@@ -8,7 +8,6 @@ import numpy as np
 from transformer_viz.batches import Text, compare_with_answer
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveys.block_results import CUT, N_BLEU
-from transformer_viz.surveys.corpus import Line
 from transformer_viz.text_display import shorten
 
 
@@ -17,7 +16,7 @@ class Outputs:
 
     def __init__(self, model: LoadedModel, n_texts: int) -> None:
         self._model = model
-        self._bleu = _bleu() if model.task is None or model.task.metric == "bleu" else None
+        self._bleu = _bleu() if model.task is None else None
         self.has_bleu = self._bleu is not None
         self.texts, self.expected = [""] * n_texts, list[str | None]([None] * n_texts)
         numbers = ("length", "n_tokens", "n_right", "n_written", "n_judged", "n_judged_right")
@@ -26,8 +25,8 @@ class Outputs:
         self._of |= {"confidence": np.zeros(n_texts), "bleu": np.zeros((n_texts, N_BLEU), np.int64)}
         self._p = [np.empty(0)] * n_texts
 
-    def add(self, text: Text, line: Line, length: int, ids: Sequence[int], p: np.ndarray) -> None:
-        """One text: its line, the length of its source, what was written and how probable each token was."""
+    def add(self, text: Text, length: int, ids: Sequence[int], p: np.ndarray) -> None:
+        """One text: the length of its source, what was written and how probable each token was."""
         model, i, answer, n_tokens = self._model, text.index, text.answer.text, len(text.answer.tokens or ())
         output, correct = model.tokenizer.text(ids), compare_with_answer(model, text.answer, ids)
         # The token after a right prefix is judged too; where only the prefix was written, nothing is wrong but what is missing.
@@ -46,9 +45,7 @@ class Outputs:
             self._of[name][i] = value
         self._p[i] = p
         if self._bleu is not None and answer is not None:
-            # The task's answer with what the vocabulary does not have.
-            is_given = line.target is not None or model.task is None
-            self._of["bleu"][i] = self._bleu(output, answer if is_given else model.task.reference(line.text))
+            self._of["bleu"][i] = self._bleu(output, answer)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of `BlockResult`."""

@@ -51,7 +51,6 @@ class Task(ABC):
         natural_lengths: whether texts come in the lengths that they have, and not in lengths that are asked for.
         held_out_share: share of the source texts that training never sees; 0 = texts are drawn afresh, not kept apart.
         all_examples: texts worth trying, of which `examples` may leave some out.
-        metric: besides exact match, what a model is judged by.
     """
 
     name: ClassVar[str]
@@ -66,7 +65,6 @@ class Task(ABC):
     all_examples: tuple[Example, ...] = ()
     natural_lengths: bool = False
     held_out_share: float = 0.0
-    metric: Literal["exact match", "bleu"] = "exact match"
 
     @property
     def max_target_length(self) -> int:
@@ -104,6 +102,10 @@ class Task(ABC):
     @abstractmethod
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         """The true target symbols of a source, or None where nobody knows them."""
+
+    def remark(self, symbols: Sequence[str]) -> str:
+        """What is said of a source that can be read and has no answer; by default `unknown`, whatever the source."""
+        return self.unknown
 
     @abstractmethod
     def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:

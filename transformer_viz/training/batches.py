@@ -59,7 +59,15 @@ def make_batch(task: Task, texts: Sequence[str]) -> Batch:
 def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
     """A function from the step to its batch, on the CPU."""
     if recipe.epoch_size is None:
-        return lambda step: make_batch(task, _new_texts(recipe, task, step))
+        if recipe.lengths != "natural":
+            return lambda step: make_batch(task, _new_texts(recipe, task, step))
+        together = lru_cache(maxsize=1)(lambda block: _natural_texts(recipe, task, block))
+
+        def natural_batch(step: int) -> Batch:
+            block, place = divmod(step, recipe.sorted_batches)
+            return make_batch(task, together(block)[place])
+
+        return natural_batch
     texts = _fixed_texts(recipe, task, recipe.epoch_size)
     per_epoch = -(-len(texts) // recipe.batch_size)
 
@@ -77,10 +85,6 @@ def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
 def _new_texts(recipe: Recipe, task: Task, step: int) -> list[str]:
     """Texts drawn for one step."""
     rng = np.random.default_rng([recipe.seed, 1, step])
-    if recipe.lengths == "natural":
-        counts = rng.multinomial(recipe.batch_size, list(recipe.mix.values()))
-        wanted = zip(recipe.mix, counts.tolist(), strict=True)
-        return [text for source, count in wanted for text in task.sample(source, None, count, rng, "train")]
     if recipe.lengths == "growing":
         # Mostly long strings, which are harder; a share of all lengths alike, or single letters would hardly occur.
         power = 1.0 if rng.random() < recipe.even_lengths else 0.5
@@ -94,6 +98,20 @@ def _new_texts(recipe: Recipe, task: Task, step: int) -> list[str]:
             count = int(((which == source) & (lengths == length)).sum())
             texts += task.sample(source, int(length), count, rng, "train")
     return texts
+
+
+def _natural_texts(recipe: Recipe, task: Task, block: int) -> list[list[str]]:
+    """Texts drawn for the steps of a block: short ones together and long ones together, in an order by chance."""
+    rng = np.random.default_rng([recipe.seed, 1, block])
+    n_batches = recipe.sorted_batches
+    counts = rng.multinomial(n_batches * recipe.batch_size, list(recipe.mix.values()))
+    wanted = zip(recipe.mix, counts.tolist(), strict=True)
+    texts = [text for source, count in wanted for text in task.sample(source, None, count, rng, "train")]
+    if n_batches == 1:
+        return [texts]
+    texts.sort(key=lambda text: len(task.symbols(text)))
+    dealt = [texts[i * len(texts) // n_batches : (i + 1) * len(texts) // n_batches] for i in range(n_batches)]
+    return [dealt[i] for i in rng.permutation(n_batches)]
 
 
 def _fixed_texts(recipe: Recipe, task: Task, size: int) -> list[str]:

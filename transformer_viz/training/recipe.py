@@ -52,6 +52,8 @@ class Recipe:
     """Share of the batches of a growing recipe whose length is drawn evenly."""
     growing_until: _Share = 0.3
     """Share of the steps after which the lengths have grown."""
+    sorted_batches: _Positive = 1
+    """Natural texts of so many batches are drawn together and dealt out by length, so that little of a batch is padding."""
     epoch_size: _Positive | None = None
     """Train on this many fixed texts again and again; None draws new ones for every batch."""
     loss: Loss = "cross-entropy"

@@ -42,8 +42,8 @@ def show() -> None:
     if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
             st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
-    if model.task is not None and model.task.unknown and trace.expected is None:
-        st.info(model.task.unknown, icon=":material/help:")
+    if model.task is not None and trace.expected is None and (remark := model.task.remark(model.task.read(chosen.text))):
+        st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
         mask_tokens.show(trace, model)
     if model.model.sizes.recurrences:

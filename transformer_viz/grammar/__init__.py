@@ -1,0 +1,11 @@
+"""A synchronous grammar: sentences of two languages with their alignment, drawn or read back. It knows no language itself.
+
+See `docs/grammar.md` for how a lexicon and templates are written.
+"""
+
+from transformer_viz.grammar.draw import draw
+from transformer_viz.grammar.grammar import Grammar, load_grammar
+from transformer_viz.grammar.pair import SentencePair, tree_pair
+from transformer_viz.grammar.read import read
+
+__all__ = ["Grammar", "SentencePair", "draw", "load_grammar", "read", "tree_pair"]
