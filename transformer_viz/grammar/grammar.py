@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from transformer_viz import reading
+from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError
 
 ANY = -1
@@ -165,7 +165,7 @@ def load_grammar(lexicon: Path, templates: Path) -> Grammar:
     """
     grammar = Grammar()
     for file, read_line in ((lexicon, _LexiconReader(grammar).read_line), (templates, partial(_read_template, grammar))):
-        for number, text in enumerate(reading.text_of(file, _LARGEST_FILE).splitlines(), start=1):
+        for number, text in enumerate(untrusted_files.read_text(file, _LARGEST_FILE).splitlines(), start=1):
             line = text.split("#")[0].rstrip()
             try:
                 if line:
