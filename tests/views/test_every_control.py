@@ -29,6 +29,7 @@ EXCEPTIONS = {
     "hypotheses": "likewise a row",
     "lab-edit-chart": "a click on a cell is in `edits`",
     "lab-scores-chart": "a click on a row is `row`",
+    "theme-choice": "a browser's own, which Streamlit keeps there for all its pages",
     "screen": "that the window is narrow is the window's own",
     "drawing": "a press on an attention moves kind and layer",
     "drawing-beside": "it is looked at and not pressed",
