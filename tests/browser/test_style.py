@@ -1,9 +1,14 @@
 """The page's own rules of style find what they are about, which Streamlit may call something else in its next version."""
 
+from io import BytesIO
+
+import numpy as np
 import pytest
-from playwright.sync_api import Page
+from PIL import Image
+from playwright.sync_api import Page, expect
 
 from tests.browser.charts import wait_for_step
+from transformer_viz.figures.theme import THEMES
 
 pytestmark = pytest.mark.browser
 
@@ -45,3 +50,39 @@ def test_a_phone_shows_all_kinds_of_attention_and_the_box_for_files_is_large(pag
     page.goto(f"{server}/?checkpoint=trace+file")
     page.locator(".st-key-open-drop").get_by_text("MB per file").wait_for()
     assert style(page, ".st-key-open-drop section", "minHeight") == ["180px"], WHAT_TO_DO
+
+
+def paper(page: Page) -> np.ndarray:
+    """The colour of a page's lower right corner: red, green and blue from 0 to 255."""
+    return np.asarray(Image.open(BytesIO(page.screenshot())).convert("RGB"))[-5, -5]
+
+
+def test_a_dark_page_is_printed_on_white_paper(page: Page, server: str) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{server}/?text=abc&step=2")
+    wait_for_step(page, 1)
+    assert paper(page).max() < 40
+    page.emulate_media(color_scheme="dark", media="print")
+    assert paper(page).min() > 240
+
+
+def test_light_and_dark_are_chosen_in_the_app_and_stay_so_on_every_page(page: Page, server: str) -> None:
+    page.goto(f"{server}/?text=abc&step=2")
+    wait_for_step(page, 1)
+    page.get_by_role("button", name="View").click()
+    page.get_by_role("button", name="Dark").click()
+    of_root = "getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
+    page.wait_for_function(f"{of_root} === '{THEMES['dark'].paper}'")
+    wait_for_step(page, 1)
+    assert paper(page).max() < 40
+    page.goto(f"{server}/masks")
+    expect(page.locator(".st-key-lab-header")).to_be_visible()
+    assert paper(page).max() < 40
+
+
+def test_an_unknown_page_is_one_sentence_of_ours(page: Page, server: str) -> None:
+    page.goto(f"{server}/nosuch?text=abc&step=2")
+    wait_for_step(page, 1)
+    expect(page.get_by_text("page=nosuch")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert "nosuch" not in page.url

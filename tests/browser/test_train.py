@@ -116,6 +116,15 @@ def test_a_preset_trains_on_one_click(page: Page, server: str, emptied: None, si
     expect(page.get_by_role("button", name="Open in Explore")).to_be_visible()
 
 
+def test_other_pages_say_that_a_training_runs(page: Page, server: str, training: Job) -> None:
+    page.goto(f"{server}/masks")
+    link = page.get_by_role("link", name=f"{training.name} is learning")
+    expect(link).to_be_visible()
+    link.click()
+    expect(page).to_have_url(re.compile("/train"))
+    expect(link).to_have_count(0)
+
+
 def test_the_form_is_as_it_was_after_another_page(page: Page, server: str) -> None:
     page.goto(f"{server}/train")
     page.get_by_text("A training of your own").click()

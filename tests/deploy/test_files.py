@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.deploy import proxy
 from transformer_viz import serving
@@ -77,6 +78,26 @@ def test_the_image_has_what_the_package_is_made_of() -> None:
         *project["project"]["license-files"],
     }
     assert {Path(name).parts[0] for name in needed} <= copied
+
+
+def test_compose_starts_the_servers_of_nginx_with_the_bounds_of_the_unit() -> None:
+    described = yaml.safe_load((proxy.FILES / "compose.yaml").read_text(encoding="utf-8"))
+    nginx = described["services"].pop("proxy")
+    assert all((proxy.FILES / mounted.split(":")[0]).is_file() for mounted in nginx["volumes"])
+    ports = []
+    for server in described["services"].values():
+        *address, port = server["command"]
+        assert address == ["--address", "127.0.0.1", "--port"] and server["network_mode"] == "service:proxy"
+        ports.append(port)
+        assert (proxy.FILES / server["build"]["context"] / server["build"]["dockerfile"]).is_file()
+        bounds = {
+            "MemoryMax": server["mem_limit"].upper(),
+            "TasksMax": server["pids_limit"],
+            "LimitNOFILE": server["ulimits"]["nofile"],
+        }
+        assert all(f"\n{name}={bound}\n" in UNIT for name, bound in bounds.items())
+        assert {serving.HOSTS_VARIABLE, serving.NO_TRAINING_VARIABLE} < set(server["environment"])
+    assert tuple(ports) == proxy.PORTS
 
 
 def test_the_page_names_every_file() -> None:

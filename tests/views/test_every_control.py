@@ -29,6 +29,7 @@ EXCEPTIONS = {
     "hypotheses": "likewise a row",
     "lab-edit-chart": "a click on a cell is in `edits`",
     "lab-scores-chart": "a click on a row is `row`",
+    "theme-choice": "a browser's own, which Streamlit keeps there for all its pages",
     "screen": "that the window is narrow is the window's own",
     "drawing": "a press on an attention moves kind and layer",
     "drawing-beside": "it is looked at and not pressed",
@@ -38,7 +39,7 @@ EXCEPTIONS = {
     "compare-box_0": "likewise; that a side is one is `a_file` or `b_file`",
     "train_source_embedding": "a box for a file, which a link cannot hold; it is in no training before it is started",
     "train_target_embedding": "likewise",
-    "what_if_token": "it acts once, like a button, and stands empty again: what it did is `what_if_prefix`",
+    "what_if_token": "what it did is `what_if_prefix`",
 }
 """Widgets that are not bound to the link, and why. Buttons and downloads need no link."""
 OF_OTHER_MODELS = {

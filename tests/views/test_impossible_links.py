@@ -130,3 +130,10 @@ def test_a_text_too_long_for_a_link_is_said_above_the_page(start: Start, everyth
     assert "sources" not in link_of(at)
     at.text_area(key="sources").set_value("hello\nabc").run()
     assert link_of(at)["sources"] == "hello\nabc"
+
+
+def test_a_page_that_there_is_not_is_said_in_one_sentence_with_all_else(start: Start) -> None:
+    at = start(page="nosuch", layer="77")
+    (said,) = [warning.value for warning in at.warning]
+    assert "page\\=nosuch" in said and "Masks" in said and "layer\\=77" in said
+    assert "page" not in at.query_params

@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures, table_of
 from transformer_viz import decode, load_checkpoint
+from transformer_viz.terms import visible
+from transformer_viz.views.components.markdown import literal
 
 Start = Callable[..., AppTest]
 
@@ -97,13 +99,19 @@ def test_another_token_and_undo(start: Start, folder) -> None:
     assert other.text.replace("\\", "") in said(at)
     assert "They diverge at step 2" in said(at)
     assert json.loads(at.query_params["what_if_prefix"]) == [first, "Q"]
+    box, was = at.selectbox(key="what_if_token"), decode(checkpoint, "abc").output_tokens[1]
+    assert (box.value, box.label) == ("Q", f"instead of {literal(visible(was))}")
+    assert "the pictures above show it" in said(at)
     # The next change is one of the changed run.
     at.number_input(key="what_if_step").set_value(3).run()
     at.selectbox(key="what_if_token").set_value("Z").run()
     assert decode(checkpoint, "abc", prefix=[first, "Q", "Z"]).text.replace("\\", "") in said(at)
+    at.selectbox(key="what_if_token").set_value("").run()
+    assert json.loads(at.query_params["what_if_prefix"]) == [first, "Q"]
     at.button(key="what-if-undo").click().run()
     assert "what_if_prefix" not in at.query_params
-    assert "They part" not in said(at)
+    assert at.selectbox(key="what_if_token").value == ""
+    assert "They diverge" not in said(at)
 
 
 def test_a_beginning_of_ones_own(start: Start, folder) -> None:

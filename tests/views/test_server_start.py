@@ -16,7 +16,7 @@ from tests.test_imports import python
 from tests.views.asgi import ask
 from transformer_viz import views
 from transformer_viz.views import server
-from transformer_viz.views.server import lifespan, opening, warm_up
+from transformer_viz.views.server import lifespan, opening, unknown_pages, warm_up
 
 
 @pytest.fixture
@@ -138,3 +138,18 @@ def test_plotly_is_the_packages_own_and_a_browser_fetches_it_once(options, base,
     assert answer.headers.get("content-encoding", "") == encoding[:4]
     assert answer.headers["cache-control"].endswith("immutable, max-age=31536000")
     assert answer.headers["content-type"].startswith("text/javascript")
+
+
+def opened(path: str, accept: str = "text/html,*/*") -> tuple[int, str | None]:
+    answer = ask(unknown_pages.UnknownPages(Starlette()), path, accept=accept)
+    return answer.status, answer.headers.get("location")
+
+
+def test_an_address_of_no_page_opens_the_first_one_and_its_query_stays(monkeypatch):
+    assert opened("/nosuch") == (303, "/?page=nosuch")
+    assert all(opened(path)[1] is None for path in ("/", "/masks", "/static/x", "/favicon.png", "/_stcore/health"))
+    assert opened("/nosuch", accept="*/*")[1] is None
+    real = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: "see" if name == "server.baseUrlPath" else real(name))
+    assert opened("/see/nosuch") == (303, "/see/?page=nosuch")
+    assert opened("/see/masks")[1] is None

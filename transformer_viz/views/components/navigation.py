@@ -10,8 +10,12 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz import locks, places
 from transformer_viz.views import pages
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
+
+_EVERY_SECONDS = 5.0
 
 
 def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
@@ -26,6 +30,7 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
     Returns:
         The title of the page that is open, and what draws it.
     """
+    link.say_unknown_page([view.TITLE for view in views])
     linked = list(map(_page, views))
     chosen = st.navigation(linked, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
@@ -34,7 +39,24 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
         for page in linked:
             with st.container(width="content", key="page-here" if page.title == chosen.title else f"page-{page.title.lower()}"):
                 st.page_link(page, width="content")
+        if chosen.title != "Train" and _training_at_work() is not None:
+            with st.container(width="content", key="page-training"):
+                _link_to_training(next(page for page in linked if page.title == "Train"))
     return chosen.title, next(view.show for view in views if chosen.title == view.TITLE)
+
+
+def _training_at_work() -> str | None:
+    """The name of the training that is at work. It asks files alone, so that no page waits for PyTorch."""
+    held = (lock.parent.name for lock in (places.trained() / ".jobs").glob("*/lock") if locks.is_held(lock))
+    return next(held, None)
+
+
+@st.fragment(run_every=_EVERY_SECONDS)
+def _link_to_training(page: Any) -> None:
+    """Goes when the training ends."""
+    if (name := _training_at_work()) is not None:
+        words = f"{literal(name)} is learning"
+        st.page_link(page, label=words, icon=":material/hourglass_top:", width="content")
 
 
 def links(titles: Sequence[str]) -> None:

@@ -75,6 +75,7 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   label:has([role="switch"]) > div:first-of-type > div { forced-color-adjust: none; background: ButtonText; }
   label:has([role="switch"]:checked) > div:first-of-type { forced-color-adjust: none; background: Highlight; }
 }
+PRINT
 @media (max-width: 767px) {
   /* Its columns. Said twice, so as to count for more than Streamlit's own width of a column. */
   [class*="st-key-stacked-"][class] > * > * > * { min-width: 100%; }
@@ -101,6 +102,13 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
 """
 
 
+_PRINTED_DARK = """/* Paper is white: a dark page is printed in its opposite colours, and what is red or blue stays so. */
+@media print {
+  html { background: #fff; }
+  .stApp { background: #000 !important; filter: invert(1) hue-rotate(180deg); print-color-adjust: exact; }
+}"""
+
+
 def theme() -> ThemeName:
     """Light or dark, as the page is."""
     return "dark" if st.context.theme.type == "dark" else "light"
@@ -115,4 +123,5 @@ def apply() -> None:
     """Once a run, before anything is drawn. The text is ours alone."""
     colours = THEMES[theme()]
     names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "code", "literal")}
-    st.html(_CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items())))
+    css = _CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items()))
+    st.html(css.replace("PRINT", _PRINTED_DARK if theme() == "dark" else ""))

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
@@ -11,6 +12,7 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import compare_with, measures, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, focus, link, words
+from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
@@ -41,7 +43,8 @@ def show() -> None:
     # What it does would tell a hidden answer.
     if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
-            st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
+            said = f"**{literal(model.task.about)}** It was never told how: watch where it looks."
+            st.markdown(said + _numbering(shown))
     if model.task is not None and trace.expected is None and (remark := model.task.remark(model.task.read(chosen.text))):
         st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
@@ -52,6 +55,13 @@ def show() -> None:
         stepper.show_with_code(shown, chosen, None, lambda: _in_row(trace, model, chosen), measuring.measured)
     tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens=measuring.kept(trace)), "explore_tab")
     measuring.finish()
+
+
+def _numbering(trace: Trace) -> str:
+    """Why a letter's number is not its place in the text, where tokens are numbered for the first time."""
+    if not trace.source_tokens or trace.source_tokens[0] != START:
+        return ""
+    return f" Numbers count tokens, and `{START}` is the first: the first {source_unit(trace)} is token 2."
 
 
 def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:

@@ -54,9 +54,9 @@ class Vocabulary:
         tokens: Iterable[Token] = step.candidate_ids or (token for token, _ in step.candidates)
         return {token: p for token, (_, p) in zip(tokens, step.candidates, strict=True)}
 
-    def others(self, step: Step, typed: str = "") -> list[Token]:
-        """What may be written instead: the candidates first, then all; or what was found, where one searches."""
-        never = {self.own(step), *SPECIAL_TOKENS, *(self.model.model.end_ids if self.is_searched else ())}
+    def others(self, step: Step, before: Token, typed: str = "") -> list[Token]:
+        """What may be written instead of `before`: the candidates first, then all; or what was found, where one searches."""
+        never = {before, *SPECIAL_TOKENS, *(self.model.model.end_ids if self.is_searched else ())}
         if typed:
             return [token for token in self.found(typed) if token not in never]
         candidates = self.candidates(step)

@@ -40,7 +40,7 @@ def show(shown: Shown) -> None:
         link.segmented_control("What if it had …", HOWS, key="what_if_how")
         _prefix(Vocabulary(model))
         if state.what_if_how == TOKEN:
-            _token_controls(_so_far(trace, model, device), Vocabulary(model))
+            _token_controls(trace, _so_far(trace, model, device), Vocabulary(model))
         elif state.what_if_how == BEGINNING:
             words = "what the output begins with"
             link.text_input("begins with", key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
@@ -105,27 +105,35 @@ def _so_far(trace: Trace, model: "LoadedModel", device: str) -> Trace:
         return trace
 
 
-def _token_controls(trace: Trace, vocabulary: Vocabulary) -> None:
+def _token_controls(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> None:
+    """A step of the changed run, and what it writes there instead of what it would have written."""
     state = st.session_state
-    n, least = len(trace.steps), trace.n_given + 1
+    n, least = len(changed.steps), changed.n_given + 1
     if state.get("what_if_step", 0) > n:
         state.what_if_step = n
     if "what_if_step" not in state and "what_if_step" not in st.query_params:
-        state.what_if_step = max(least, min(words.token_step(trace) + 1, n))
+        state.what_if_step = max(least, min(words.token_step(changed) + 1, n))
     link.number_input("at step", least, n, least, key="what_if_step", width=120)
-    step = trace.steps[state.what_if_step - 1]
-    options = ["", *vocabulary.others(step, _sought(vocabulary))]
-    probabilities, written = vocabulary.candidates(step), vocabulary.label(vocabulary.own(step))
-    if state.get("what_if_token") not in options:
-        state.what_if_token = ""
+    at = state.what_if_step - 1
+    step = changed.steps[at]
+    # Where both have written the same so far, the run as it was says what is replaced; further on what was most probable.
+    is_known = at < len(trace.steps) and trace.output_tokens[:at] == changed.output_tokens[:at]
+    is_forced = at - changed.n_given < len(_tokens(state.what_if_prefix) or ())
+    probabilities, now = vocabulary.candidates(step), vocabulary.own(step)
+    before = vocabulary.own(trace.steps[at]) if is_known else next(iter(probabilities), now) if is_forced else now
+    options = ["", *vocabulary.others(step, before, _sought(vocabulary))]
+    state.what_if_token = "" if now == before else now
+    if state.what_if_token not in options:
+        options.append(state.what_if_token)
+    written = vocabulary.label(before)
     st.selectbox(
-        "written",
+        f"instead of {literal(written)}",
         options,
         key="what_if_token",
         width=230,
         format_func=lambda token: _option(token, written, probabilities, vocabulary),
         on_change=_force,
-        args=(trace, vocabulary),
+        args=(trace, changed, vocabulary),
         help="Type to search. The tokens that the model thought of come first.",
     )
 
@@ -149,15 +157,17 @@ def _sought(vocabulary: Vocabulary) -> str:
 
 def _option(token: Token, written: str, probabilities: dict[Token, float], vocabulary: Vocabulary) -> str:
     if token == "":
-        return f"instead of {written} …"
+        return f"{written}, as it was"
     label = vocabulary.label(token)
     return f"{label} (p = {probabilities[token]:.2g})" if token in probabilities else label
 
 
-def _force(trace: Trace, vocabulary: Vocabulary) -> None:
+def _force(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> None:
     state = st.session_state
-    token, n_before = state.what_if_token, state.what_if_step - 1 - trace.n_given
-    state.what_if_prefix = json.dumps([*vocabulary.written(trace)[:n_before], token]) if token != "" else ""
+    n_before = state.what_if_step - 1 - trace.n_given
+    kept, token = vocabulary.written(changed)[:n_before], state.what_if_token
+    is_as_it_was = token == "" and kept == vocabulary.written(trace)[:n_before]
+    state.what_if_prefix = "" if is_as_it_was else json.dumps(kept if token == "" else [*kept, token])
 
 
 def _undo() -> None:
@@ -200,7 +210,10 @@ def _compare(before: Trace, after: Trace) -> Any:
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (before, after)]
     where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
     totals = [sum(step.log_probability for step in run.steps[run.n_given :]) for run in (before, after)]
-    st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")
+    st.markdown(
+        f"As it was, and as the pictures above show it: {texts[0]}, log p = {totals[0]:.4g}. "
+        f"Changed: {texts[1]}, log p = {totals[1]:.4g}. {where}"
+    )
     if comparison.largest is not None:
         words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
         jump.to_largest(comparison, words, "what-if-largest")

@@ -9,7 +9,7 @@ from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
-from transformer_viz.views.components import word_list
+from transformer_viz.views.components import theme_choice, word_list
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import link
 
@@ -71,7 +71,7 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
         with_colours: whether maps of weights may be coloured otherwise.
     """
     st.session_state.has_colours = with_colours
-    words = "Projector, hide the answer" if device is None else "Projector, hide the answer, device"
+    words = "Projector, hide the answer, light or dark" + ("" if device is None else ", device")
     with st.popover("View", icon=":material/visibility:", help=words):
         link.toggle("Projector: large letters, maps only", key="projector")
         link.toggle(
@@ -88,6 +88,7 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
                 words=SCALES.__getitem__,
                 help=glossary.sentence("Colours of the maps"),
             )
+        theme_choice.buttons()
         if device is not None:
             device()
     word_list.popover(page)

@@ -26,6 +26,8 @@ REMARK = " · "
 """Behind this an option may say more of itself, as its size; a link is understood without."""
 LONGEST = 1_500
 """Characters of a text that a link holds."""
+UNKNOWN_PAGE = "page"
+"""In the address of whoever asked for a page that there is not: what was asked for."""
 _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 """In the session: what was not possible, by key; that of this run alone; and texts that are too long."""
 _BARE, _TOUCHED, _SEEN, _RESET, _SWITCHED = "link_bare", "link_touched", "link_seen", "link_reset", "link_switched"
@@ -60,6 +62,13 @@ def sentence(page: str) -> Generator[None]:
     _say(place)
     if to is not None:
         _history()(key="history-go", data={"to": to}, height=1)
+
+
+def say_unknown_page(titles: Sequence[str]) -> None:
+    """Before `sentence`: takes a page that there is not out of the address, and says which there are."""
+    if (asked := st.query_params.get(UNKNOWN_PAGE)) is not None:
+        del st.query_params[UNKNOWN_PAGE]
+        _say_wrong(UNKNOWN_PAGE, asked, listed(titles))
 
 
 def go_to(page: str) -> None:
