@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures, table_of
 from transformer_viz import decode, load_checkpoint
-from transformer_viz.terms import visible
+from transformer_viz.text_display import display_token
 from transformer_viz.views.components.markdown import literal
 
 Start = Callable[..., AppTest]
@@ -100,7 +100,7 @@ def test_another_token_and_undo(start: Start, folder) -> None:
     assert "They diverge at step 2" in said(at)
     assert json.loads(at.query_params["what_if_prefix"]) == [first, "Q"]
     box, was = at.selectbox(key="what_if_token"), decode(checkpoint, "abc").output_tokens[1]
-    assert (box.value, box.label) == ("Q", f"instead of {literal(visible(was))}")
+    assert (box.value, box.label) == ("Q", f"instead of {literal(display_token(was))}")
     assert "the pictures above show it" in said(at)
     # The next change is one of the changed run.
     at.number_input(key="what_if_step").set_value(3).run()

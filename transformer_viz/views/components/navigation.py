@@ -47,7 +47,7 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
 
 def _training_at_work() -> str | None:
     """The name of the training that is at work. It asks files alone, so that no page waits for PyTorch."""
-    held = (lock.parent.name for lock in (places.trained() / ".jobs").glob("*/lock") if locks.is_held(lock))
+    held = (lock.parent.name for lock in (places.trained() / ".jobs").glob("*/lock") if locks.is_locked(lock))
     return next(held, None)
 
 
