@@ -168,15 +168,12 @@ class _Measures:
     """Every measure of all heads of a kind."""
 
     def __init__(self, heads: HeadRows) -> None:
-        self.found = {name: measure.of(heads) for name, measure in MEASURES.items()}
+        self._values = {name: measure.of(heads) for name, measure in MEASURES.items()}
 
     def of(self, place: int, head: int) -> dict[str, float | None]:
         """The measures of one head, by the place of its layer."""
-        return {name: None if values is None else _or_none(values[place, head]) for name, values in self.found.items()}
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+        numbers = {name: np.nan if values is None else float(values[place, head]) for name, values in self._values.items()}
+        return {name: None if np.isnan(number) else number for name, number in numbers.items()}
 
 
 def _row(grade: HeadGrade) -> dict[str, object]:

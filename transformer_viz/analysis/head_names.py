@@ -61,10 +61,6 @@ def _mirror(heads: HeadRows) -> np.ndarray | None:
     return _of_steps(positions, n - 1 - _numbers(heads))
 
 
-def _true(heads: HeadRows) -> np.ndarray | None:
-    return heads.true_keys
-
-
 def _shifted(by: int) -> Callable[[HeadRows], np.ndarray | None]:
     """The key `by` places after the row's own: its position, or in cross-attention the letter with the number of the step."""
 
@@ -75,10 +71,6 @@ def _shifted(by: int) -> Callable[[HeadRows], np.ndarray | None]:
         return np.where((shifted >= 0) & (shifted < positions.n_queries[..., None]), shifted, NONE)
 
     return keys
-
-
-def _first(heads: HeadRows) -> np.ndarray:
-    return np.zeros_like(_numbers(heads))
 
 
 def _last(heads: HeadRows) -> np.ndarray | None:
@@ -101,11 +93,11 @@ def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
 
 PLACES: tuple[PlaceRule, ...] = (
     PlaceRule("mirror", "the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
-    PlaceRule("true key", "the source token that is right for the step", _true),
+    PlaceRule("true key", "the source token that is right for the step", lambda heads: heads.true_keys),
     PlaceRule("same place", "its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
     PlaceRule("previous", "one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
     PlaceRule("next", "one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),
-    PlaceRule("first", "the first token, <start> where there is one", _first),
+    PlaceRule("first", "the first token, <start> where there is one", lambda heads: np.zeros_like(_numbers(heads))),
     PlaceRule("last", "the last token, <end> where there is one", _last),
 )
 WIDTHS: dict[str, str] = {

@@ -88,9 +88,10 @@ class ModelConfig:
     def __post_init__(self) -> None:
         check_fields(self, ConfigError)
         if self.d_k is None and self.d_model % self.n_heads:
+            divisors = [n for n in range(1, min(self.d_model, 128) + 1) if self.d_model % n == 0]
             raise ConfigError(
                 f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
-                f"possible numbers of heads are {listed(_divisors(self.d_model))}, or give d_k yourself"
+                f"possible numbers of heads are {listed(divisors)}, or give d_k yourself"
             )
         if self.tied_embeddings == "all" and self.source_vocabulary_size != self.target_vocabulary_size:
             raise ConfigError(
@@ -126,7 +127,3 @@ class ModelConfig:
             ConfigError: unknown or missing settings, or impossible ones.
         """
         return read_value(cls, data, error=ConfigError)
-
-
-def _divisors(number: int) -> list[int]:
-    return [d for d in range(1, min(number, 128) + 1) if number % d == 0]
