@@ -166,9 +166,12 @@ def in_page(html: str) -> dict[str, Any]:
 
 
 def _typed(content: Any) -> list[np.ndarray]:
+    """Without the small maps, which are a picture of the same weights."""
     if isinstance(content, dict) and "bdata" in content:
         return [*arrays_in({"": content}).values()]
-    parts = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    parts = content if isinstance(content, list) else ()
+    if isinstance(content, dict):
+        parts = [part for name, part in content.items() if name != "mosaic"]
     return [array for part in parts for array in _typed(part)]
 
 
