@@ -22,7 +22,7 @@ from streamlit.testing.v1.element_tree import Widget
 
 from tests.inside import visit
 from tests.recorded.fixture import Flat, differences, drawn_by
-from tests.recorded.runs import TEXTS, WRITES, tiny_folder
+from tests.recorded.runs import LATER, TEXTS, WRITES, tiny_folder
 from tests.until import until
 from transformer_viz.views.cache.store import store
 
@@ -181,7 +181,9 @@ def _labelled(at: AppTest, label: str) -> Any:
 
 
 def _options(node: Any) -> list[str]:
-    return [option for option in getattr(node, "options", ()) if not option.startswith("firefox:")]
+    """Without those of an installed translator, and of checkpoints that came later."""
+    options = getattr(node, "options", ())
+    return [option for option in options if not option.startswith("firefox:") and option.split(" · ")[0] not in LATER]
 
 
 def _shown(node: Any) -> Any:

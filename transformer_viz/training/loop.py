@@ -10,7 +10,8 @@ from contextlib import nullcontext
 import numpy as np
 import torch
 
-from transformer_viz.model.tap import Keep
+from transformer_viz.model import mistakes
+from transformer_viz.model.tap import Keep, compose
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import Batch
 from transformer_viz.training.losses import attention_entropy, correct_counts, loss_sum
@@ -59,10 +60,12 @@ class Trainer:
         if model.config.dropout:
             torch.manual_seed(int(np.random.default_rng([recipe.seed, 4, step]).integers(2**63)))
         keep = Keep("weights") if sharpness > 0 else None
+        mistake = None if recipe.mistake is None else mistakes.MistakeTap(mistakes.named(recipe.mistake))
         model.train()
         is_half = recipe.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16) if is_half else nullcontext():
-            logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=keep)
+            tap = compose(mistake, keep)
+            logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=tap)
         loss = loss_sum(logits, batch.target_out, recipe) / n_tokens
         entropy = None if keep is None else attention_entropy(keep, batch.target_padding)
         self.optimizer.zero_grad()

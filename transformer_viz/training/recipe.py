@@ -18,6 +18,7 @@ Loss = Literal["cross-entropy", "kl"]
 OptimizerName = Literal["adam", "adamw", "sgd"]
 Schedule = Literal["constant", "cosine", "one-cycle", "inverse-sqrt"]
 Precision = Literal["float32", "bfloat16"]
+Leak = Literal["no-causal", "causal-off-by-one"]
 _Name = Annotated[str, Range(0, 100)]
 _Positive = Annotated[int, Range(1, 10**9)]
 _NotNegative = Annotated[float, Range(0)]
@@ -84,6 +85,8 @@ class Recipe:
     """bfloat16: matrix products in half precision (autocast); weights and optimizer stay float32."""
     patience: _Positive | None = None
     """Stop when the exact match on held-out texts has not improved for so many checks; None = never."""
+    mistake: Leak | None = None
+    """Train with a mask mistake of `model/mistakes.py`: the decoder reads the tokens that it must write."""
     frozen_embeddings: bool = False
     """Leave the embeddings as they were given (see `make_checkpoint`)."""
     seed: Annotated[int, Range(0, 2**63 - 1)] = 0

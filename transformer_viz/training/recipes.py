@@ -67,6 +67,21 @@ RECIPES: dict[str, Recipe] = {
         schedule="one-cycle",
         seed=2024,
     ),
+    # What a forgotten causal mask does: all seems learned, since the answer is in the input, and nothing can be decoded.
+    "reverse-leak": Recipe(
+        task="reverse",
+        variant="pre-norm",
+        task_options={"alphabet": LETTERS, "trained_lengths": [10, 19]},
+        model={"d_model": 64, "n_heads": 4, "n_encoder_layers": 1, "n_decoder_layers": 1, "d_ff": 128, "sinusoid_base": 100.0},
+        mix={"uniform": 1.0},
+        steps=300,
+        batch_size=128,
+        learning_rate=3e-3,
+        clip=1.0,
+        schedule="one-cycle",
+        mistake="no-causal",
+        seed=2017,
+    ),
     "pinyin": Recipe(
         task="pinyin",
         variant="pre-norm",

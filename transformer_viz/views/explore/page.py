@@ -15,6 +15,11 @@ from transformer_viz.views.state import aligner, focus, link, words
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
+_LEARNED = "It was never told how: watch where it looks."
+_LEAKS = (
+    "Or so it seemed in training, where a mask was forgotten and it could read its answer: alone it writes nothing right. "
+    "Masks shows where it looked, with the mistake *No causal mask*."
+)
 
 
 def show() -> None:
@@ -43,8 +48,8 @@ def show() -> None:
     # What it does would tell a hidden answer.
     if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
-            said = f"**{literal(model.task.about)}** It was never told how: watch where it looks."
-            st.markdown(said + _numbering(shown))
+            learned = _LEAKS if getattr(model, "recipe", {}).get("mistake") else _LEARNED
+            st.markdown(f"**{literal(model.task.about)}** {learned}{_numbering(shown)}")
     if model.task is not None and trace.expected is None and (remark := model.task.remark(model.task.read(chosen.text))):
         st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
