@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from transformer_viz import decode
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.forbidden import forbidden_weight
+from transformer_viz.analysis.forbidden import forbidden_weight, most_forbidden
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import FILLS, PRECISIONS, empty_row, softmax
@@ -108,6 +108,20 @@ def test_where_outputs_part(tiny):
     a, b = decode(tiny, "hello", target="abcd"), decode(tiny, "hello", target="abed")
     assert compare(a, b).parted == 2
     assert compare(a, decode(tiny, "hello", target="ab")).parted == 2
+
+
+def test_the_head_that_looks_most_at_what_it_must_not_see(tiny):
+    right = decode(tiny, "hello", target="olleh")
+    assert most_forbidden(right, right) is None
+    wrong = decode(tiny, "hello", target="olleh", mistake="no-causal")
+    # By hand: the share of the decoder's weights above the diagonal, over the rows that have a later token.
+    shares = np.triu(wrong.decoder.weights, 1)[:, :, :-1].sum(-1).mean(-1)
+    found = most_forbidden(right, wrong)
+    assert found is not None
+    kind, layer, head, share = found
+    assert kind == "decoder"
+    assert (layer, head) == np.unravel_index(shares.argmax(), shares.shape)
+    assert share == pytest.approx(float(shares.max()), abs=1e-6)
 
 
 def test_forbidden_weight_is_nothing_until_a_mask_is_off(tiny):

@@ -150,7 +150,7 @@ def _forget(page: Page) -> None:
     page.context.clear_cookies()
     page.context.clear_permissions()
     page.set_viewport_size(SIZE)
-    page.emulate_media(**LOOKS)
+    page.emulate_media(media="null", **LOOKS)
 
 
 def _is_here(url: str) -> bool:

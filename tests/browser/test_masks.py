@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import at_rest, wait_until_drawn
+from tests.browser.charts import ROWS, at_rest, wait_until_drawn
 from transformer_viz.text_display import display_text
 
 pytestmark = pytest.mark.browser
@@ -122,6 +122,25 @@ def test_a_click_on_a_row_shows_its_numbers(page: Page, server: str) -> None:
     click_cell(page, SCORES, 3, 1)
     expect(page.get_by_text("Row 4 in numbers; the weights add up to 1.0000")).to_be_visible()
     expect(page).to_have_url(re.compile(r"row=row\+4"))
+
+
+def test_a_leak_is_seen(page: Page, server: str) -> None:
+    """A model that learned without the causal mask looks at the token that it must write, which the right mask hides."""
+    open_masks(page, server, checkpoint="reverse-leak", sources="reversethis", masks_tab="Mistakes", mistake="no-causal")
+    expect(page.get_by_text("of its weight on what the right mask hides")).to_be_visible()
+    chart = ".st-key-mistake-chart .chart"
+    wait_until_drawn(page, chart)
+    numbers = f"({ROWS})({{ data: [trace] }}).map((row) => row.map((weight) => (isNaN(weight) ? null : weight)))"
+    maps = page.evaluate(
+        f"""(chart) => Object.fromEntries(document.querySelector(chart).data.filter((trace) => trace.type === 'heatmap')
+          .reverse().map((trace) => [trace.xaxis ?? 'x', {numbers}]))""",
+        chart,
+    )
+    right, wrong = maps["x"], maps["x2"]
+    assert len(right) == len(wrong) == 12
+    ahead = [(right[t][t + 1], wrong[t][t + 1]) for t in range(11)]
+    assert all(hidden is None for hidden, _ in ahead)
+    assert sum(seen for _, seen in ahead) / 11 > 0.5
 
 
 def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, server: str) -> None:

@@ -127,7 +127,7 @@ def test_other_pages_say_that_a_training_runs(page: Page, server: str, training:
 
 def test_the_form_is_as_it_was_after_another_page(page: Page, server: str) -> None:
     page.goto(f"{server}/train")
-    page.get_by_text("A training of your own").click()
+    page.get_by_text("A training of your own", exact=True).click()
     choose(page, "Task", "dates")
     choose(page, "Variant", "post-norm")
     page.get_by_text("Advanced: all settings").click()

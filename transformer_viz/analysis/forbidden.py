@@ -34,6 +34,30 @@ def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Ki
     return kind, shares[kind]
 
 
+def most_forbidden(right: Trace, given: Trace) -> tuple[Kind, int, int, float] | None:
+    """The head that looks most at what the right mask hides: its kind, layer, place in the layer, and mean share of weight.
+
+    Args:
+        right: a teacher-forced run with the right masks.
+        given: the same sentence and target with other masks.
+
+    Returns:
+        None where no head looks at anything hidden. Rows that are not numbers are left out, as in `forbidden_weight`.
+    """
+    found: list[tuple[float, Kind, int, int]] = []
+    for kind in given.kinds:
+        cells = _forbidden(right, kind)
+        if cells is None or not cells.any():
+            continue
+        attention = given.attentions[kind]
+        on = np.where(cells, attention.weights, 0).sum(-1, dtype=np.float32)[..., cells.any(-1)]
+        shares = np.where(np.isfinite(on), on, 0).mean(-1)
+        layer, head = np.unravel_index(shares.argmax(), shares.shape)
+        found.append((float(shares[layer, head]), kind, attention.layers[layer], int(head)))
+    share, kind, at, head = max(found, default=(0.0, "cross", 0, 0))
+    return (kind, at, head, share) if share > 0 else None
+
+
 def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
     if kind not in trace.kinds:
         return None

@@ -105,7 +105,8 @@ PRINT
 _PRINTED_DARK = """/* Paper is white: a dark page is printed in its opposite colours, and what is red or blue stays so. */
 @media print {
   html { background: #fff; }
-  .stApp { background: #000 !important; filter: invert(1) hue-rotate(180deg); print-color-adjust: exact; }
+  .stApp, .stApp .stAppViewContainer, .stApp .stMain { background: #000 !important; }
+  .stApp { filter: invert(1) hue-rotate(180deg); print-color-adjust: exact; }
 }"""
 
 

@@ -1,17 +1,22 @@
 """The gallery of classic mistakes: what is wrong, what it does to this batch, and the line that puts it right."""
 
+from dataclasses import replace
+from typing import Any
+
 import streamlit as st
 
-from transformer_viz.analysis.forbidden import forbidden_weight
+from transformer_viz import figures
+from transformer_viz.analysis.forbidden import forbidden_weight, most_forbidden
 from transformer_viz.analysis.loss import losses
+from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.numbers_in_words import percent_words, rounded_words
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import KIND_TITLES, head_label
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
@@ -41,7 +46,7 @@ def has_focus(setup: Setup) -> bool:
 
 
 def show(setup: Setup) -> None:
-    """Cards, two a row."""
+    """The mistake that is made now beside the right mask, and cards, two a row."""
     if setup.model.task is None:
         st.info(
             "These mistakes are made in the model that comes with this app: choose one of its checkpoints above. "
@@ -50,6 +55,7 @@ def show(setup: Setup) -> None:
         )
         return
     right = batch_runs.decoded(setup.model, setup.typed), batch_runs.forced(setup.model, setup.typed)
+    figure = _seen(setup, right[0])
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
         many.controls(f"… and over {SAMPLES} strings")
@@ -60,8 +66,41 @@ def show(setup: Setup) -> None:
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, many, *right)
     batch = (setup.model, batch_runs.sources_of(setup.typed), *right, batch_runs.targets_of(setup.typed))
-    code.show(Call(_PROGRAM + (_WITH_EFFECT if many.is_asked else ""), *batch))
+    code.show(*([] if figure is None else [figure]), Call(_PROGRAM + (_WITH_EFFECT if many.is_asked else ""), *batch))
     many.go_on()
+
+
+def _seen(setup: Setup, decoded: list[Trace]) -> Any:
+    """The head that looks most at what it must not see, with the right mask and with the mistake; the figure, or None."""
+    if setup.mistake is None:
+        recipe = setup.model.recipe if isinstance(setup.model, Checkpoint) else {}
+        learned = MISTAKES.get(recipe.get("mistake") or "")
+        st.caption(
+            "Make a mistake: here stands the head that then looks most at what it must not see, beside the right one."
+            if learned is None
+            else f"This model was trained with the mistake **{learned.title}**: make it here, and see where it looked."
+        )
+        return None
+    # The right answer, since a model that has learned with a leak writes none of its own.
+    known = zip(setup.typed.targets, decoded, strict=True)
+    typed = replace(setup.typed, targets=tuple(trace.expected if given is None else given for given, trace in known))
+    right, wrong = (batch_runs.forced(setup.model, typed, (), name)[setup.sentence] for name in (None, setup.mistake))
+    found, title = most_forbidden(right, wrong), MISTAKES[setup.mistake].title
+    if found is None:
+        st.markdown(f"With **{title}** no head looks at anything that the right mask hides in this sentence.")
+        return None
+    kind, layer, head, share = found
+    target = typed.targets[setup.sentence]
+    reads = "its own output" if target is None else of_run(target)
+    st.markdown(
+        f"With **{title}** {head_label(layer, head)} of the {KIND_TITLES[kind]} spends {percent_words(share, 1)} of its weight "
+        f"on what the right mask hides. *Before* has the right mask and *after* the mistake; both read {reads}:"
+    )
+    figure = call(figures.before_and_after, right, wrong, kind, layer, head, style=style.figure_style())
+    words = f"{KIND_TITLES[kind]} of one head with the right mask and with the mistake, and the signed difference"
+    chart.show(figure, "mistake-chart", words)
+    figure_file.offer(figure, "mistake")
+    return figure
 
 
 def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], forced: list[Trace]) -> None:
