@@ -28,7 +28,7 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 
-LATER = ("reverse-leak",)
+LATER = ("reverse-leak", "german")
 """Checkpoints that were made after the recording."""
 
 TEXTS = {
@@ -37,6 +37,7 @@ TEXTS = {
     "dates": "3 March 2024",
     "numbers": "siebenhundertdreiundzwanzig",
     "pinyin": "一心一意",
+    "german": "den Hund sieht der König",
 }
 WRITES = {
     tiny_models.MARIAN: "The house is small.",
