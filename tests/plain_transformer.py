@@ -4,6 +4,7 @@ One sentence at a time. Every number of every attention is kept by kind and laye
 """
 
 import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,15 @@ class PlainTransformer:
     residual_before and residual_after, heads first where there are any; `states` are the decoder's, from the embeddings on.
     """
 
-    def __init__(self, weights: dict[str, Array], config: Any) -> None:
-        self.weights, self.config = weights, config
+    def __init__(self, model: Any) -> None:
+        self.weights = {name: tensor.double().numpy() for name, tensor in model.state_dict().items()}
+        self.config = model.config
+        self.masked_of: Callable[[str, int, int], Array] | None = None
+        """The mask of a kind, a layer and a head, in the place of the model's own."""
+        self.forced: Sequence[tuple[str, int, int, int, Array]] = ()
+        """Kind, layer, head and query, and the row that stands there."""
+        self.dead: Collection[tuple[str, int, int]] = ()
+        """Heads that give nothing."""
         self.sites: dict[tuple[str, int], dict[str, Array]] = {}
         self.states: list[Array] = []
 
@@ -63,21 +71,25 @@ class PlainTransformer:
         self.sites[kind, layer] = site
 
         def attention(y: Array) -> Array:
-            return self._attention(y, y if memory is None else memory, site, f"{block}.{name}", self.allowed[kind])
+            return self._attention(y, y if memory is None else memory, site, f"{block}.{name}", kind, layer)
 
         site["residual_after"] = self._around(x, attention, block, f"around_{name}")
         return site["residual_after"]
 
-    def _attention(self, y: Array, memory: Array, site: dict[str, Array], name: str, allowed: Array) -> Array:
+    def _attention(self, y: Array, memory: Array, site: dict[str, Array], name: str, kind: str, layer: int) -> Array:
         query, keys, values = (
             self._linear(given, f"{name}.{part}").reshape(len(given), self.config.n_heads, -1).swapaxes(0, 1)
             for part, given in (("query", y), ("key", memory), ("value", memory))
         )
         scores = np.einsum("hqd,hkd->hqk", query, keys) / math.sqrt(query.shape[-1])
-        seen = np.where(allowed, scores, -np.inf)
-        powers = np.exp(seen - seen.max(-1, keepdims=True))
-        weights = powers / powers.sum(-1, keepdims=True)
+        heads = range(self.config.n_heads)
+        allowed = self.allowed[kind] if self.masked_of is None else ~np.stack([self.masked_of(kind, layer, h) for h in heads])
+        powers = np.where(allowed, np.exp(scores - scores.max(-1, keepdims=True)), 0)
+        weights = powers / np.maximum(powers.sum(-1, keepdims=True), 1e-300)
+        for head, query_row, row in (where[2:] for where in self.forced if where[:2] == (kind, layer)):
+            weights[head, query_row] = row
         output = np.einsum("hqk,hkd->hqd", weights, values)
+        output[[head for head in heads if (kind, layer, head) in self.dead]] = 0
         out = self.weights[f"{name}.out.weight"]
         shares = out.reshape(len(out), self.config.n_heads, -1)
         added = self._linear(np.concatenate(list(output), -1), f"{name}.out")

@@ -27,8 +27,7 @@ STREAMS = ("entered", "added", "residual_before", "residual_after")
 
 def plainly(checkpoint: tv.Checkpoint, trace: tv.Trace) -> PlainTransformer:
     """The run computed in float64 from the checkpoint's weights."""
-    weights = {name: array.double().numpy() for name, array in checkpoint.model.state_dict().items()}
-    plain = PlainTransformer(weights, checkpoint.model.config)
+    plain = PlainTransformer(checkpoint.model)
     task = checkpoint.task
     plain.read(task.source_vocabulary.encode(trace.source_tokens), task.target_vocabulary.encode(trace.target_tokens))
     return plain

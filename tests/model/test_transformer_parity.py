@@ -136,7 +136,7 @@ def test_every_switch_is_its_plain_formula(make_model, ids, settings, with_paddi
     model = make_model(5, **settings)
     source, target, source_padding, target_padding = inputs(ids, with_padding)
     got = model(source, target, source_padding, target_padding).numpy()
-    plain = PlainTransformer({name: tensor.numpy() for name, tensor in model.state_dict().items()}, model.config)
+    plain = PlainTransformer(model)
     for row in range(BATCH):
         n_source = SOURCE if source_padding is None else int((~source_padding[row]).sum())
         n_target = TARGET if target_padding is None else int((~target_padding[row]).sum())

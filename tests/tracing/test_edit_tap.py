@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.plain_transformer import PlainTransformer
 from transformer_viz import decode, load_trace, save_trace, terms
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.model.mistakes import MISTAKES
@@ -13,65 +14,23 @@ from transformer_viz.terms import KINDS
 
 
 def weights_of(trace, kind) -> np.ndarray:
-    found = trace.attentions[kind].weights
-    return found
+    return trace.attentions[kind].weights
 
 
 def by_hand(checkpoint, trace, masked_of, forced=(), dead=()):
-    """A teacher-forced pass in which `masked_of(kind, layer, head)` is the mask: numpy-like loops over heads, no tap.
-
-    `forced`: (kind, layer, head, query, row); `dead`: (kind, layer, head).
-    """
-    model = checkpoint.model
-    vocabulary = checkpoint.task.source_vocabulary
-    weights = {}
-
-    def attention(module, kind, layer, x, memory):
-        def split(y):
-            return y.view(len(y), module.n_heads, -1)
-
-        q, k, v = split(module.query(x)), split(module.key(memory)), split(module.value(memory))
-        heads = []
-        for head in range(module.n_heads):
-            scores = q[:, head] @ k[:, head].T / math.sqrt(q.shape[-1])
-            w = torch.zeros_like(scores)
-            masked = masked_of(kind, layer, head)
-            for row in range(len(scores)):
-                allowed = ~masked[row]
-                if allowed.any():
-                    w[row, allowed] = scores[row, allowed].softmax(-1)
-            for f_kind, f_layer, f_head, query, row in forced:
-                if (f_kind, f_layer, f_head) == (kind, layer, head):
-                    w[query] = row
-            weights[kind, layer, head] = w.numpy()
-            heads.append(w @ v[:, head] * (0.0 if (kind, layer, head) in dead else 1.0))
-        return module.out(torch.cat(heads, -1))
-
-    def embedded(table, tokens):
-        ids = torch.tensor([[vocabulary.ids[token] for token in tokens]])
-        return model.positions(table(ids))[0]
-
-    x = embedded(model.source_embedding, trace.source_tokens)
-    for number, layer in enumerate(model.encoder):
-        x = layer.around_attention(x, lambda y, m=layer.attention, n=number: attention(m, "encoder", n, y, y))
-        x = layer.around_feed_forward(x, layer.feed_forward)
-    memory = model.encoder_norm(x)
-    y = embedded(model.target_embedding, trace.target_tokens)
-    for number, layer in enumerate(model.decoder):
-        y = layer.around_attention(y, lambda z, m=layer.attention, n=number: attention(m, "decoder", n, z, z))
-        y = layer.around_cross_attention(y, lambda z, m=layer.cross_attention, n=number: attention(m, "cross", n, z, memory))
-        y = layer.around_feed_forward(y, layer.feed_forward)
-    return model.output(model.decoder_norm(y)).log_softmax(-1).numpy(), weights
+    """A teacher-forced pass in which `masked_of(kind, layer, head)` is the mask: in numpy, no tap."""
+    plain = PlainTransformer(checkpoint.model)
+    plain.masked_of, plain.forced, plain.dead = masked_of, forced, dead
+    ids = checkpoint.task.source_vocabulary.ids
+    logits = plain.read([ids[token] for token in trace.source_tokens], [ids[token] for token in trace.target_tokens])
+    logits = logits - logits.max(-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True)), {at: site["weights"] for at, site in plain.sites.items()}
 
 
 def right_masks(trace):
     n, s = len(trace.steps), len(trace.source_tokens)
-    padded = torch.tensor([token == "<pad>" for token in trace.source_tokens])
-    return {
-        "encoder": padded.expand(s, s).clone(),
-        "decoder": torch.ones(n, n, dtype=torch.bool).triu(1),
-        "cross": padded.expand(n, s).clone(),
-    }
+    padded = np.array([token == "<pad>" for token in trace.source_tokens])
+    return {"encoder": np.tile(padded, (s, 1)), "decoder": np.triu(np.ones((n, n), bool), 1), "cross": np.tile(padded, (n, 1))}
 
 
 def assert_is_by_hand(checkpoint, trace, masked_of, forced=(), dead=(), last_only=False):
@@ -80,9 +39,9 @@ def assert_is_by_hand(checkpoint, trace, masked_of, forced=(), dead=(), last_onl
         given = weights_of(trace, kind)
         for layer in range(given.shape[0]):
             for head in range(given.shape[1]):
-                np.testing.assert_allclose(given[layer, head], weights[kind, layer, head], atol=1e-6)
+                np.testing.assert_allclose(given[layer, head], weights[kind, layer][head], atol=1e-6)
                 drawn = np.broadcast_to(trace.attentions[kind].mask, given.shape)[layer, head]
-                np.testing.assert_array_equal(drawn, masked_of(kind, layer, head).numpy())
+                np.testing.assert_array_equal(drawn, masked_of(kind, layer, head))
     steps = [len(trace.steps) - 1] if last_only else range(len(trace.steps))
     for t in steps:
         number = checkpoint.task.target_vocabulary.ids[trace.steps[t].token]
@@ -124,10 +83,10 @@ def test_flipped_cells_rows_and_columns(tiny, edit, kind, cells):
     trace = decode(tiny, "hello", pad_to=9, edits=[edit])
     masks = right_masks(trace)
     masks[kind][cells] = ~masks[kind][cells]
-    looks_ahead = kind == "decoder" and bool((~masks[kind]).triu(1).any())
+    looks_ahead = kind == "decoder" and bool(np.triu(~masks[kind], 1).any())
     assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], last_only=looks_ahead)
     changed = trace.attentions[kind].reasons == 4
-    np.testing.assert_array_equal(changed, (masks[kind] & ~right_masks(trace)[kind]).numpy())
+    np.testing.assert_array_equal(changed, masks[kind] & ~right_masks(trace)[kind])
 
 
 def test_one_head_of_one_layer_alone(tiny):
@@ -135,7 +94,7 @@ def test_one_head_of_one_layer_alone(tiny):
     masks = right_masks(trace)
 
     def masked_of(kind, layer, head):
-        masked = masks[kind].clone()
+        masked = masks[kind].copy()
         if (kind, layer, head) == ("cross", 1, 2):
             masked[1, 3] = True
         if (kind, layer, head) == ("decoder", 2, 4):
@@ -149,9 +108,9 @@ def test_one_head_of_one_layer_alone(tiny):
 def test_heads_off_and_forced_rows(tiny):
     trace = decode(tiny, "hello", edits=["cross.2.3:zero,encoder.1.5:zero", "cross.1.2:2=4@0.75+1@0.25", "decoder.3.1:3=2"])
     masks = right_masks(trace)
-    row = torch.zeros(7, dtype=torch.float64)
+    row = np.zeros(7)
     row[3], row[0] = 0.75, 0.25
-    other = torch.zeros(len(trace.steps), dtype=torch.float64)
+    other = np.zeros(len(trace.steps))
     other[1] = 1.0
     forced = [("cross", 0, 1, 1, row), ("decoder", 2, 0, 2, other)]
     dead = {("cross", 1, 2), ("encoder", 0, 4)}
