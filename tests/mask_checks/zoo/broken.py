@@ -27,6 +27,37 @@ from tests.mask_checks.zoo.parts import (
 )
 
 BROKEN = Cases()
+EVERYTHING = torch.ones(1, 1, 1, 1).bool()
+"""A mask that lets every query look at every key."""
+
+
+def masked_by(ban: float) -> Model:
+    """The number that bans is too small."""
+    return tiny(weights=lambda scores, may_look: scores.nan_to_num(neginf=ban).softmax(-1))
+
+
+def over_embeddings(layer: nn.Module) -> Model:
+    """A layer from torch, (batch, length, D) to the same, before the projection."""
+    for seed, parameter in enumerate(layer.parameters()):
+        parameter.data = numbers(*parameter.shape, seed=seed) * 0.5
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        found = layer(embedded(target))
+        return (found[0] if isinstance(found, tuple) else found) @ numbers(D, V, seed=9)
+
+    return f
+
+
+class OverTime(nn.Module):
+    """Runs a layer that wants (batch, D, length)."""
+
+    def __init__(self, layer: nn.Module, left: int = 0, right: int = 0) -> None:
+        super().__init__()
+        self.layer, self.pads = layer, (left, right)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(F.pad(x.mT, self.pads)).mT
+
 
 # ---- the whole target, however the numbers are scaled
 
@@ -59,28 +90,13 @@ for suffix, scaled in SCALED.items():
     BROKEN.put(f"whole_target{suffix}", lambda scaled=scaled: lambda source, target: scaled(whole(target)), "future")
 
 
-BROKEN.functions_of(
-    {
-        "a_leak_of_a_ten_thousandth": lambda s, t: logits(s, t) + 1e-4 * whole(t),
-        "a_leak_of_a_ten_millionth_in_float64": lambda s, t: logits(s, t).double() + 1e-7 * whole(t).double(),
-    },
-    "future",
-)
-
-
 # ---- masks of attention
-
-
-@BROKEN.models("future")
-def no_causal_mask() -> Tiny:
-    model = Tiny()
-    model.decoder_mask = lambda target, layer: torch.ones(1, 1, 1, 1).bool()
-    return model
 
 
 BROKEN.models_of(
     {
-        "no_causal_mask_in_bfloat16": lambda: no_causal_mask().bfloat16(),
+        "no_causal_mask": lambda: tiny(decoder_mask=lambda target, layer: EVERYTHING),
+        "no_causal_mask_in_bfloat16": lambda: tiny(decoder_mask=lambda target, layer: EVERYTHING).bfloat16(),
         "one_token_too_far": lambda: tiny(decoder_mask=lambda target, layer: causal(target.shape[1], 1)),
         "the_last_layer_alone": lambda: tiny(
             2, decoder_mask=lambda target, layer: causal(target.shape[1]) | torch.tensor(layer == 1)
@@ -100,25 +116,15 @@ BROKEN.models_of(
         "the_softmax_over_queries": lambda: tiny(
             weights=lambda scores, may_look: scores.exp() / scores.exp().sum(-2, keepdim=True).clamp_min(1e-9)
         ),
+        "a_gru_in_both_directions": lambda: over_embeddings(nn.GRU(D, D // 2, batch_first=True, bidirectional=True)),
+        "a_convolution_that_looks_both_ways": lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 1, 1)),
+        "batch_norm_in_training": lambda: over_embeddings(OverTime(nn.BatchNorm1d(D))),
         "equal_tokens_may_be_looked_at": lambda: tiny(
             decoder_mask=lambda target, layer: (causal(target.shape[1]) | (target[:, :, None] == target[:, None]))[:, None]
         ),
     },
     "future",
 )
-
-
-def masked_by(ban: float) -> Model:
-    """The number that bans is too small."""
-    model = Tiny()
-    model.weights = lambda scores, may_look: scores.nan_to_num(neginf=ban).softmax(-1)
-    return model
-
-
-@BROKEN.functions("future")
-def weights_masked_after_the_softmax(source: Tensor, target: Tensor) -> Tensor:
-    x = embedded(target)
-    return ((x @ x.mT).softmax(-1) * causal(target.shape[1])) @ x @ W
 
 
 @BROKEN.functions("future")
@@ -147,28 +153,24 @@ BROKEN.functions_of(
         "later_tokens_are_banned": lambda s, t: logits(s, t).masked_fill(
             F.one_hot(t, V).flip(1).cumsum(1).flip(1) > 0, -torch.inf
         ),
+        "a_leak_of_a_ten_thousandth": lambda s, t: logits(s, t) + 1e-4 * whole(t),
+        "a_leak_of_a_ten_millionth_in_float64": lambda s, t: logits(s, t).double() + 1e-7 * whole(t).double(),
+        "weights_masked_after_the_softmax": lambda s, t: (
+            ((embedded(t) @ embedded(t).mT).softmax(-1) * causal(t.shape[1])) @ embedded(t) @ W
+        ),
         "a_mix_over_time": lambda s, t: torch.fft.fft(embedded(t), dim=1).real @ W,
     },
     "future",
 )
 
 
-BROKEN.functions_of(
-    {
-        "seen_from_four_steps_away": lambda s, t: logits(s, t) + F.pad(t[:, 4:], (0, min(4, t.shape[1])))[..., None] * W[0],
-    },
-    "future",
-    max_length=6,
-)
+def seen_from_four_steps_away(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + F.pad(target[:, 4:], (0, min(4, target.shape[1])))[..., None] * W[0]
 
 
-BROKEN.functions_of(
-    {
-        "seen_in_long_targets_only": lambda s, t: whole(t) if t.shape[1] >= 10 else logits(s, t),
-    },
-    "future",
-    max_length=12,
-)
+BROKEN.functions_of({"seen_from_four_steps_away": seen_from_four_steps_away}, "future", max_length=6)
+only_if_long = {"seen_in_long_targets_only": lambda s, t: whole(t) if t.shape[1] >= 10 else logits(s, t)}
+BROKEN.functions_of(only_if_long, "future", max_length=12)
 
 
 @BROKEN.functions("future")
@@ -177,35 +179,6 @@ def rounded_by_one_scale_for_all_steps(source: Tensor, target: Tensor) -> Tensor
     step = x.abs().amax((1, 2), keepdim=True) / 127
     return (x / step).round() * step
 
-
-def over_embeddings(layer: nn.Module) -> Model:
-    """A layer from torch, (batch, length, D) to the same, before the projection."""
-    for seed, parameter in enumerate(layer.parameters()):
-        parameter.data = numbers(*parameter.shape, seed=seed) * 0.5
-
-    def f(source: Tensor, target: Tensor) -> Tensor:
-        found = layer(embedded(target))
-        return (found[0] if isinstance(found, tuple) else found) @ numbers(D, V, seed=9)
-
-    return f
-
-
-class OverTime(nn.Module):
-    """Runs a layer that wants (batch, D, length)."""
-
-    def __init__(self, layer: nn.Module, left: int = 0, right: int = 0) -> None:
-        super().__init__()
-        self.layer, self.pads = layer, (left, right)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(F.pad(x.mT, self.pads)).mT
-
-
-BROKEN.put(
-    "a_gru_in_both_directions", lambda: over_embeddings(nn.GRU(D, D // 2, batch_first=True, bidirectional=True)), "future"
-)
-BROKEN.put("a_convolution_that_looks_both_ways", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 1, 1)), "future")
-BROKEN.put("batch_norm_in_training", lambda: over_embeddings(OverTime(nn.BatchNorm1d(D))), "future")
 
 # ---- the length of the target
 
@@ -227,13 +200,8 @@ BROKEN.functions_of(
 )
 
 
-BROKEN.functions_of(
-    {
-        "the_number_of_tokens_where_nothing_is_padding": lambda s, t: logits(s, t) + (t != -1).sum(1)[:, None, None] * W[0],
-    },
-    "target length",
-    pad_id=None,
-)
+counts_all = {"the_number_of_tokens_where_nothing_is_padding": lambda s, t: logits(s, t) + (t != -1).sum(1)[:, None, None]}
+BROKEN.functions_of(counts_all, "target length", pad_id=None)
 
 
 @BROKEN.functions("target padding")
@@ -257,23 +225,18 @@ def the_last_three_tokens_as_context(source: Tensor, target: Tensor) -> Tensor:
 # ---- padding
 
 
-def without(*masks: str) -> Tiny:
-    model = Tiny()
-    for mask in masks:
-        setattr(model, mask, lambda source: torch.ones(1, 1, 1, 1).bool())
-    return model
-
-
-BROKEN.put("padding_is_read", lambda: without("encoder_mask", "cross_mask"), "source padding")
-BROKEN.put("the_encoder_reads_padding", lambda: without("encoder_mask"), "source padding")
-BROKEN.put("cross_attention_over_padded_rows", lambda: without("cross_mask"), "source padding")
-BROKEN.put("cross_attention_over_padded_rows_in_bfloat16", lambda: without("cross_mask").bfloat16(), "source padding")
-
-
 BROKEN.models_of(
     {
+        "padding_is_read": lambda: tiny(encoder_mask=lambda source: EVERYTHING, cross_mask=lambda source: EVERYTHING),
+        "the_encoder_reads_padding": lambda: tiny(encoder_mask=lambda source: EVERYTHING),
+        "cross_attention_over_padded_rows": lambda: tiny(cross_mask=lambda source: EVERYTHING),
+        "cross_attention_over_padded_rows_in_bfloat16": lambda: tiny(cross_mask=lambda source: EVERYTHING).bfloat16(),
         "the_mask_of_padding_turned_round": lambda: tiny(
             cross_mask=lambda source: (source == PAD)[:, None, None] | (source != PAD).all(1)[:, None, None, None]
+        ),
+        # Queries that are padding may look at nothing: a softmax over nothing but −∞.
+        "padding_turns_to_nan": lambda: tiny(
+            encoder_mask=lambda source: ((source != PAD)[:, :, None] & (source != PAD)[:, None])[:, None]
         ),
     },
     "source padding",
@@ -339,12 +302,8 @@ def batch_first_forgotten() -> Model:
     )
 
 
-BROKEN.models_of(
-    {
-        "the_padding_of_the_first_sentence_for_all": lambda: tiny(cross_mask=lambda source: (source != PAD)[:1, None, None]),
-    },
-    "batch invariance",
-)
+of_the_first = {"the_padding_of_the_first_sentence_for_all": lambda: tiny(cross_mask=lambda ids: (ids != PAD)[:1, None, None])}
+BROKEN.models_of(of_the_first, "batch invariance")
 
 
 # ---- no numbers, and never the same ones
@@ -359,14 +318,6 @@ BROKEN.functions_of(
     verdict="faulty",
     rule="finite",
 )
-
-
-@BROKEN.models("source padding")
-def padding_turns_to_nan() -> Model:
-    """Queries that are padding may look at nothing: a softmax over nothing but −∞."""
-    model = Tiny()
-    model.encoder_mask = lambda source: ((source != PAD)[:, :, None] & (source != PAD)[:, None])[:, None]
-    return model
 
 
 @BROKEN.models(verdict="not deterministic")

@@ -1,6 +1,6 @@
 """What the zoo is made of: a list of cases, and a tiny Transformer whose every mask can be left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,13 +54,13 @@ class Cases(list[Case]):
         return join
 
     def models_of(
-        self, makes: dict[str, Callable[[], Model]], rule: str | None = None, verdict: str = "", **options: Any
+        self, makes: Mapping[str, Callable[[], Model]], rule: str | None = None, verdict: str = "", **options: Any
     ) -> None:
         """Several functions that make a callable, by name."""
         for name, make in makes.items():
             self.put(name, make, rule, verdict, **options)
 
-    def functions_of(self, functions: dict[str, Model], rule: str | None = None, verdict: str = "", **options: Any) -> None:
+    def functions_of(self, functions: Mapping[str, Model], rule: str | None = None, verdict: str = "", **options: Any) -> None:
         """Several callables, by name; s and t are the ids of source and target."""
         for name, f in functions.items():
             self.put(name, lambda f=f: f, rule, verdict, **options)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.mask_checks.zoo.broken import OverTime, masked_by, over_embeddings, with_column
+from tests.mask_checks.zoo.broken import EVERYTHING, OverTime, masked_by, over_embeddings, with_column
 from tests.mask_checks.zoo.parts import (
     PAD,
     Cases,
@@ -113,9 +113,6 @@ SOUND.models_of(
 )
 
 
-SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
-
-
 @SOUND.functions()
 def one_sequence_with_the_source_as_its_prefix(source: Tensor, target: Tensor) -> Tensor:
     """The source sees itself, the target sees the source and what was written."""
@@ -151,6 +148,7 @@ for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
 
 # ---- other decoders
 
+SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
 SOUND.put("a_gru", lambda: over_embeddings(nn.GRU(D, D, batch_first=True)))
 SOUND.put("a_causal_convolution", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 2)))
 SOUND.put("batch_norm_in_evaluation", lambda: over_embeddings(OverTime(nn.BatchNorm1d(D)).eval()))
@@ -204,9 +202,7 @@ SOUND.functions_of(
 
 @SOUND.models(pad_id=None)
 def no_padding_known() -> Model:
-    model = Tiny()
-    model.encoder_mask = model.cross_mask = lambda source: torch.ones(1, 1, 1, 1).bool()
-    return model
+    return tiny(encoder_mask=lambda source: EVERYTHING, cross_mask=lambda source: EVERYTHING)
 
 
 @SOUND.models()
