@@ -9,11 +9,13 @@ from transformer_viz import checkpoints
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.tasks.task import Task
 
 TASK = Reverse("abcd", 7, (1, 5))
 
 
-def tiny_model(seed: int = 0) -> Transformer:
+def tiny_model(seed: int = 0, task: Task = TASK, **changes: Any) -> Transformer:
+    """A random model with the vocabularies of a task."""
     torch.manual_seed(seed)
     sizes: dict[str, Any] = {
         "d_model": 6,
@@ -23,7 +25,8 @@ def tiny_model(seed: int = 0) -> Transformer:
         "n_decoder_layers": 2,
         "max_positions": 11,
     }
-    return Transformer(ModelConfig(source_vocabulary_size=8, target_vocabulary_size=8, **sizes))
+    sizes |= {"source_vocabulary_size": len(task.source_vocabulary), "target_vocabulary_size": len(task.target_vocabulary)}
+    return Transformer(ModelConfig(**sizes | changes))
 
 
 def save(folder: Path, **changes: Any) -> None:

@@ -9,25 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
+from tests.checkpoints.tiny import tiny_model
 from transformer_viz import checkpoints, places
 from transformer_viz.commands import main
-from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 
 TASK = Reverse("-abc d\\", 7, (2, 4))
 
 
 def save_tiny(folder: Path, task: Reverse = TASK, **changes: Any) -> None:
-    torch.manual_seed(5)
-    size = len(task.source_vocabulary)
-    sizes: dict[str, Any] = {"d_model": 6, "n_heads": 3, "d_ff": 5, "n_encoder_layers": 1, "n_decoder_layers": 2}
-    model = Transformer(ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, max_positions=11, **sizes))
     metrics = {"exact_match": 0.25, "best_head_mass": 0.125}
     arguments: dict[str, Any] = {"variant": "pre-norm", "recipe": {}, "metrics": metrics, **changes}
-    checkpoints.save_checkpoint(folder, model, task, **arguments)
+    checkpoints.save_checkpoint(folder, tiny_model(5, task), task, **arguments)
 
 
 @pytest.fixture

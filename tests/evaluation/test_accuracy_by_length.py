@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.evaluation.remembering import Remembering
 from transformer_viz import accuracy_by_length, decode
 from transformer_viz.analysis.intervals import Z_95, wilson
 from transformer_viz.decoding.greedy import greedy
@@ -24,17 +25,8 @@ from transformer_viz.vocabulary import END
 ALPHABET = "helo abcd"
 
 
-class Remembering(Reverse):
-    """Keeps every string that it was asked to draw."""
-
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
-        self.drawn: dict[int, list[str]] = {}
-
-    def sample(self, source, length, count, rng, split=None):
-        texts = super().sample(source, length, count, rng)
-        self.drawn.setdefault(length, []).extend(texts)
-        return texts
+def drawn_at(task: Remembering, length: int) -> list[str]:
+    return [text for _, drawn_length, text in task.drawn if drawn_length == length]
 
 
 @pytest.fixture
@@ -50,7 +42,7 @@ def test_numbers_are_those_of_decoding_one_string_at_a_time(tiny, measured):
     assert [point.length for point in found.points] == [2, 3, 5, 7]
     assert [point.is_trained for point in found.points] == [True, True, False, False]
     for point in found.points:
-        texts = task.drawn[point.length]
+        texts = drawn_at(task, point.length)
         assert len(texts) == point.n_strings == 7
         exact = right = tokens = letters = 0
         mass = np.zeros((3, 5))
@@ -86,7 +78,7 @@ def test_progress_is_by_symbols_and_what_it_raises_ends_the_work(tiny):
     task.drawn.clear()
     with pytest.raises(InterruptedError):
         accuracy_by_length(replace(tiny, task=task), [7, 2, 3, 5], samples=7, on_progress=enough)
-    assert [*task.drawn] == [2]
+    assert {length for _, length, _ in task.drawn} == {2}
 
 
 def test_the_last_token_and_the_end_count_too(tiny):
@@ -108,7 +100,7 @@ def test_the_last_token_and_the_end_count_too(tiny):
 def test_how_texts_are_put_together_changes_nothing(tiny, measured, monkeypatch):
     """All lengths together, one by one, and where the attention of several does not fit."""
     _, task = measured
-    checkpoint, texts = replace(tiny, task=task), [text for drawn in task.drawn.values() for text in drawn]
+    checkpoint, texts = replace(tiny, task=task), [text for _, _, text in task.drawn]
     whole = evaluate_texts(checkpoint, texts)
     assert whole.lengths == [len(text) for text in texts]
     alone = evaluate_texts(checkpoint, texts, at_once=1)
@@ -124,7 +116,7 @@ def test_the_strings_of_a_length_depend_on_the_seed_alone(tiny):
     for lengths, seed in (([4], 0), ([2, 4, 9], 0), ([4], 1)):
         task = Remembering(ALPHABET, 11, (1, 11))
         accuracy_by_length(replace(tiny, task=task), lengths, samples=11, seed=seed)
-        drawn.append(task.drawn[4])
+        drawn.append(drawn_at(task, 4))
     assert drawn[0] == drawn[1] != drawn[2]
 
 
@@ -162,11 +154,7 @@ def test_fresh_strings_are_symbols_of_all_sources(tiny):
         ({"lengths": []}, "lengths is empty"),
         ({"lengths": [0]}, "from 1 to 39"),
         ({"lengths": [40]}, "from 1 to 39"),
-        ({"lengths": [2.0]}, "from 1 to 39"),
-        ({"lengths": [True]}, "from 1 to 39"),
         ({"samples": 0}, "samples=0"),
-        ({"samples": 10_001}, "samples=10001"),
-        ({"seed": -1}, "seed=-1"),
     ],
 )
 def test_impossible_options(tiny, options: Any, words):

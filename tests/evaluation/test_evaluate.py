@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.evaluation.remembering import Remembering
 from transformer_viz import decode
 from transformer_viz.errors import OptionError
 from transformer_viz.evaluation.evaluate import evaluate
@@ -66,19 +67,6 @@ class PlantedReversal(torch.nn.Module):
                 weights[:, 2] = torch.where(is_left[:, None, None], aligned, weights[:, 2])
             tap(Site("cross", layer, t), "weights", weights)
         return torch.nn.functional.one_hot(wanted, 4 + len(ALPHABET)).double()
-
-
-class Remembering(Reverse):
-    """Keeps every string that it was asked to draw."""
-
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
-        self.drawn: list[tuple[str, int, str]] = []
-
-    def sample(self, source, length, count, rng, split=None):
-        texts = super().sample(source, length, count, rng, split)
-        self.drawn += [(source, length, text) for text in texts]
-        return texts
 
 
 def test_a_perfect_model_scores_one_and_its_best_head_is_found(make_tiny):
