@@ -110,21 +110,6 @@ def described(parts: Members, rng: random.Random) -> Members:
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 
-def newer(parts: Members, rng: random.Random) -> Members:
-    """A later format, or one that the file's content is not of."""
-    meta = json.loads(parts["meta.json"])
-    meta["format"] = rng.choice([number for number in (2, 3, 1.5, "1", None, 10**20) if number != meta["format"]])
-    return {**parts, "meta.json": json.dumps(meta).encode()}
-
-
-def marked(parts: Members, rng: random.Random) -> Members:
-    """Tokens that would act as markup; the file stays a good one."""
-    meta = json.loads(parts["meta.json"])
-    name = rng.choice(("source_tokens", "target_tokens"))
-    meta[name] = [rng.choice(HTML) for _ in meta[name]]
-    return {**parts, "meta.json": json.dumps(meta).encode()}
-
-
 def bomb(parts: Members, rng: random.Random) -> Members:
     """Unpacks to more than is allowed, in an array or in the description."""
     name = rng.choice(sorted(parts))
@@ -133,7 +118,7 @@ def bomb(parts: Members, rng: random.Random) -> Members:
 
 
 WHOLE = (bits, cut, doubled)
-PARTS = (inside, swapped, without, renamed, header, pickled, described, described, described, newer, marked, bomb)
+PARTS = (inside, swapped, without, renamed, header, pickled, described, described, described, bomb)
 
 
 def mutated(data: bytes, parts: Members, rng: random.Random) -> tuple[str, bytes]:

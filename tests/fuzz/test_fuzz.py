@@ -26,15 +26,15 @@ def in_a_process(kind: str, folder: Path, n: int, seed: int) -> dict[str, Any]:
 
 def test_a_few_damaged_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path / "home"])
-    outcomes = damaged.run(tmp_path, 30, 0, budget=False).outcomes
-    assert outcomes["usable"] + outcomes["listed with its reason"] == 30
-    assert min(outcomes["usable"], outcomes["listed with its reason"]) > 3
+    outcomes = damaged.run(tmp_path, 14, 0, budget=False).outcomes
+    assert outcomes["usable"] + outcomes["listed with its reason"] == 14
+    assert min(outcomes["usable"], outcomes["listed with its reason"]) > 2
 
 
 def test_a_few_hostile_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    outcomes = hostile.run(tmp_path, 100, 0, budget=False).outcomes
-    assert outcomes["drawn"] + outcomes["TraceError"] + outcomes.get("TraceTooLargeHere", 0) == 100
+    outcomes = hostile.run(tmp_path, 50, 0, budget=False).outcomes
+    assert outcomes["drawn"] + outcomes["TraceError"] + outcomes.get("TraceTooLargeHere", 0) == 50
     assert min(outcomes["drawn"], outcomes["TraceError"]) > 3
 
 

@@ -147,16 +147,6 @@ def many(parts: Members, rng: random.Random) -> Members:
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 
-def searched(parts: Members, rng: random.Random) -> Members:
-    """A search whose nodes say other things: of ranks, places, scores, parents."""
-    meta = json.loads(parts["meta.json"])
-    for node in (meta["search"] or {}).get("nodes", []):
-        if rng.random() < 0.3:
-            name = rng.choice(sorted(node))
-            node[name] = rng.choice((0, 1, 2, 10**9 - 1, -1e300, 1e300, -5e-324, None, "kept", "pruned", "end", "x", True))
-    return {**parts, "meta.json": json.dumps(meta).encode()}
-
-
 def numbers(parts: Members, rng: random.Random) -> Members:
     """Other numbers in an array, of the same shape; or another shape, or type."""
     names = [name for name in parts if name.endswith(".npy")]
@@ -188,7 +178,7 @@ def numbers(parts: Members, rng: random.Random) -> Members:
     return {**parts, name: buffer.getvalue()}
 
 
-OURS: dict[str, Way] = {way.__name__: way for way in (odd, counted, many, searched, numbers)}
+OURS: dict[str, Way] = {way.__name__: way for way in (odd, counted, many, numbers)}
 OFTEN = (*OURS, "odd", "odd", "numbers")
 
 
