@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,33 +62,6 @@ def is_refused(data: bytes) -> bool:
             assert isinstance(trace.hypothesis(i), Trace)
     assert is_same(load_bytes(to_bytes(trace)), trace)
     return False
-
-
-@pytest.fixture(scope="session")
-def load() -> Callable[[bytes], Trace]:
-    return load_bytes
-
-
-@pytest.fixture(scope="session")
-def members() -> Callable[[bytes], dict[str, bytes]]:
-    """A file's members by name."""
-    return members_of
-
-
-@pytest.fixture(scope="session")
-def zipped() -> Callable[..., bytes]:
-    """A file of members; a list may name one twice."""
-    return zip_of
-
-
-@pytest.fixture(scope="session")
-def same() -> Callable[[Any, Any], bool]:
-    return is_same
-
-
-@pytest.fixture(scope="session")
-def refused_or_sound() -> Callable[[bytes], bool]:
-    return is_refused
 
 
 @pytest.fixture(scope="session")

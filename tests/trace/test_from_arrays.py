@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from tests.trace.conftest import is_same
 from transformer_viz import Trace, load_trace
 from transformer_viz.commands.decode import summary
 from transformer_viz.errors import TraceError
@@ -283,9 +284,9 @@ def test_either_alone():
 @pytest.mark.parametrize(
     "fields", [{}, {"probabilities": [0, 0.5, 1]}, {"probabilities": PROBABILITIES, "candidates": CANDIDATES}]
 )
-def test_files_hold_them(fields, same):
+def test_files_hold_them(fields):
     trace = build(**fields, alignment=[3, None, 6], made_by={"model": "théirs"})
-    assert same(load_trace(to_bytes(trace)), trace)
+    assert is_same(load_trace(to_bytes(trace)), trace)
     assert trace.made_by == {"strategy": "from arrays", "model": "théirs"}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.trace.conftest import load_bytes, members_of, zip_of
 from transformer_viz import Trace
 from transformer_viz.trace.store import to_bytes
 
@@ -64,14 +65,14 @@ def measured(saved, tmp_path):
     return measure
 
 
-def test_a_member_that_says_less_than_it_holds(saved, members, measured):
+def test_a_member_that_says_less_than_it_holds(saved, measured):
     """A deflate stream of 1 GiB whose directory says 1000 bytes. `ZipExtFile.read()` without a size unpacks all of it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     # After a full flush a block says nothing of those before: the same one can come again and again.
     stream = (packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)) * 1024 + packer.flush()
     unpacked = zlib.decompressobj(-15)
     assert len(unpacked.decompress(stream, 2**21)) == 2**21
-    parts = {**members(saved), "attentions/cross/weights.npy": bytes(1000)}
+    parts = {**members_of(saved), "attentions/cross/weights.npy": bytes(1000)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
@@ -95,11 +96,11 @@ def test_a_member_that_says_less_than_it_holds(saved, members, measured):
 @pytest.mark.parametrize(
     "filler", ["[],", '"😀",', *(pytest.param(filler, marks=pytest.mark.slow) for filler in ("{},", '"ab",', "1.5,"))]
 )
-def test_a_description_that_grows_in_memory(saved, members, zipped, measured, filler):
+def test_a_description_that_grows_in_memory(saved, measured, filler):
     """As large as a description may be; empty lists take twenty times the memory of their text."""
     n = (MOST // 16 - 200) // len(filler.encode())
     text = '{"format": 1, "mistake": null, "steps": [' + filler * n + "0]}"
-    done = measured(zipped({**members(saved), "meta.json": text.encode()}))
+    done = measured(zip_of({**members_of(saved), "meta.json": text.encode()}))
     assert "is not a trace" in done["said"]
     assert done["grown"] < BOUND
 
@@ -125,8 +126,8 @@ def test_a_directory_of_very_many_members(measured):
         assert done["grown"] < 4 * 2**20
 
 
-def test_the_large_form_of_a_directory_is_refused(saved, load):
+def test_the_large_form_of_a_directory_is_refused(saved):
     """Zip64's own end record would replace the numbers that were checked."""
     locator = b"PK\x06\x07" + bytes(16)
     with pytest.raises(Exception, match="more members than a trace"):
-        load(saved[:-22] + locator + saved[-22:])
+        load_bytes(saved[:-22] + locator + saved[-22:])

@@ -9,6 +9,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.attentions import with_parts
+from tests.trace.conftest import is_same, load_bytes, members_of
 from transformer_viz.errors import OptionError, TraceError
 from transformer_viz.trace.store import to_bytes
 
@@ -22,14 +23,14 @@ KEPT: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=str)
-def test_parts_come_back_to_the_bit(tiny, load, same, kept):
+def test_parts_come_back_to_the_bit(tiny, kept):
     trace = tv.decode(tiny, "hello", strategy="beam", **kept)
-    assert same(load(to_bytes(trace)), trace)
-    assert to_bytes(load(to_bytes(trace))) == to_bytes(trace)
+    assert is_same(load_bytes(to_bytes(trace)), trace)
+    assert to_bytes(load_bytes(to_bytes(trace))) == to_bytes(trace)
 
 
-def test_half_precision_halves_the_arrays(tiny, members):
-    whole, half = (members(to_bytes(tv.decode(tiny, "hello", precision=p))) for p in ("float32", "float16"))
+def test_half_precision_halves_the_arrays(tiny):
+    whole, half = (members_of(to_bytes(tv.decode(tiny, "hello", precision=p))) for p in ("float32", "float16"))
     for kind in ("encoder", "decoder", "cross"):
         name = f"attentions/{kind}/weights.npy"
         assert b"'<f2'" in half[name][:128]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.attentions import with_parts
+from tests.trace.conftest import is_same, load_bytes, members_of
 from transformer_viz import decode, load_trace, save_trace
 from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import to_bytes
@@ -20,18 +21,18 @@ from transformer_viz.trace.store import to_bytes
 KINDS = ("encoder", "decoder", "cross")
 
 
-def test_the_same_bits_come_back(hello, tmp_path, same):
+def test_the_same_bits_come_back(hello, tmp_path):
     path = tmp_path / "hello.npz"
     save_trace(hello, path)
     loaded = load_trace(path)
-    assert same(loaded, hello)
+    assert is_same(loaded, hello)
     assert load_trace(str(path)).steps == hello.steps
     for kind in KINDS:
         with pytest.raises(ValueError, match="read-only"):
             loaded.attentions[kind].weights[0] = 0
 
 
-def test_unusual_traces_come_back(hello, tiny, load, same):
+def test_unusual_traces_come_back(hello, tiny):
     """Padding, masks by head, NaN of a named mistake, missing kinds, no answer, sampling, odd letters."""
     reasons = np.zeros(hello.cross.weights.shape, np.uint8)
     reasons[1, 2, 0, 3] = 4
@@ -47,26 +48,26 @@ def test_unusual_traces_come_back(hello, tiny, load, same):
     for trace in [dataclasses.replace(hello, **change) for change in changes[:1] + changes[2:]] + [
         decode(tiny, "he", pad_to=11)
     ]:
-        assert same(load(to_bytes(trace)), trace)
-    mistaken = load(to_bytes(dataclasses.replace(hello, **changes[1])))
+        assert is_same(load_bytes(to_bytes(trace)), trace)
+    mistaken = load_bytes(to_bytes(dataclasses.replace(hello, **changes[1])))
     assert mistaken.mistake == "no mask"
     assert np.isnan(mistaken.cross.weights).all()
 
 
-def test_two_saves_are_the_same_bytes(hello, saved, load):
+def test_two_saves_are_the_same_bytes(hello, saved):
     assert to_bytes(hello) == saved
-    assert to_bytes(load(saved)) == saved
+    assert to_bytes(load_bytes(saved)) == saved
     with zipfile.ZipFile(io.BytesIO(saved)) as archive:
         assert {info.date_time for info in archive.infolist()} == {(2017, 6, 12, 0, 0, 0)}, "no clock in the file"
 
 
-def test_numpy_reads_the_arrays_without_pickle(hello, saved, load, members):
+def test_numpy_reads_the_arrays_without_pickle(hello, saved):
     """It is a plain `.npz`: others can read it without this package."""
     with np.load(io.BytesIO(saved), allow_pickle=False) as archive:
         for kind in KINDS:
             assert archive[f"attentions/{kind}/weights"].tobytes() == hello.attentions[kind].weights.tobytes()
             assert archive[f"attentions/{kind}/reasons"].tolist() == hello.attentions[kind].reasons.tolist()
-    meta = json.loads(members(saved)["meta.json"])
+    meta = json.loads(members_of(saved)["meta.json"])
     assert meta["format"] == 1
     assert meta["source_tokens"] == list(hello.source_tokens)
 
@@ -119,16 +120,16 @@ def test_the_same_run_twice_is_the_same_file_but_for_the_seconds(tiny):
     assert timeless(decode(tiny, "hello")) != timeless(decode(tiny, "hell"))
 
 
-def test_a_path_bytes_and_open_files_are_read_alike(hello, saved, same, tmp_path):
+def test_a_path_bytes_and_open_files_are_read_alike(hello, saved, tmp_path):
     """An upload is an open file, perhaps read once already."""
     save_trace(hello, tmp_path / "hello.npz")
     read = io.BytesIO(saved)
     read.read()
     for given in (tmp_path / "hello.npz", str(tmp_path / "hello.npz"), saved, bytearray(saved), memoryview(saved), read):
-        assert same(load_trace(given), hello)
+        assert is_same(load_trace(given), hello)
     assert not read.closed, "whoever opened it closes it"
     with (tmp_path / "hello.npz").open("rb") as file:
-        assert same(load_trace(file), hello)
+        assert is_same(load_trace(file), hello)
 
 
 def test_a_caller_sets_how_large_a_file_may_be(hello, saved):
@@ -155,8 +156,8 @@ def test_the_name_of_an_upload_is_in_the_message():
         load_trace(upload)
 
 
-def test_unknown_ranks_and_impossible_tokens_come_back(hello, load):
+def test_unknown_ranks_and_impossible_tokens_come_back(hello):
     """No recorded rank, and a probability of 0, whose logarithm JSON cannot hold."""
     steps = (dataclasses.replace(hello.steps[0], rank=None, probability=0.0, log_probability=-math.inf), *hello.steps[1:])
-    loaded = load(to_bytes(dataclasses.replace(hello, steps=steps)))
+    loaded = load_bytes(to_bytes(dataclasses.replace(hello, steps=steps)))
     assert loaded.steps == steps
