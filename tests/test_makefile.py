@@ -107,11 +107,6 @@ def test_torch_without_cuda_comes_from_pytorch_before_all_else(checkout: Checkou
     assert PYTORCH not in of_app + of_tests
 
 
-def test_without_being_asked_for_nothing_comes_from_there(checkout: Checkout) -> None:
-    assert checkout.make(".venv/.dev-installed").returncode == 0
-    assert PYTORCH not in "".join(checkout.asked)
-
-
 def test_where_pytorch_cannot_be_reached_it_says_how_to_go_on(checkout: Checkout) -> None:
     done = checkout.make(".venv/.app-installed", "TORCH=cpu", unreachable=PYTORCH)
     assert done.returncode == 2
@@ -125,9 +120,3 @@ def test_a_python_that_torch_is_not_built_for_is_named(checkout: Checkout) -> No
     done = checkout.make(".venv/.app-installed", unfit="1")
     assert done.returncode == 2
     assert "is not Python 3.11 to 3.14; name one that is: make app PYTHON=python3.12" in done.stderr
-
-
-def test_another_build_is_refused(checkout: Checkout) -> None:
-    done = checkout.make(".venv/.app-installed", "TORCH=gpu")
-    assert done.returncode == 2
-    assert "TORCH=gpu is not known; TORCH=cpu takes the build of torch without CUDA" in done.stderr

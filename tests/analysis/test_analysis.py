@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.attentions import unmasked
 from tests.sentences import step_sentence
 from transformer_viz.analysis.sentences import plain
-from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
 
@@ -40,21 +38,6 @@ def planted(weights: np.ndarray | None = None, output: tuple[str, ...] = OUTPUT,
         "expected_tokens": OUTPUT,
     }
     return Trace(**{**fields, **changes})
-
-
-def test_head_mass_agrees_with_the_frame_and_leaves_the_end_out(hello: Trace) -> None:
-    mass = head_mass(hello)
-    assert mass is not None
-    frame = hello.to_frame()
-    cross = frame[frame.kind == "cross"]
-    for layer, head in np.ndindex(mass.shape):
-        rows = cross[(cross.layer == layer) & (cross["head"] == head)]
-        on_key = [
-            float(rows[(rows["query"] == t) & (rows["key"] == key)].weight.iloc[0])
-            for t, key in enumerate(hello.alignment)
-            if key is not None
-        ]
-        assert mass[layer, head] == pytest.approx(np.mean(on_key), abs=1e-7)
 
 
 def test_the_sentence_of_the_design() -> None:

@@ -156,12 +156,6 @@ def test_a_kind_that_one_lacks_is_refused_with_the_common_ones(kind: Kind) -> No
         comparison.difference("sideways", 0, 0)  # ty: ignore[invalid-argument-type]
 
 
-def test_no_common_kind_at_all() -> None:
-    comparison = compare(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
-    assert comparison.kinds == ()
-    assert comparison.largest is None
-
-
 def test_layers_lie_upon_each_other_by_their_numbers():
     """Guards a run of chosen layers: its first row of maps is not the other's first."""
     checkpoint = tv.load_checkpoint("reverse", device="cpu")
@@ -176,11 +170,3 @@ def test_layers_lie_upon_each_other_by_their_numbers():
     assert compare(first, second).kinds == ()
     with pytest.raises(OptionError, match="no layer is in both"):
         compare(first, second).all_heads("cross")
-
-
-def test_half_precision_is_subtracted_in_single():
-    checkpoint = tv.load_checkpoint("reverse", device="cpu")
-    whole, half = (tv.decode(checkpoint, "abcd", precision=precision) for precision in ("float32", "float16"))
-    assert compare(whole, half).all_heads("cross").difference.dtype == np.float32
-    largest = compare(whole, half).largest
-    assert largest is not None and 0 < abs(largest.size) < 1e-3

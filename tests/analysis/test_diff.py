@@ -219,10 +219,6 @@ def test_impossible_arguments(hello, arguments, options, named):
         assert part in str(caught.value)
 
 
-def test_one_part_to_ignore_may_be_a_word(hello):
-    assert diff(hello, replace(hello, text="x"), ignore="tokens").equal  # ty: ignore[invalid-argument-type]
-
-
 def test_what_only_other_models_runs_have_is_compared_too():
     """Ids behind equal labels, what was given, fills, a search's prompt, and groups."""
     run, search = planted.run((5, 2)), planted.search()

@@ -93,17 +93,6 @@ def test_the_parts_make_the_whole(tiny):
     assert combined.queries == cross.queries == trace.target_tokens
 
 
-def test_an_edit_is_the_largest_difference(tiny):
-    before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross.2.3:2-4"])
-    found = compare(after, before).difference("cross", 1, 2)
-    assert found[1, 3] == -before.cross.weights[1, 2, 1, 3]
-    largest = compare(after, before).largest
-    assert largest is not None
-    assert abs(largest.size) >= abs(found[1, 3]) > 0
-    assert compare(before, before).largest is None
-    assert compare(before, before).parted is None
-
-
 def test_where_outputs_part(tiny):
     a, b = decode(tiny, "hello", target="abcd"), decode(tiny, "hello", target="abed")
     assert compare(a, b).parted == 2

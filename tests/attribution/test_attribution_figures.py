@@ -5,7 +5,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.figures.conftest import SOURCE, build
-from tests.figures.test_figures import numbers
+from tests.figures.sent import numbers
 from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.intervals import Mean

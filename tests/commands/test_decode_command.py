@@ -141,12 +141,6 @@ def test_nothing_in_the_table_acts_on_the_terminal(home, run, save):
 # Which checkpoint
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "nope", "tiny\x1b[2J", "a" * 300, "~", "home"])
-def test_bad_names_list_the_known(home, mistake, name):
-    line = mistake("decode", "abc", "--checkpoint", name)
-    assert "Known are tiny" in line
-
-
 def test_a_folder_by_its_path(home, cli):
     for path in ("home/tiny", "./home/../home/tiny", str(home / "tiny"), "home/tiny/"):
         assert cli("decode", "abc", "--checkpoint", path, "--json").json["checkpoint"] == "tiny"

@@ -172,12 +172,3 @@ def test_check_masks_passes_and_fails_by_name_without_the_causal_mask(models, cl
     assert done.code == 1
     assert done.json["causes"] == ["no-causal"]
     assert "future" in {finding["rule"] for finding in done.json["findings"]}
-
-
-def test_effect_takes_texts_and_says_that_it_needs_them(models, cli, mistake):
-    named = ("effect", "--model", "gpt2", "--device", "cpu", "--edits", "decoder.2.1:zero", "--max-length", "5")
-    texts = [" ".join(f"w{i + j}" for j in range(1 + i % 4)) for i in range(8)]
-    found = tv.effect(tv.load_model("gpt2", device="cpu"), texts, edits=["decoder.2.1:zero"], max_length=5)
-    done = cli(*named, *(word for text in texts for word in ("--text", text)))
-    assert (done.code, done.out) == (0, f"changed       {found.changed:.4f}   of 8 texts\n")
-    assert "gpt2 has no task that strings could be drawn from; give texts of your own" in mistake(*named[:-2])

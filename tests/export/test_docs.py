@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from transformer_viz import commands
-from transformer_viz.export import pages, saving
+from transformer_viz.export import saving
 from transformer_viz.figures import files
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
@@ -35,7 +35,3 @@ def test_the_commands(folder: Path) -> None:
 
 def test_the_formats_are_those_of_the_table() -> None:
     assert set(re.findall(r"`\.(\w+)`", TEXT)) == set(saving.FORMATS)
-
-
-def test_the_name_beside_the_page() -> None:
-    assert f"`{pages.BESIDE}`" in TEXT

@@ -256,13 +256,6 @@ def test_a_prompts_first_token_stands_before_what_follows_it(trace: Trace) -> No
     assert data_of(html(trace, plotlyjs=False))["prompt"] is None
 
 
-def test_a_run_of_one_kind(make_trace: Callable[..., Trace], trace: Trace) -> None:
-    alone = make_trace(encoder=None, cross=None)
-    data = data_of(html(alone, plotlyjs=False))
-    assert list(data["kinds"]) == ["decoder"]
-    assert data["focus"]["kind"] == "decoder"
-
-
 def test_a_mistakes_numbers_that_are_none_survive(make_trace: Callable[..., Trace], trace: Trace) -> None:
     weights = trace.cross.weights.copy()
     weights[0, 0, 2] = np.nan

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from transformer_viz.terms import Kind, head_label, head_title
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
-PACKAGE = Path(__file__).resolve().parents[2] / "transformer_viz"
 PLACE = re.compile(r"token (\d+)")
 
 
@@ -92,11 +90,3 @@ def test_the_page_has_the_labels_of_the_axes(trace: Trace) -> None:
 def test_a_head_is_never_written_as_a_place() -> None:
     assert (head_label(1, 2), head_title(1, 2)) == ("L2 H3", "layer 2 head 3")
     assert head_title(0, "mean") == "layer 1, mean of the heads"
-
-
-def test_labels_are_made_in_one_module() -> None:
-    """`3·l` and `L2 H3` are put together in `terms` alone."""
-    made = re.compile(r"\}·|\bL\{|·\$\{|layer \{[^}]*\+ 1\},? head \{")
-    files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
-    found = [path.name for path in files if made.search(path.read_text(encoding="utf-8"))]
-    assert found == ["terms.py"]

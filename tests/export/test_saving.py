@@ -126,13 +126,6 @@ def test_a_full_disk_leaves_the_old_file_and_no_half(tmp_path: Path, monkeypatch
     assert path.read_text(encoding="utf-8") == "old"
 
 
-@pytest.mark.parametrize("what", ["attention", "mosaic", "masks"])
-def test_a_figure_as_a_page(trace: Trace, tmp_path: Path, what: Any) -> None:
-    page = tv.export.save(trace, tmp_path / "run.html", what, theme="auto", plotlyjs=False).read_text(encoding="utf-8")
-    assert len(page) < 200_000
-    assert "Content-Security-Policy" in page
-
-
 @pytest.mark.parametrize(
     ("source", "name"),
     [

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from transformer_viz.errors import ConfigError
-from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 
@@ -34,16 +33,6 @@ def test_head_widths_are_filled_in():
     assert (free.key_width, free.value_width) == (7, 2)
 
 
-def test_variants_that_must_be_there_say_what_sets_them_apart():
-    assert {"pre-norm", "post-norm", "residual-post-norm"} <= set(variants.names())
-    assert variants.settings("pre-norm") == {"norm": "pre", "final_norm": True}
-    post, residual = variants.settings("post-norm"), variants.settings("residual-post-norm")
-    assert (post["norm"], post["final_norm"]) == ("post", False)
-    assert (residual["norm"], residual["final_norm"], residual["attention_bias"]) == ("residual-post", False, False)
-    assert (residual["d_model"], residual["d_ff"], residual["n_heads"]) == (128, 128, 4)
-    assert (residual["embedding_scale"], residual["initialization"]) == ("encoder", "xavier")
-
-
 def test_xavier_reaches_every_matrix():
     """Bounds of a uniform Xavier matrix are √(6 / (in + out)); torch's defaults lie outside them or well inside."""
     torch.manual_seed(0)
@@ -53,10 +42,3 @@ def test_xavier_reaches_every_matrix():
     for name, weight in matrices.items():
         bound = (6 / sum(weight.shape)) ** 0.5
         assert 0.95 * bound < float(weight.abs().max()) <= bound, name
-
-
-def test_layers_start_from_different_weights():
-    """Guards deep copies of one layer: they all begin equal."""
-    model: Any = Transformer(ModelConfig(**VOCABULARIES, d_model=8, n_heads=2))
-    a, b = (layer.attention.query.weight for layer in model.encoder)
-    assert not torch.equal(a, b)

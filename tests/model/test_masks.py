@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz.model import masks
-from transformer_viz.terms import REASON_WORDS, Reason
 
 lengths = st.lists(st.integers(0, 7), min_size=1, max_size=4)
 widths = st.integers(1, 7)
@@ -41,14 +40,6 @@ def test_causal_reasons_by_cell(n_queries, n_keys, first):
     want = [[2 if k > first + q else 0 for k in range(n_keys)] for q in range(n_queries)]
     assert masks.causal_reasons(n_queries, n_keys, first).tolist() == want
     assert masks.future(n_queries, n_keys, first).tolist() == [[cell > 0 for cell in row] for row in want]
-
-
-def test_reasons_are_bit_flags_with_words():
-    assert Reason.PADDING | Reason.FUTURE == Reason.BOTH == 3
-    assert [int(r) for r in (Reason.ALLOWED, Reason.PADDING, Reason.FUTURE, Reason.BOTH, Reason.EDITED)] == [0, 1, 2, 3, 4]
-    assert int(Reason.UNKNOWN) == 8
-    assert sorted(REASON_WORDS) == [0, 1, 2, 3, 4, 8, 16]
-    assert len(set(REASON_WORDS.values())) == 7
 
 
 def test_only_the_mask_that_masks_nothing_is_known_as_such():

@@ -2,10 +2,8 @@
 
 import base64
 import json
-import os
 import random
 import shutil
-import socket
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -137,28 +135,6 @@ MAPS: list[Any] = [
 ]  # fmt: skip
 
 
-def put_in_place(folder: Path, name: str, what: str) -> None:
-    """Something that is no sound file, under the name of one."""
-    path = folder / name
-    path.unlink(missing_ok=True)
-    if what == "pipe":
-        os.mkfifo(path)
-    elif what == "socket":
-        here = Path.cwd()
-        os.chdir(folder)  # a socket's path is short
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(path.name)
-        os.chdir(here)
-    elif what == "folder":
-        path.mkdir()
-    elif what in ("zero", "loop", "out"):
-        path.symlink_to({"zero": "/dev/zero", "loop": path.name, "out": "/etc/hostname"}[what])
-    else:
-        path.write_bytes(random.Random(0).randbytes(1000) if what == "random" else b"")
-        if what == "huge":
-            os.truncate(path, 2**29)
-
-
 def put_index(folder: Path, places: Any) -> None:
     (folder / "model.safetensors").rename(folder / "one.safetensors")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places, "metadata": {"total_size": -1}}))
@@ -194,8 +170,6 @@ def put_bytes(folder: Path, seed: int) -> None:
     path.write_bytes(bytes(data[: dice.randrange(len(data))] if seed % 3 == 0 else data))
 
 
-NAMES = ("config.json", "tokenizer.json", "generation_config.json", "tokenizer_config.json", "model.safetensors", "vocab.json")
-KINDS = ("pipe", "socket", "folder", "zero", "loop", "out", "empty", "huge", "random")
 HEADERS: list[tuple[str, Any]] = [
     *(("length", n) for n in (0, 2**40, 2**63)),
     *(("dtype", kind) for kind in ("F8_E4M3", "I64", "EVIL")),
@@ -222,10 +196,6 @@ DAMAGES: list[tuple[str, Callable[[Path], None]]] = [
     *(("marian", _updated("tokenizer_config.json", values)) for values in TOKENIZERS),
     *(("llama", lambda folder, places=places: put_index(folder, places)) for places in MAPS),
     *(("gpt2", lambda folder, header=header: put_header(folder, *header)) for header in HEADERS),
-    *(
-        ("bert", lambda folder, name=name, kind=kind: put_in_place(folder, name, kind))
-        for name, kind in zip(NAMES * 3, KINDS * 2, strict=True)
-    ),
     *((FAMILIES[seed % len(FAMILIES)], lambda folder, seed=seed: put_bytes(folder, seed)) for seed in range(14)),
 ]
 """Which sound folder, and what is done to it."""

@@ -57,22 +57,15 @@ def drawn(trace: Trace, kind: Kind) -> np.ndarray:
 def test_greedy_is_their_generate(name, monkeypatch):
     """With the model's generation config, and without it."""
     reader, model = family(name), own(name)
+    assert reader.model.kind == ("decoder" if name in DECODERS else "encoder-decoder")
+    assert (reader.model.start_id is None) == (name in DECODERS)
     every = [(text, reader.tokenizer.encode_source(text)) for text in TEXTS]
     for text, ids in every:
         assert written(decode(reader, text, max_length=N_WRITTEN)) == theirs(model, ids)
     monkeypatch.setattr(model, "generation_config", bare(model))
     for text, ids in every:
         plain = decode(reader.with_generation(False), text, max_length=N_WRITTEN)
-        assert written(plain) == theirs(model, ids)
-
-
-@pytest.mark.parametrize("name", [*WRITERS, *ENCODERS])
-def test_a_model_and_its_run_tell_what_it_is_made_of(name):
-    reader, config = family(name), own(name).config
-    kind = "encoder-decoder" if config.is_encoder_decoder else "decoder" if name in DECODERS else "encoder"
-    assert reader.model.kind == kind
-    assert decode(reader, TEXTS[0], max_length=N_WRITTEN).model_kind == kind
-    assert (reader.model.start_id is None) == (kind != "encoder-decoder")
+        assert written(plain) == theirs(model, ids) and plain.model_kind == reader.model.kind
 
 
 def test_about_half_of_what_is_written_ends():
@@ -115,6 +108,7 @@ def test_a_padded_batch_is_its_sentences_alone(name):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_encoder_alone(name):
     reader, texts = family(name), ["w1 [MASK] w3 w4 w5", "w2 [MASK]"]
+    assert reader.model.kind == "encoder" and reader.model.start_id is None
     batch = decode(reader, texts, candidates=3)
     for text, trace in zip(texts, batch, strict=True):
         alone = decode(reader, text, candidates=3)

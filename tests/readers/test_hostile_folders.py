@@ -137,6 +137,7 @@ def test_a_model_may_have_its_weights_several_times(spoil: Callable[..., str]) -
     assert tv.load_model(spoil("bert", num_labels=7)).n_parameters
 
 
+@pytest.mark.slow
 def test_another_implementation_is_never_asked_for(sound: dict[str, Path], kernels: Path, tmp_path: Path) -> None:
     """Of attention or of experts, at any depth of config.json: the model is used with its own."""
     folders = []

@@ -20,7 +20,7 @@ WIDTH, PADDED = 6, (0, 4, 2)
 TARGETS = ("w3 w4 w5", "w1", "w2 w2")
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "gemma2"])
+@pytest.mark.parametrize("name", ["gpt2", "mistral", "gemma2"])
 def test_padding_before_a_prompt_is_drawn_as_the_model_has_it(name: str) -> None:
     model, traces = family(name), decode_batch(family(name), TEXTS)
     windows = model.model.sizes.windows.get("decoder", {})
@@ -59,7 +59,7 @@ def test_an_edit_in_a_padded_batch_is_that_of_the_text_alone_at_its_own_place(na
     assert np.abs(alone.decoder.weights[..., 1, 0] - unchanged.decoder.weights[..., 1, 0]).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", [*DECODERS, "modernbert", "marian"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "modernbert", "marian"])
 def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
     """Padding before a prompt may see nothing, and many families take the softmax in float32, where float64's least is −∞."""
     model = wrap_model(untapped(name).double(), tokenizer(ends=name not in DECODERS), name)
@@ -107,14 +107,6 @@ def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
             powers = np.where(masked, 0.0, np.exp(scores.astype(np.float64)))
             sums = powers.sum(-1, keepdims=True)
             np.testing.assert_allclose(weights, np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0), atol=1e-5)
-
-
-def test_without_a_target_it_is_what_the_model_writes() -> None:
-    model = family("gpt2")
-    written, read = decode_batch(model, TEXTS), read_batch(model, TEXTS)
-    for before, after in zip(written, read, strict=True):
-        assert before.target_ids is not None and after.target_ids is not None
-        assert after.target_ids[: len(before.target_ids)] == before.target_ids
 
 
 def test_an_encoder_alone_is_padded_behind_and_has_no_target() -> None:

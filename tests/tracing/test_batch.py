@@ -54,12 +54,3 @@ def test_the_softmax_of_a_head_is_what_the_run_did(tiny: tv.Checkpoint) -> None:
     np.testing.assert_allclose(found.weights, trace.decoder.weights[2, 4], atol=1e-6)
     with pytest.raises(tv.TransformerVizError, match="scores"):
         tv.analysis.head_softmax(tv.decode(tiny, "ab"), "cross", 0, 0)
-
-
-def test_a_node_is_a_run_of_its_own(tiny: tv.Checkpoint) -> None:
-    trace = tv.decode(tiny, "hello", strategy="beam", beam_size=3)
-    assert trace.search is not None
-    best = trace.search.best[1]
-    assert trace.at_node(best).output_tokens == trace.hypothesis(1).output_tokens
-    with pytest.raises(tv.TransformerVizError):
-        trace.at_node(len(trace.search.nodes))

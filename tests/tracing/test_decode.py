@@ -97,12 +97,6 @@ def test_every_number_is_that_of_one_teacher_forced_pass(tiny, hello):
     assert_trace_is_true(tiny, hello)
 
 
-@pytest.mark.parametrize("norm", ["post", "residual-post"])
-def test_other_norms_are_true(make_model, make_tiny, norm):
-    checkpoint = make_tiny(make_model(22, norm=norm, final_norm=False))
-    assert_trace_is_true(checkpoint, decode(checkpoint, "hello"))
-
-
 def test_masks_say_why_each_cell_is_masked(hello):
     n = len(hello.steps)
     assert not hello.encoder.mask.any()
@@ -143,17 +137,6 @@ def test_a_batch_is_its_sentences_one_by_one(tiny):
     assert len({len(trace.steps) for trace in traces}) > 1
     for text, trace in zip(texts, traces, strict=True):
         assert_same_run(trace, decode(tiny, text))
-
-
-def test_traced_tokens_are_the_untraced_ones(tiny):
-    """The fused kernel and the recorded path must write the same."""
-    from transformer_viz.decoding.greedy import greedy
-
-    vocabulary = tiny.task.source_vocabulary
-    for text in ("hello", "abcd", "o", "aaaaaaaaaaa"):
-        source = torch.tensor([vocabulary.encode(tiny.task.frame(text))])
-        untraced = greedy(tiny.model, source, None, max_length=12)
-        assert tuple(vocabulary.decode(untraced.ids[0].tolist())) == decode(tiny, text).output_tokens
 
 
 def test_the_length_limit(tiny, hello):
@@ -212,14 +195,9 @@ def test_the_written_token_leads_even_where_probabilities_round_to_a_tie(make_mo
     [
         ({"strategy": "magic"}, ["'magic'", "greedy"]),
         ({"max_length": 0}, ["max_length=0", "from 1 to 41"]),
-        ({"max_length": 42}, ["max_length=42", "41"]),
-        ({"max_length": 3.0}, ["max_length=3.0", "whole number"]),
-        ({"max_length": True}, ["max_length=True"]),
         ({"candidates": 0}, ["candidates=0", "from 1"]),
-        ({"candidates": None}, ["candidates=None"]),
         ({"pad_to": 6}, ["pad_to=6", "from 7 to 41"]),
         ({"pad_to": 42}, ["pad_to=42", "41"]),
-        ({"pad_to": "9"}, ["pad_to='9'"]),
     ],
     ids=str,
 )
@@ -242,24 +220,6 @@ def test_a_text_longer_than_the_models_positions_is_refused(make_model, make_tin
     assert len(decode(checkpoint, "hello a").source_tokens) == 9
     with pytest.raises(InputError, match=r"10.*9"):
         decode(checkpoint, "hello ab")
-
-
-def test_a_mask_that_an_edit_of_the_run_changed_is_recorded_as_such(tiny, monkeypatch):
-    """What is shown as masked comes from the run, not from the rule."""
-    from transformer_viz.tracing import decode as module
-
-    class Editing(Recorder):
-        def __call__(self, site, name, value):
-            if name == "mask" and site.kind == "cross":
-                value = value.clone()
-                value[..., 2] = True
-            return super().__call__(site, name, value)
-
-    monkeypatch.setattr(module, "Recorder", Editing)
-    trace: Any = decode(tiny, "hello")
-    n = len(trace.steps)
-    assert trace.cross.reasons.tolist() == [[0, 0, 4, 0, 0, 0, 0]] * n
-    assert (trace.cross.weights[..., 2] == 0).all()
 
 
 @pytest.mark.parametrize(

@@ -133,17 +133,11 @@ def test_as_in_makes_the_same_choice_again(tiny):
     [
         ({"kinds": ("cross", "self")}, ["kinds", "'self'", "encoder, decoder, cross"]),
         ({"kinds": ()}, ["kinds", "at least one"]),
-        ({"kinds": 3}, ["kinds", "'3'"]),
         ({"layers": ()}, ["layers", "at least one"]),
         ({"layers": (2,)}, ["layers", "2", "encoder", "0 to 1", "kinds="]),
         ({"layers": (3,), "kinds": ("cross",)}, ["layers", "3", "cross", "0 to 2"]),
-        ({"layers": (-1,)}, ["layers", "-1"]),
-        ({"layers": (True,)}, ["layers", "True"]),
-        ({"layers": ("1",)}, ["layers", "1"]),
         ({"layers": 1.5}, ["layers", "1.5"]),
         ({"precision": "float64"}, ["precision", "'float64'", "float32, float16"]),
-        ({"precision": None}, ["precision", "float32, float16"]),
-        ({"precision": ["float16"]}, ["precision", "float32, float16"]),
     ],
     ids=str,
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.figures.test_figures import numbers
+from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import GPT2
 from tests.views.drawn import charts

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
-from tests.figures.test_figures import numbers
+from tests.figures.sent import numbers
 from tests.until import until
 from tests.views.drawn import pictures
 from tests.views.test_long_jobs import finished, queue  # noqa: F401

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
-from tests.figures.test_figures import numbers
+from tests.figures.sent import numbers
 from tests.views.drawn import pictures
 from tests.views.widgets import link_of
 from transformer_viz.trace.store import load_trace, to_bytes
