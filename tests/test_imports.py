@@ -169,7 +169,7 @@ def python(program: str) -> str:
 def test_the_package_loads_lazily():
     """Guards a start that waits seconds for torch before it can print a usage line."""
     heavy = ("torch", "numpy", "pandas", "plotly", "streamlit", "safetensors")
-    loaded = python(f"import sys, transformer_viz.reading; print([m for m in {heavy!r} if m in sys.modules])")
+    loaded = python(f"import sys, transformer_viz.untrusted_files; print([m for m in {heavy!r} if m in sys.modules])")
     assert loaded == "[]"
 
 
