@@ -149,7 +149,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_others_go_on(start: Callable[.
     assert not at.exception
     assert pictures(at)
     assert any("broken" in str(text.value) for text in at.text)
-    assert at.selectbox(key="checkpoint").options == ["reverse"]
+    assert at.selectbox(key="checkpoint").options == ["reverse", "a trace file …"]
 
 
 def test_without_any_checkpoint_the_page_says_how_to_get_one(start: Callable[..., AppTest], own_folder: Path) -> None:
