@@ -63,7 +63,9 @@ def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: P
     at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab=TABS[2], kind="decoder", layer="1", head="1")
     next(button for button in at.button if button.label == "L1 H1 off").click().run()
     assert at.query_params["edits"] == "decoder.1.1:zero"
-    at.selectbox(key="layer").set_value(1).run()
+    # The page has gone to the head that changed most.
+    at.selectbox(key="layer").set_value(1)
+    at.selectbox(key="head").set_value(0).run()
     before, after = (decode_batch(model, TEXTS.split("\n"), edits=edits)[0] for edits in ((), ["decoder.1.1:zero"]))
     assert np.abs(after.decoder.weights[1, 0] - before.decoder.weights[1, 0]).max() > 0.01
     assert f"it goes on with **{display_text(after.text)}**" in said(at)

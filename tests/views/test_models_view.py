@@ -136,18 +136,17 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, mon
 
 
 def test_ids_stand_behind_the_labels_of_the_large_map(start: Start) -> None:
-    def ids(**query: str) -> dict[str, list[str]]:
-        return pictures(start(**query))[0]["layout"]["meta"].get("ids", {})
+    def ids(**query: str) -> list[list[str]] | None:
+        return pictures(start(**query))[0]["data"][0].get("text")
 
     trace = decode(load_model(MBART, "cpu"), "The house is small.")
-    read = [f" (id {number})" for number in trace.source_ids or ()]
-    rows = [f" (id {a} → {b})" for a, b in zip(trace.target_ids or (), trace.output_ids or (), strict=True)]
-    columns = [row.partition(" →")[0] + ")" for row in rows]
-    assert ids(checkpoint=MBART, kind="cross") == {"x": read, "y": rows}
-    assert ids(checkpoint=MBART, kind="decoder") == {"x": columns, "y": rows}
-    assert ids(checkpoint=MBART, kind="encoder") == {"x": read, "y": read}
-    assert ids(text="hello") == {}, "the labels of our own models tell tokens apart"
-    assert ids(checkpoint=MBART, kind="decoder", hide_answer="true") == {}
+    source, target, written = trace.source_ids or (), trace.target_ids or (), trace.output_ids or ()
+    rows = [f"{a} → {b}" for a, b in zip(target, written, strict=True)]
+    for kind, of_rows, of_columns in (("cross", rows, source), ("decoder", rows, target), ("encoder", source, source)):
+        expected = [[f"query (id {row}), key (id {column})" for column in of_columns] for row in of_rows]
+        assert ids(checkpoint=MBART, kind=kind) == expected
+    assert ids(text="hello") is None, "the labels of our own models tell tokens apart"
+    assert ids(checkpoint=MBART, kind="decoder", hide_answer="true") is None
 
 
 def test_hiding_the_answer_hides_what_may_stand_at_mask_tokens_and_leaves_the_whole_prompt(start: Start) -> None:

@@ -21,6 +21,7 @@ EVERYDAY = {
     *(
         "what if it had …",
         "at step",
+        "instead of t",
         "at most",
         "edits",
         "tinted by",
