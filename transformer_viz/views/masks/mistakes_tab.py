@@ -54,8 +54,14 @@ def show(setup: Setup) -> None:
             icon=":material/bug_report:",
         )
         return
-    right = batch_runs.decoded(setup.model, setup.typed), batch_runs.forced(setup.model, setup.typed)
-    figure = _seen(setup, right[0])
+    decoded = batch_runs.decoded(setup.model, setup.typed)
+    if _learned(setup) or setup.mistake:
+        # The right answers: a model that has learned with a leak writes none of its own.
+        known = zip(setup.typed.targets, decoded, strict=True)
+        targets = tuple(trace.expected if given is None else given for given, trace in known)
+        setup = replace(setup, typed=replace(setup.typed, targets=targets))
+    right = decoded, batch_runs.forced(setup.model, setup.typed)
+    figure = _seen(setup)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
         many.controls(f"… and over {SAMPLES} strings")
@@ -70,27 +76,29 @@ def show(setup: Setup) -> None:
     many.go_on()
 
 
-def _seen(setup: Setup, decoded: list[Trace]) -> Any:
+def _learned(setup: Setup) -> Mistake | None:
+    """The mistake that the model was trained with."""
+    recipe = setup.model.recipe if isinstance(setup.model, Checkpoint) else {}
+    return MISTAKES.get(recipe.get("mistake") or "")
+
+
+def _seen(setup: Setup) -> Any:
     """The head that looks most at what it must not see, with the right mask and with the mistake; the figure, or None."""
     if setup.mistake is None:
-        recipe = setup.model.recipe if isinstance(setup.model, Checkpoint) else {}
-        learned = MISTAKES.get(recipe.get("mistake") or "")
+        learned = _learned(setup)
         st.caption(
             "Make a mistake: here stands the head that then looks most at what it must not see, beside the right one."
             if learned is None
             else f"This model was trained with the mistake **{learned.title}**: make it here, and see where it looked."
         )
         return None
-    # The right answer, since a model that has learned with a leak writes none of its own.
-    known = zip(setup.typed.targets, decoded, strict=True)
-    typed = replace(setup.typed, targets=tuple(trace.expected if given is None else given for given, trace in known))
-    right, wrong = (batch_runs.forced(setup.model, typed, (), name)[setup.sentence] for name in (None, setup.mistake))
+    right, wrong = (batch_runs.forced(setup.model, setup.typed, (), name)[setup.sentence] for name in (None, setup.mistake))
     found, title = most_forbidden(right, wrong), MISTAKES[setup.mistake].title
     if found is None:
         st.markdown(f"With **{title}** no head looks at anything that the right mask hides in this sentence.")
         return None
     kind, layer, head, share = found
-    target = typed.targets[setup.sentence]
+    target = setup.typed.targets[setup.sentence]
     reads = "its own output" if target is None else of_run(target)
     st.markdown(
         f"With **{title}** {head_label(layer, head)} of the {KIND_TITLES[kind]} spends {percent_words(share, 1)} of its weight "
