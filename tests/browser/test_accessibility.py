@@ -30,7 +30,7 @@ PAGES = {
     "drawing": "/?text=abc&step=2&where=true",
     "masks": "/masks",
     "changed": "/masks?sources=abc&masks_tab=Change+and+run+again&edits=cross:1-2",
-    "search": "/search?text=abc",
+    "search": "/?decoding=beam&text=abc",
     "compare": "/compare",
     "patched": "/compare?text=abc&checkpoint=reverse&b_text=abd&b_checkpoint=reverse&patching=true",
     "train": "/train",

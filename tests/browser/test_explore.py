@@ -160,15 +160,15 @@ def test_one_press_of_back_leaves_the_page(page: Page, server: str) -> None:
     for step in (2, 5):
         page.locator("[data-part=output] button").nth(step).click()
         page.wait_for_function("(step) => location.search.includes(`step=${step}`)", arg=step + 1)
-    page.get_by_role("link", name="Search").click()
-    beam = page.get_by_role("spinbutton", name="Beam size")
-    expect(beam).to_be_visible()
+    page.get_by_role("link", name="Masks").click()
+    box = page.get_by_role("textbox", name="Source strings, one a line")
+    expect(box).to_be_visible()
     at_rest(page)
-    beam.fill("3")
-    beam.press("Enter")
-    page.wait_for_function("location.search.includes('beam=3')")
+    box.fill("ab")
+    box.press("ControlOrMeta+Enter")
+    page.wait_for_function("location.search.includes('sources=ab')")
     page.go_back()
-    expect(beam).to_have_count(0)
+    expect(box).to_have_count(0)
     wait_until_drawn(page)
     assert page.evaluate("location.pathname") == "/"
 

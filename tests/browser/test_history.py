@@ -60,15 +60,6 @@ def on_masks(page: Page) -> None:
     page.wait_for_function("location.search.includes('masks_tab=Change')")
 
 
-def on_search(page: Page) -> None:
-    fill(page, "text", "hello")
-    page.wait_for_function("location.search.includes('text=hello')")
-    page.get_by_role("tab", name="Heads").click()
-    page.wait_for_function("location.search.includes('search_tab=Heads')")
-    fill(page, "beam", "3")
-    page.wait_for_function("location.search.includes('beam=3')")
-
-
 def on_compare(page: Page) -> None:
     fill(page, "text", "5 May 2024")
     page.wait_for_function("location.search.includes('text=5+May')")
@@ -89,7 +80,6 @@ def on_train(page: Page) -> None:
 ACTS = {
     "Explore": on_explore,
     "Masks": on_masks,
-    "Search": on_search,
     "Compare": on_compare,
     "Survey": on_survey,
     "Train": on_train,

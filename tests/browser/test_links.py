@@ -83,16 +83,18 @@ def test_masks(page: Page, server: str, another: Page) -> None:
 
 @pytest.mark.slow
 def test_search(page: Page, server: str, another: Page) -> None:
-    page.goto(f"{server}/search")
+    page.goto(f"{server}/?decoding=beam")
+    page.get_by_role("button", name="Decoding").click()
     box = page.get_by_role("spinbutton", name="Beam size")
     box.fill("3")
     box.press("Enter")
     page.wait_for_function("location.search.includes('beam=3')")
+    page.keyboard.press("Escape")
     page.get_by_role("tab", name="Heads").click()
-    page.wait_for_function("location.search.includes('search_tab=Heads')")
+    page.wait_for_function("location.search.includes('explore_tab=Heads')")
     settled(page)
     choose(page, "Tinted by", "entropy, of the largest possible")
-    same_in_another(page, another, "beam", "search_tab", "tint")
+    same_in_another(page, another, "beam", "explore_tab", "tint")
 
 
 @pytest.mark.slow

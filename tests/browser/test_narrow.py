@@ -73,7 +73,7 @@ def test_a_phone_sees_the_tab_that_a_link_opens(page: Page, server: str) -> None
 
 def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small&step=9")
+    page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small&step=9")
     wait_for_step(page, 8)
     at_rest(page)
     assert len(texts(page, "ytick|y2tick|bartext")) > 20
@@ -127,7 +127,7 @@ def test_at_twice_the_size_no_table_is_cut(page: Page, server: str) -> None:
     at_rest(page)
     rights = page.locator(".apart-table tr").evaluate_all("(rows) => rows.map((row) => row.getBoundingClientRect().right)")
     assert max(rights) <= 720
-    page.goto(f"{server}/search?text=hello&checkpoint=reverse")
+    page.goto(f"{server}/?decoding=beam&text=hello&checkpoint=reverse")
     table, tree = page.locator(".st-key-hypotheses [data-testid=stDataFrame]"), page.locator(".st-key-search-tree")
     expect(table).to_be_visible()
     at_rest(page)

@@ -1,4 +1,4 @@
-"""Search and What if in a real browser: click a branch, see its attention; choose another token, see the output change."""
+"""A beam search and What if in a real browser: click a branch, see its attention; choose another token, see another output."""
 
 import re
 
@@ -29,8 +29,8 @@ def output(page: Page) -> list[str]:
     return page.locator("[data-part=output] button").all_inner_texts()
 
 
-def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, trace: tv.Trace) -> None:
-    page.goto(f"{server}/search")
+def test_greedy_and_beam_stand_beside_each_other_where_they_differ(page: Page, server: str, trace: tv.Trace) -> None:
+    page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small&beam=5")
     expect(page.locator(".stMain")).to_contain_text("apiaqsiht (right), log p")
     expect(page.locator(".stMain")).to_contain_text("apiaqashit (wrong, expected apiaqsiht, differs from step 6 on), log p")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 6.")
@@ -40,7 +40,7 @@ def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, tr
 
 def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
-    page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small")
+    page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small")
     wait_until_drawn(page, TREE)
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 7 and node.state == "pruned")
     node = trace.search.nodes[number]
@@ -61,7 +61,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
 def test_a_row_and_the_arrow_keys_choose_a_hypothesis(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
     best = [trace.at_node(number).output_tokens for number in trace.search.best]
-    page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small")
+    page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small")
     wait_until_drawn(page)
     tokens = page.locator("[data-part=output] button")
     # The box before the third row. Streamlit draws a table on a canvas.
@@ -84,16 +84,20 @@ def test_another_token_changes_the_output(page: Page, server: str) -> None:
     wait_for_step(page, 1)
     page.get_by_role("tab", name="What if").click()
     expect(page.get_by_role("spinbutton", name="at step")).to_have_value("2")
-    box = page.get_by_role("combobox", name="written")
+    box = page.get_by_role("combobox", name=re.compile("^instead of"))
     bring_into_view(box)
     # Of a hundred tokens the box holds only those in sight: typing finds the one that is wanted.
     box.click()
     page.keyboard.type("x")
     page.get_by_role("option").filter(has_text=re.compile("^x")).click()
-    expect(page.locator(".stMain")).to_contain_text(f"and {other.text} (wrong, expected olleh, differs from step 2 on), log p")
+    expect(page.locator(".stMain")).to_contain_text(
+        f"Changed: {other.text} (wrong, expected olleh, differs from step 2 on), log p"
+    )
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2.")
     page.wait_for_function("location.search.includes('what_if_prefix=')")
     page.reload()
-    expect(page.locator(".stMain")).to_contain_text(f"and {other.text} (wrong, expected olleh, differs from step 2 on), log p")
+    expect(page.locator(".stMain")).to_contain_text(
+        f"Changed: {other.text} (wrong, expected olleh, differs from step 2 on), log p"
+    )
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".stMain")).not_to_contain_text("They diverge at step 2.")

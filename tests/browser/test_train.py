@@ -23,7 +23,7 @@ from transformer_viz.training.recipes import recipe_for
 from transformer_viz.training.visitor import Visitor
 from transformer_viz.views.server.visitors import COOKIE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser 0")]
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def emptied() -> Iterator[None]:
     yield
     for name in names_of_jobs() - before:
         until(lambda name=name: not locks.is_locked(places.trained() / ".jobs" / name / "lock"))
-        shutil.rmtree(places.trained() / ".jobs" / name)
+        shutil.rmtree(places.trained() / ".jobs" / name, ignore_errors=True)
         shutil.rmtree(places.trained() / name, ignore_errors=True)
 
 

@@ -254,8 +254,11 @@ DECODER = {"Attention": "decoder self-attention", "Layer": "layer 2", "Head": "m
 FAITHFUL, ELSEWHERE = {"The question": "Is its order faithful?"}, {"The question": "Could it look elsewhere?"}
 NEEDED = {"The question": "Is it needed?", "Fresh texts": "20", "Every head": True}
 TWO = {"Source strings, one a line": "hello\nab"}
-BEAM = {"Source text": "thisqaipa", "Beam size": 3, "Length penalty α": 0.0}
-PAGES = ("Explore", "Masks", "Search", "Compare", "Train", "Survey")
+SEARCH, BEAM = (
+    {MODEL: "reverse-small", "Decoding": "beam"},
+    {"Source text": "thisqaipa", "Beam size": 3, "Length penalty α": 0.0},
+)
+PAGES = ("Explore", "Masks", "Compare", "Train", "Survey")
 STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     **{f"{page}, as it opens": state(page) for page in PAGES},
     "Explore, the last step": state("Explore", LAST),
@@ -289,9 +292,13 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Masks, changed": state("Masks", TWO, Tab("Change and run again"), {"Edits as text": "cross:1-2, encoder.1.2:zero"}),
     "Masks, a head off": state("Masks", TWO, Tab("Change and run again"), "L1 H1 off"),
     "Masks, a model": state("Masks", {MODEL: "tiny-gpt2"}),
-    "Search, three": state("Search", BEAM, {"Stop when": "at the limit", "As transformers does it": True}),
-    "Search, a model": state("Search", {MODEL: "tiny-marian", TEXT: "The house is small.", "At most": "5 tokens"}),
-    "Search, Heads": state("Search", BEAM, Tab("Heads")),
+    "Explore, a search": state("Explore", SEARCH, BEAM, {"Stop when": "at the limit", "As transformers does it": True}),
+    "Explore, a search with a model": state(
+        "Explore", SEARCH, {MODEL: "tiny-marian", TEXT: "The house is small.", "At most": "5 tokens"}
+    ),
+    "Explore, Heads of a branch": state("Explore", SEARCH, BEAM, Tab("Heads")),
+    "Explore, sampled": state("Explore", HELLO, {"Decoding": "sample"}, {"Temperature": 3.0, "Seed": 7}),
+    "Explore, forced": state("Explore", HELLO, {"Decoding": "forced"}, {"The decoder reads": "oxleh"}),
     "Compare, after training": state("Compare", "After training and at its 141st step"),
     "Compare, two models": state("Compare", "Two models of different size", "Swap A and B"),
     "Compare, two strategies": state("Compare", "Greedy decoding and beam search", {"B: head": "B max"}),

@@ -20,7 +20,14 @@ OPENINGS: dict[str | None, dict[str, str]] = {
 }
 """What a page is opened with, so that it is quick; another page opens with nothing."""
 MORE: dict[str | None, list[dict[str, object]]] = {
-    None: [{"where": True}, {"measure": "cause"}, {"measure": "more"}],
+    None: [
+        {"where": True},
+        {"measure": "cause"},
+        {"measure": "more"},
+        {"decoding": "beam"},
+        {"decoding": "sample"},
+        {"decoding": "forced"},
+    ],
     "survey": [{"survey_beside": "reverse-small", "survey_number": "entropy_share"}],
     "train": [{"where": True, "train_beside": "post-norm"}, {"learned": True, "text": "hello", "checkpoint": "reverse-small"}],
     "compare": [

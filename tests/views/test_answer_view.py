@@ -35,7 +35,7 @@ PAGES: dict[str, tuple[str | None, dict[str, str], int]] = {
         {"text": "hello", "explore_tab": "What if", "what_if_how": "a beginning of your own", "what_if_begin": "ol"},
         3,
     ),
-    "search": ("search", {"text": "hello", "beam": "3"}, 4),
+    "search": (None, {"text": "hello", "decoding": "beam", "beam": "3"}, 4),
     "compare": ("compare", {"text": "hello", "b_text": "hello", "b_strategy": "beam"}, 2),
     "masks": ("masks", {"sources": "hello"}, 1),
     "change": ("masks", {"sources": "hello", "masks_tab": TABS[2], "edits": "cross:off, cross.1.1:zero"}, 2),
@@ -150,7 +150,7 @@ def told(at: AppTest) -> tuple[set[int], set[int], set[int]]:
 def plant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     """What Explore decodes, whatever is typed."""
     trace = planted(decode(load_checkpoint(str(folder / "reverse"), "cpu"), "hello"))
-    monkeypatch.setattr(runs, "run", lambda model, device, text: record(trace, Call(decode, model, text)))
+    monkeypatch.setattr(runs, "run", lambda model, device, text, how=(): record(trace, Call(decode, model, text)))
     return trace
 
 

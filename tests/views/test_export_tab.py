@@ -67,8 +67,8 @@ def test_the_code_knows_what_is_hidden(start: Callable[..., AppTest]) -> None:
 def test_the_code_of_a_search_makes_the_branch_on_the_screen(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = start("search", text="abc", beam="3", node="2", code="true")
-    at = open_tab(at, "npz", "search_tab")
+    at = start(decoding="beam", text="abc", beam="3", node="2", code="true")
+    at = open_tab(at, "npz", "explore_tab")
     assert not at.exception
     assert "trace.at_node(1)" in at.code[0].value
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))

@@ -16,7 +16,7 @@ PAGES = {
     "scores": ("masks", {"sources": "hello\nab", "masks_tab": "Scores to weights"}, "lab-scores-chart"),
     "mask": ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again"}, "lab-edit-chart"),
     "change": ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again"}, "lab-change"),
-    "search-tree": ("search", {}, "search-tree-chart"),
+    "search-tree": (None, {"text": "abc", "decoding": "beam"}, "search-tree-chart"),
     "difference": ("compare", {}, "compare-chart"),
     "film": ("train", {"learned": "true", "text": "hello", "checkpoint": "reverse-small"}, "film-chart"),
 }

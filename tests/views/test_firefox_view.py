@@ -33,9 +33,9 @@ def translator(saved_translator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "packaged", dict)
 
 
-@pytest.mark.parametrize("page", [None, "search", "compare", "masks"])
-def test_every_page_and_tab_opens(start: Start, page: str | None) -> None:
-    at = start(*([page] if page else []), checkpoint=NAME, text=TEXT)
+@pytest.mark.parametrize(("page", "query"), [(None, {}), (None, {"decoding": "beam"}), ("compare", {}), ("masks", {})])
+def test_every_page_and_tab_opens(start: Start, page: str | None, query: dict[str, str]) -> None:
+    at = start(*([page] if page else []), checkpoint=NAME, text=TEXT, **query)
     assert not at.exception and not at.error and not at.warning
     for title in titles(at):
         at = tab(at, title)

@@ -72,8 +72,8 @@ def test_the_tint_is_kept_in_the_session_and_in_the_link(
 
 
 def test_a_branch_of_a_search_has_its_heads_too(start: Callable[..., AppTest]) -> None:
-    at = start("search", text="abc")
-    at.session_state["search_tab"] = "Heads"
+    at = start(decoding="beam", text="abc")
+    at.session_state["explore_tab"] = "Heads"
     at.run()
     assert not at.exception
     assert "right key" in at.dataframe[-1].value.columns

@@ -16,12 +16,20 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
         **{"text": "a" * 10_001, "checkpoint": "../x", "device": "gpu9", "projector": "yes", "hide_answer": "42"},
         **{"kind": "sideways", "layer": "0", "head": "4", "step": "²", "explore_tab": "Attic", "pin": "99,99", "keep": "all"},
         **{"code": "yes", "code_of_tab": "shut", "lines": "wavy", "measure": "weight", "colours": "pink", "unit": "letters"},
+        **{
+            "decoding": "guess",
+            "beam": "0",
+            "alpha": "nan",
+            "stop": "soon",
+            "refill": "often",
+            "temperature": "hot",
+            "seed": "-1",
+        },
     },
     "masks": {
         **{"sources": "a" * 10_001, "targets": "a" * 10_001, "edits": "a" * 4_001, "sentence": "9", "mistake": "big"},
         **{"masks_tab": "Attic", "masks_of": "all"},
     },
-    "search": {"beam": "0", "alpha": "nan", "stop": "soon", "node": "99999", "search_tab": "By length", "refill": "often"},
     "train": {
         "train_task": "cook",
         "train_variant": "mid-norm",

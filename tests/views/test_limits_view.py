@@ -97,7 +97,7 @@ def test_nothing_fits(start, monkeypatch):
 def test_search_goes_through_the_same_bound(start, sizes, monkeypatch):
     whole = sizes(strategy="beam", beam_size=5)
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", whole - 1)
-    at = start("search", text=TEXT)
+    at = start(decoding="beam", text=TEXT)
     assert not at.exception
     assert bytes_words(whole) in words(at)
     at.button(key="keep-cross").click().run()

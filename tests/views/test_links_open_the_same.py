@@ -61,7 +61,7 @@ def test_what_takes_the_rest_of_the_page_with_it(start: Start, everything: Path,
     opens_the_same(start, page, at)
 
 
-@pytest.mark.parametrize(("page", "key", "value"), [(None, "step", "3"), ("search", "step", "2"), ("train", "moment", "3")])
+@pytest.mark.parametrize(("page", "key", "value"), [(None, "step", "3"), ("train", "moment", "3")])
 def test_where_the_player_rests(start: Start, everything: Path, page: str | None, key: str, value: str) -> None:
     at = enter(
         start,
@@ -87,18 +87,4 @@ def test_what_was_asked_for(start: Start, everything: Path, page: str | None, qu
     at.toggle(key=key).set_value(True).run(timeout=120)
     assert seen(at)["texts"] != before["texts"]
     assert link_of(at)[key] == "true"
-    opens_the_same(start, page, at)
-
-
-@pytest.mark.parametrize(
-    ("page", "checkpoint", "text"),
-    [("search", "reverse", "reversethis"), ("search", "reverse-small", "abc")],
-)
-def test_a_page_that_opens_with_an_example_of_its_own(
-    start: Start, everything: Path, page: str, checkpoint: str, text: str
-) -> None:
-    """What is the default elsewhere is not what opens here without a word: it must be in the link."""
-    at = start(page)
-    at.selectbox(key="checkpoint").set_value(checkpoint).run()
-    at.text_input(key="text").set_value(text).run()
     opens_the_same(start, page, at)

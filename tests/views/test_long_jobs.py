@@ -280,7 +280,7 @@ def test_what_fails_in_the_thread_is_said_on_the_page(
     assert "cpu ran out of memory. Shorten the text." in words(at)
 
 
-@pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
+@pytest.mark.parametrize("page", [None, "masks", "compare"])
 def test_quick_runs_are_no_jobs(start: Start, folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody() -> JobQueue:
         raise AssertionError("a quick run waits")
@@ -290,7 +290,7 @@ def test_quick_runs_are_no_jobs(start: Start, folder: Path, page: str | None, mo
     assert not at.exception and pictures(at)
 
 
-@pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
+@pytest.mark.parametrize("page", [None, "masks", "compare"])
 def test_every_page_shows_the_same_as_long_jobs(
     start: Start, queue: Prompt, own_folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,7 +109,7 @@ def test_a_model_stays_chosen_on_other_pages(start: Start, visit: Callable[[AppT
     at = visit(start(checkpoint=GPT2, text="The house", learned="true"), "train")
     assert not at.exception
     assert f"{GPT2}** has no snapshots of its training" in words(at)
-    for page in ("compare", "masks", "search", None):
+    for page in ("compare", "masks", None):
         at = visit(at, page)
         assert not at.exception, page
         assert link_of(at)["checkpoint"].startswith(GPT2), page

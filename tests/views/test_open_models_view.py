@@ -29,7 +29,7 @@ RUNS = {
     "a translator": (None, {"checkpoint": MARIAN, "kind": "encoder", "layer": "2", "step": "3"}),
     "a prompt": (None, {"checkpoint": GPT2, "head": "2", "step": "2"}),
     "a text with a mask token": (None, {"checkpoint": BERT, "layer": "2", "pin": "3"}),
-    "a search": ("search", {"checkpoint": GPT2, "beam": "2", "node": "3"}),
+    "a search": ("beam", {"checkpoint": GPT2, "decoding": "beam", "beam": "2", "node": "3"}),
 }
 
 
@@ -48,14 +48,14 @@ def test_a_run_comes_back_as_it_was(
     run_code: Any,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    page, query = RUNS[name]
-    before = export(start(page, **query, **OPEN), "explore_tab" if page is None else "search_tab")
+    tree, query = RUNS[name]
+    before = export(start(**query, **OPEN), "explore_tab")
     assert shown(run_code(programs(before)[0])) == [picture_of(chart) for chart in pictures(before)]
     (file, data), *_ = offered.items()
-    place = {key: value for key, value in query.items() if key not in ("checkpoint", "beam")}
+    place = {key: value for key, value in query.items() if key not in ("checkpoint", "decoding", "beam")}
     after = drop(start(checkpoint="trace file", **place, **OPEN), file, data)
     # The tree of a file has no greedy line.
-    first = 0 if page is None else 1
+    first = 0 if tree is None else 1
     assert pictures(after)[first:] == pictures(before)[first:]
     assert played(after) == played(before)
     (tmp_path / file).write_bytes(data)

@@ -56,13 +56,13 @@ def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], pl
 
 def test_a_search_with_its_tree(start: Start, offered: dict[str, bytes]) -> None:
     place = {"node": "2", "kind": "decoder", "layer": "2", "head": "2"}
-    search = export(start("search", text="abc", beam="3", **place), "search_tab")
+    search = export(start(decoding="beam", text="abc", beam="3", **place), "explore_tab")
     (name, data), *_ = offered.items()
     at = drop(start(checkpoint="trace file", **place), name, data)
     tree, *others = pictures(search)
     points = [trace["customdata"] for trace in tree["data"] if "customdata" in trace]
     assert pictures(at)[1:] == others, "the branch and its attention"
-    # Search writes the greedy run above the tree; a file does not hold it.
+    # A run has the greedy run above the tree; a file does not hold it.
     assert [trace["customdata"] for trace in pictures(at)[0]["data"] if "customdata" in trace] == points
     offered.clear()
     export(at, "explore_tab")

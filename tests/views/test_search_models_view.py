@@ -32,7 +32,7 @@ def test_the_tree_is_the_search_of_decode_and_the_lines_draw_it_again(
     name: str,
     run_code,  # noqa: F811
 ) -> None:
-    at = start("search", checkpoint=name, text=SEARCHED[name], beam="3", node="4", **OPEN)
+    at = start(decoding="beam", checkpoint=name, text=SEARCHED[name], beam="3", node="4", **OPEN)
     trace = decode(load_model(name, "cpu"), SEARCHED[name], strategy="beam", beam_size=3)
     search = trace.search
     assert search is not None
@@ -53,13 +53,13 @@ def test_the_words_beside_the_tree_count_what_was_written_alone(models: Path, st
     model, text = load_model(GPT2, "cpu"), SEARCHED[GPT2]
     greedy, best = decode(model, text), decode(model, text, strategy="beam", beam_size=5)
     by_greedy, by_beam = (sum(step.log_probability for step in run.steps[run.n_given :]) for run in (greedy, best))
-    words = said(start("search", checkpoint=GPT2, text=text))
+    words = said(start(decoding="beam", checkpoint=GPT2, text=text))
     assert f"log p = {by_greedy:.4g}. Beam 5 finds" in words
     assert f"log p = {by_beam:.4g}: " in words
 
 
 def test_as_transformers_does_it_is_a_switch_in_the_link_and_in_the_lines(models: Path, start: Start) -> None:
-    at = start("search", checkpoint=GPT2, text=SEARCHED[GPT2], beam="2", alpha="1", search_length="5", **OPEN)
+    at = start(decoding="beam", checkpoint=GPT2, text=SEARCHED[GPT2], beam="2", alpha="1", search_length="5", **OPEN)
     at.toggle(key="refill").set_value(True).run()
     assert at.query_params["refill"] == "true"
     options: Any = {"strategy": "beam", "beam_size": 2, "length_penalty": 1.0, "stop": "bound", "refill": True, "max_length": 5}
@@ -70,11 +70,10 @@ def test_as_transformers_does_it_is_a_switch_in_the_link_and_in_the_lines(models
     assert set(table_of(at, "rank")["tokens"]) == {5}
 
 
-def test_an_encoder_alone_is_said_to_write_nothing(models: Path, start: Start) -> None:
-    at = start("search", checkpoint=BERT)
+def test_an_encoder_alone_is_read_whatever_decoding_the_link_says(models: Path, start: Start) -> None:
+    at = start(decoding="beam", checkpoint=BERT)
     assert not at.exception and not at.error
-    assert f"{BERT} is an encoder alone: it reads a text and writes nothing" in said(at)
-    assert not pictures(at) and not at.number_input
+    assert pictures(at) and not at.number_input
     assert link_of(at)["checkpoint"].startswith(BERT)
 
 
@@ -97,7 +96,7 @@ def test_a_switched_model_is_searched_so_in_the_lines_too(
     switches: ModelOptions,
     run_code,  # noqa: F811
 ) -> None:
-    at = start("search", checkpoint=name, text="The house", beam="2", **query, **OPEN)
+    at = start(decoding="beam", checkpoint=name, text="The house", beam="2", **query, **OPEN)
     assert not at.exception and not at.warning
     assert query.keys() <= at.query_params.keys()
     how: Any = {"refill": True} if "refill" in query else {"max_length": 5}

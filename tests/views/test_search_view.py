@@ -31,7 +31,7 @@ def tab(at: AppTest, name: str) -> AppTest:
 
 
 def test_the_tree_the_table_and_the_best_hypothesis(start: Start, folder) -> None:
-    at = start("search", text="abc", beam="3")
+    at = start(decoding="beam", text="abc", beam="3")
     assert not at.exception
     trace = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", strategy="beam", beam_size=3)
     assert trace.search is not None
@@ -50,7 +50,7 @@ def test_a_node_that_is_not_finished_has_a_row_too(start: Start, folder) -> None
     search = trace.search
     assert search is not None
     other = next(number for number in range(1, len(search.nodes)) if number not in search.best)
-    at = start("search", text="abc", beam="4", node=str(other + 1))
+    at = start(decoding="beam", text="abc", beam="4", node=str(other + 1))
     assert not at.exception
     table = table_of(at, "rank")
     assert list(table["log p"]) == [search.nodes[number].total for number in (*search.best, other)]
@@ -61,28 +61,28 @@ def test_a_node_that_is_not_finished_has_a_row_too(start: Start, folder) -> None
 
 
 def test_beam_settings_are_in_the_link_and_impossible_ones_are_said(start: Start) -> None:
-    at = start("search", text="abc", beam="7", alpha="1.5", stop="never")
+    at = start(decoding="beam", text="abc", beam="7", alpha="1.5", stop="never")
     assert (at.number_input(key="beam").value, at.number_input(key="alpha").value) == (7, 1.5)
     assert (at.query_params["beam"], at.query_params["alpha"], at.query_params["stop"]) == ("7", "1.5", "at the limit")
-    at = start("search", text="abc", beam="1000", alpha="much", stop="soon", node="99999")
+    at = start(decoding="beam", text="abc", beam="1000", alpha="much", stop="soon", node="99999")
     for words in ("beam=1000", "alpha=much", "stop=soon", "node=99999"):
         assert words in said(at)
 
 
 def test_bad_text_is_said_and_kept(start: Start) -> None:
-    at = start("search", text="🙂")
+    at = start(decoding="beam", text="🙂")
     assert "Character 1 is" in said(at)
     assert at.text_input(key="text").value == "🙂"
 
 
 def test_a_wide_beam_opens(start: Start) -> None:
-    at = start("search", text="abc", beam="64")
+    at = start(decoding="beam", text="abc", beam="64")
     assert not at.exception
     assert len(table_of(at, "rank")) == 64
 
 
 def test_markup_is_text_on_the_tree_too(start: Start) -> None:
-    at = start("search", text="<b>$x$</b> **a**", beam="2")
+    at = start(decoding="beam", text="<b>$x$</b> **a**", beam="2")
     assert not at.exception
     texts = json.dumps([trace.get("text") for trace in tree(at)["data"]])
     assert "<start>" not in texts

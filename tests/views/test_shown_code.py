@@ -184,9 +184,9 @@ def test_export(start: Start, everything: Path, run_code: Any, tmp_path: Path, f
     "query", [{"text": "abc", "beam": "3", "node": "2", "stop": "first"}, {"kind": "decoder", "alpha": "1.25"}]
 )
 def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, str]) -> None:
-    at = start("search", **query)
+    at = start(decoding="beam", **query)
     assert shown(run_code(programs(at)[0])) == on_page(at)
-    at = start("search", **query, search_tab="Heads")
+    at = start(decoding="beam", **query, explore_tab="Heads")
     assert shown(run_code(programs(at)[1])) == on_page(at, 5)
 
 
@@ -339,7 +339,7 @@ def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
     rooms: list[Any] = [
         ({**EXPLORE}, None),
         (OPENINGS["compare"] | {"a_snapshot": "8"}, "compare"),
-        ({"node": "2"}, "search"),
+        ({"decoding": "beam", "node": "2"}, None),
         ({"checkpoint": "reverse-small", "learned": "true"}, "train"),
         (MASKS, "masks"),
     ]

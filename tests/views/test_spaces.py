@@ -14,7 +14,7 @@ PAGES: list[tuple[str | None, dict[str, str]]] = [
     (None, {"text": TEXT}),
     (None, {"text": TEXT, "explore_tab": "Table"}),
     (None, {"text": TEXT, "target": TEXT[::-1], "explore_tab": "What if"}),
-    ("search", {"text": TEXT, "checkpoint": "reverse"}),
+    (None, {"text": TEXT, "checkpoint": "reverse", "decoding": "beam"}),
     ("compare", {"text": TEXT, "b_text": "words  two", "checkpoint": "reverse", "b_checkpoint": "reverse"}),
     ("masks", {"sources": TEXT}),
     ("masks", {"sources": TEXT, "mistake": "no_causal_mask"}),

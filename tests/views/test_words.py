@@ -60,6 +60,7 @@ ROOMS = {
     "explore": [
         {"measure": "cause"},
         {"measure": "more"},
+        *({"decoding": name} for name in ("beam", "sample", "forced")),
         *({"explore_tab": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")),
         *(
             {"explore_tab": "On trial", "question": name, toggle: "true", "trial_every": "true"}

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-PAGES = ("explore", "masks", "search", "compare", "train", "survey")
+PAGES = ("explore", "masks", "compare", "train", "survey")
 _TRAIN = ("train",)
 _EXPLORE = ("explore",)
 _MEASURED = ("explore",)
-_INSIDE = ("explore", "search")
+_INSIDE = ("explore",)
 _TRIAL = ("explore",)
 _SURVEY = ("survey",)
 _TRIAL_OR_SURVEY = (*_TRIAL, *_SURVEY)
-_MAPS = ("explore", "masks", "search", "compare", "train")
+_MAPS = ("explore", "masks", "compare", "train")
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ TERMS: dict[str, Term] = {
     "token": Term("What the model reads and writes one of at a time: here a letter, a word, a sign, or one like <end>", PAGES),
     "tokens or words": Term(
         "A model reads pieces of words; by words, what a word is looked at is the sum over its pieces, how it looks their mean",
-        ("explore", "search", "compare"),
+        ("explore", "compare"),
     ),
     "colours of the maps": Term(
         "What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale of which each step is a tenth",
-        ("explore", "search"),
+        ("explore",),
     ),
     "where am i?": Term(
         "A drawing of the model that runs, from its tokens below to what it writes above, with the attention in focus lit",
@@ -122,7 +122,7 @@ TERMS: dict[str, Term] = {
     "exact match": Term("The share of texts whose whole output is right", PAGES),
     "entropy share": Term(
         "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",
-        ("explore", "search"),
+        ("explore",),
     ),
     "at the cause, word": Term(
         "Share of steps in which a map's largest number is at the token that matters most; the unknown token takes its place",
@@ -160,27 +160,33 @@ TERMS: dict[str, Term] = {
     "moved together": Term(
         "Heads whose weights are moved at once: what one no longer reads, no other of them can read in its stead", _TRIAL
     ),
-    "greedy decoding": Term("The likeliest token is written at each step", ("explore", "search", "compare")),
-    "beam": Term("The continuations that a beam search keeps from step to step", ("search", "compare")),
-    "beam size": Term("Continuations kept at each step; 1 is greedy decoding", ("search", "compare")),
-    "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", ("search",)),
-    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", ("search",)),
+    "greedy decoding": Term("The likeliest token is written at each step", ("explore", "compare")),
+    "beam": Term("The continuations that a beam search keeps from step to step", ("explore", "compare")),
+    "beam size": Term("Continuations kept at each step; 1 is greedy decoding", ("explore", "compare")),
+    "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", ("explore",)),
+    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", ("explore",)),
     "as transformers does it": Term(
         "The beam is kept full where hypotheses end, and stops where generate(num_beams=…) of transformers would",
-        ("search",),
+        ("explore",),
     ),
-    "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", ("search",)),
-    "decoding": Term("How the next token is chosen: the likeliest, by beam search, or drawn", ("compare",)),
-    "hypothesis": Term("One beginning of an output in the search tree, with its score", ("search",)),
-    "temperature": Term("Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("compare",)),
-    "seed": Term("The number that the random draws begin with; the same one draws the same", ("compare", "train")),
+    "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", ("explore",)),
+    "decoding": Term(
+        "How the next token is chosen: the likeliest, by beam search, drawn, or read from a target", ("explore", "compare")
+    ),
+    "hypothesis": Term("One beginning of an output in the search tree, with its score", ("explore",)),
+    "temperature": Term(
+        "Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("explore", "compare")
+    ),
+    "seed": Term("The number that the random draws begin with; the same one draws the same", ("explore", "compare", "train")),
     "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "train")),
     "certificate": Term("A check, by changing what a mask must hide, that no output depends on it", ("masks",)),
     "fill": Term("The number put in the place of a masked score before the softmax", ("masks",)),
     "precision": Term("How many bits the scores have", ("masks",)),
     "mistake": Term("A classic fault of a mask, really made: the model runs with it", ("masks",)),
     "edit": Term("A change of a mask, a head or a row of weights with which the model runs again", ("masks",)),
-    "teacher forcing": Term("The decoder is given the right tokens as read, instead of those that it wrote", ("masks",)),
+    "teacher forcing": Term(
+        "The decoder is given the right tokens as read, instead of those that it wrote", ("explore", "masks")
+    ),
     "variant": Term("Which published architecture: where norms stand, what positions are, which biases there are", _TRAIN),
     "pre-norm": Term("x + f(norm(x)): the norm stands before each sublayer, and one more after each stack", _TRAIN),
     "post-norm": Term("norm(x + f(x)): the norm stands after each sublayer", _TRAIN, _VASWANI),
@@ -188,6 +194,7 @@ TERMS: dict[str, Term] = {
     "shared-norm": Term("One norm serves all sublayers of a block, and one stands on the scaled embeddings", _TRAIN),
     "bias-free": Term("No bias and no learned norm anywhere", _TRAIN),
     "torch-reference": Term("What torch.nn.Transformer computes: norm(x + f(x)), and one more norm after each stack", _TRAIN),
+    "the decoder reads": Term("A target that the model is given, token by token, and does not write itself", ("explore",)),
     "task": Term("What is learned: which texts, and the right output of each", _TRAIN),
     "encoder": Term("Layers of the part that reads the source", _TRAIN),
     "decoder": Term("Layers of the part that writes the output", _TRAIN),

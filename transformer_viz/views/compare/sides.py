@@ -13,13 +13,13 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.compare.place import SAME
 from transformer_viz.views.components import bar, opened
+from transformer_viz.views.components.decoding import NUMBERS, STRATEGIES
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
 
 A_RUN, FINISHED = "", "finished"
 """What boxes hold where no file and no snapshot is chosen: an empty box would hold None."""
-STRATEGIES = ("greedy", "beam", "sample", "forced")
-WIDEST, _HOTTEST, _LARGEST_SEED, _MOST_OF_EDITS = 64, 100.0, 2**31 - 1, 4_000
+_MOST_OF_EDITS = 4_000
 Strategy = Literal["greedy", "beam", "sample", "forced"]
 _OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed", "edits")
 _MOST_EDITS_SHOWN = 18
@@ -102,7 +102,7 @@ def start(keys: Keys, usable: list[str]) -> None:
     link.option(keys.of("snapshot"), (FINISHED, *snapshots(st.session_state[keys.checkpoint])), words=_snapshot_words)
     link.option(keys.of("strategy"), STRATEGIES, words=keys.strategy_words)
     link.text(keys.of("edits"), most=_MOST_OF_EDITS)
-    for name, (least, most, default) in _NUMBERS.items():
+    for name, (least, most, default) in NUMBERS.items():
         link.number(keys.of(name), least, most, default)
 
 
@@ -164,12 +164,12 @@ def _how_words(keys: Keys, model: LoadedModel | None) -> str:
 def _decoding(keys: Keys) -> None:
     strategy = link.selectbox(f"{keys.name}: decoding", STRATEGIES, key=keys.of("strategy"), words=keys.strategy_words)
     if strategy == "beam":
-        link.number_input(f"{keys.name}: beam size", *_NUMBERS["beam"], key=keys.of("beam"))
+        link.number_input(f"{keys.name}: beam size", *NUMBERS["beam"], key=keys.of("beam"))
     if strategy == "sample":
         name, key, icon = f"{keys.name}: temperature", keys.of("temperature"), ":material/thermostat:"
-        link.number_input(name, *_NUMBERS["temperature"], step=0.1, key=key, icon=icon)
+        link.number_input(name, *NUMBERS["temperature"], step=0.1, key=key, icon=icon)
         name, key, icon = f"{keys.name}: seed", keys.of("seed"), ":material/casino:"
-        link.number_input(name, *_NUMBERS["seed"], key=key, icon=icon)
+        link.number_input(name, *NUMBERS["seed"], key=key, icon=icon)
 
 
 def put(keys: Keys, values: dict[str, Any]) -> None:
@@ -265,14 +265,6 @@ def _model(keys: Keys) -> LoadedModel | None:
     with contextlib.suppress(TransformerVizError):
         return model_list.load_any(st.session_state[keys.checkpoint], st.session_state.device)
     return None
-
-
-_NUMBERS: dict[str, tuple[Any, Any, Any]] = {
-    "beam": (1, WIDEST, 5),
-    "temperature": (0.0, _HOTTEST, 1.0),
-    "seed": (0, _LARGEST_SEED, 0),
-}
-"""Least, most, default."""
 
 
 def _file_words(name: str) -> str:

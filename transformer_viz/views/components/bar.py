@@ -14,7 +14,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
-from transformer_viz.views.components import how_it_writes, mask_tokens, ways
+from transformer_viz.views.components import decoding, how_it_writes, mask_tokens, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, link, switches
 from transformer_viz.views.state.display_options import DisplayOptions
@@ -64,6 +64,7 @@ def show(
     with_models: bool = False,
     with_colours: bool = False,
     with_files: bool = False,
+    with_decoding: bool = False,
     opening: Opening | None = None,
     instead: Callable[[list[str]], None] | None = None,
 ) -> Bar:
@@ -75,6 +76,7 @@ def show(
         with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says why it has none.
         with_colours: whether *View* has a box for the colours of the maps.
         with_files: whether a trace file may take the place of the model. Other pages have the model of before then.
+        with_decoding: whether one may choose how the model writes.
         opening: what the page opens with, where that is not what every page does.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
@@ -100,6 +102,8 @@ def show(
         _while_it_is_loaded(options, listed, default_checkpoint(names))
     if (chosen := _model_of(state.checkpoint)) is not None:
         switches.start(chosen)
+        if with_decoding:
+            decoding.start(chosen)
         chosen = _model_of(state.checkpoint)
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
@@ -109,6 +113,8 @@ def show(
         if instead is None:
             _choice(options, listed, default_checkpoint(names))
         if is_served and chosen is not None:
+            if with_decoding:
+                decoding.popover(chosen)
             how_it_writes.popover(chosen)
         display_options.popover(page, _device, with_colours=with_colours)
     if chosen is not None:

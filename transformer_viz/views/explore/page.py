@@ -1,17 +1,20 @@
 """Explore: one run, step by step, with every layer's and head's attention and every mask."""
 
+from functools import partial
+
 import streamlit as st
 
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import model_list, runs
-from transformer_viz.views.components import bar, mask_tokens, stepper, style, where
+from transformer_viz.views.cache import limits, model_list, runs
+from transformer_viz.views.components import bar, decoding, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.explore import compare_with, measures, tables, trace_file
+from transformer_viz.views.components.recorded_calls import call
+from transformer_viz.views.explore import compare_with, hypotheses, measures, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, focus, link, words
+from transformer_viz.views.state import aligner, display_options, focus, link, words
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -24,18 +27,25 @@ _LEAKS = (
 
 def show() -> None:
     """The page."""
-    chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True)
+    chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True)
     if chosen.is_file:
         trace_file.show()
         return
     model = chosen.model
     if model is None:
         return
-    trace = bar.made(chosen, model, lambda: runs.run(model, chosen.device, chosen.text))
-    if trace is None:
+    found = bar.made(chosen, model, lambda: _decode(chosen, model))
+    if found is None:
         _last(chosen)
         return
-    st.session_state.explore_last = (model.name, chosen.device, chosen.text)
+    greedy, whole = found
+    search, is_greedy, node = whole.search, whole is greedy, None
+    trace = whole
+    if search is not None:
+        node = hypotheses.start(search, (model_list.identity(model), whole.source, *decoding.keywords(model).values()))
+        trace = call(Trace.at_node, whole, node)
+    if is_greedy:
+        st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     if link.is_bare():
         focus.set_step(trace.n_given)
     shown = words.shown(trace)
@@ -44,7 +54,7 @@ def show() -> None:
     focus.set_step(focus.step())
     aligner.start(trace, model)
 
-    measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer)
+    measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer and search is None)
     # What it does would tell a hidden answer.
     if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
@@ -56,9 +66,18 @@ def show() -> None:
         mask_tokens.show(trace, model)
     if model.model.sizes.recurrences:
         st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
+    tree = None
+    if search is not None and node is not None and not display_options.is_hidden("The branches of a search"):
+        st.markdown(hypotheses.comparison(greedy, whole))
+        tree = hypotheses.show(whole, node, greedy=greedy)
+        limits.caption(whole)
+        hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
-        stepper.show_with_code(shown, chosen, None, lambda: _in_row(trace, model, chosen), measuring.measured)
-    tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens=measuring.kept(trace)), "explore_tab")
+        beside = partial(_in_row, trace, model, chosen, is_greedy=is_greedy)
+        stepper.show_with_code(shown, chosen, tree, beside, measuring.measured)
+    of_search = None if search is None else whole
+    by_tokens = measuring.kept(trace)
+    tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens, of_search, not is_greedy))
     measuring.finish()
 
 
@@ -69,11 +88,24 @@ def _numbering(trace: Trace) -> str:
     return f" Numbers count tokens, and `{START}` is the first: the first {source_unit(trace)} is token 2."
 
 
-def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:
+def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
+    """What is written greedily, and the run that is shown: the same one, or one by another decoding."""
+    how = decoding.strategy(model)
+    length = decoding.length(model) if how == "beam" else {}
+    greedy = runs.run(model, chosen.device, chosen.text, tuple(length.items()))
+    if how == "greedy":
+        return greedy, greedy
+    keywords = decoding.keywords(model)
+    if how == "forced" and not keywords:
+        keywords = {"target": greedy.text if greedy.expected is None else greedy.expected}
+    return greedy, runs.run(model, chosen.device, chosen.text, tuple(keywords.items()))
+
+
+def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, *, is_greedy: bool) -> None:
     """What stands beside the boxes of the focus."""
     where.switch(model)
     # Compare shows the answer.
-    if chosen.with_answer and not chosen.is_large:
+    if chosen.with_answer and not chosen.is_large and is_greedy:
         compare_with.popover(trace, model)
 
 

@@ -26,11 +26,14 @@ class Shown:
     """Where the trace is by words: what it was made of, for what goes on from tokens."""
     whole: Trace | None = None
     """The search that the trace is a branch of."""
+    is_other_decoding: bool = False
+    """Whether it was written by beam search, sampled, or forced."""
 
     @property
     def is_decoded(self) -> bool:
-        """Whether it is what its model wrote by itself, which can be decoded again: no file, and no branch of a search."""
-        return self.model is not None and self.whole is None
+        """Whether it is what its model wrote greedily or read, which can be run again with a change: no file, and no other
+        decoding."""
+        return self.model is not None and not self.is_other_decoding
 
     @property
     def tokens(self) -> Trace:

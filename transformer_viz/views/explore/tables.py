@@ -16,19 +16,14 @@ TABS = tabs.found("transformer_viz.views.explore")
 """Beside what every tab has: `NEEDS_MODEL`, `is_for`, which says whether it is for a model, and `IN_LARGE`, where a projector
 shows it too."""
 OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEEDS_MODEL", False))
-"""The tabs of a file and of a branch of a search, which go on from no decoding with its model."""
+"""The tabs of a file and of a branch of a search, and of any other run than a greedy one, from which nothing goes on."""
 
 
 @st.fragment
-def show(shown: Shown, key: str) -> None:
-    """The tabs of a page, as a fragment, so that another one redraws no picture above. A projector shows no other than the one
-    that is open, and this one only if it is for a room.
-
-    Args:
-        shown: what they are of.
-        key: of which is open; each page has its own.
-    """
-    here = _tabs(shown.model if key == "explore_tab" and shown.is_decoded else None)
+def show(shown: Shown) -> None:
+    """The tabs, as a fragment, so that another one redraws no picture above. A projector shows no other than the one that is
+    open, and this one only if it is for a room."""
+    here, key = _tabs(shown.model if shown.is_decoded else None), "explore_tab"
     is_large = display_options.current().is_large
     title = link.option(key, list(here)) if is_large else ""
     if not is_large:

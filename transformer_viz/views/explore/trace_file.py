@@ -10,9 +10,8 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import opened, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
-from transformer_viz.views.explore import file_measures, tables
+from transformer_viz.views.explore import file_measures, hypotheses, tables
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.search import hypotheses
 from transformer_viz.views.state import aligner, display_options, focus, link, words
 
 _EXAMPLE, _EXAMPLE_CHECKPOINT = "hello", "reverse"
@@ -118,7 +117,7 @@ def _loaded() -> None:
         tree = hypotheses.show(file.trace, node)
         hypotheses.say(by_tokens, search, node)
     stepper.show_with_code(shown, now, tree, measured=held.measured)
-    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace), "explore_tab")
+    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace))
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")

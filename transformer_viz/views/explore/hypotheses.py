@@ -1,4 +1,4 @@
-"""A beam search: its tree, its finished hypotheses, and which node is in focus. Search and Open both show it."""
+"""A beam search, of a model or of a file: its tree, its finished hypotheses, and which node is in focus."""
 
 import math
 from collections.abc import Hashable
@@ -8,7 +8,9 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.correctness import hypothesis_answer
+from transformer_viz.numbers_in_words import times_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
@@ -81,3 +83,21 @@ def _n_best(trace: Trace, node: int) -> None:
 
 def _go_to(node: int) -> None:
     st.session_state.node = str(node + 1)
+
+
+def comparison(greedy: Trace, trace: Trace) -> str:
+    """Greedy decoding beside the search, in words."""
+    search = trace.search
+    assert search is not None
+    best, size = search.nodes[search.best[0]], search.settings["beam_size"]
+    by_greedy = math.fsum(step.log_probability for step in greedy.steps[greedy.n_given :])
+    parted = compare(greedy, trace).parted
+    texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (greedy, trace)]
+    if parted is None:
+        return f"Greedy decoding and beam {size} both write {texts[0]}, log p = {best.total:.4g}."
+    gain = best.total - by_greedy
+    more = times_words(gain) if gain > 0 else "less probable, but better by its score"
+    return (
+        f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
+        f"log p = {best.total:.4g}: {more}. They diverge at step {parted + 1}."
+    )

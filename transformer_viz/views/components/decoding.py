@@ -1,0 +1,107 @@
+"""How the output is written, beside the model: greedily, by beam search, sampled, or with a target that is read."""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import streamlit as st
+
+from transformer_viz.decoding.beam import Stop
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.views import glossary
+from transformer_viz.views.state import link
+
+STRATEGIES = ("greedy", "beam", "sample", "forced")
+WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
+NUMBERS: dict[str, tuple[Any, Any, Any]] = {
+    "beam": (1, WIDEST, 5),
+    "temperature": (0.0, HOTTEST, 1.0),
+    "seed": (0, LARGEST_SEED, 0),
+}
+"""Least, most, default."""
+_ALPHA = (-10.0, 10.0, 0.6)
+_STOPS: tuple[Stop, ...] = get_args(Stop)
+_STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
+_OF_A_PROMPT, _AUTO_LENGTH = 20, 0
+_LENGTHS = (_AUTO_LENGTH, 5, 10, 20, 50, 100, 200)
+"""The most tokens that a search writes; the first is what suits the model."""
+_LONGEST_TARGET = 512
+
+
+def start(model: LoadedModel) -> None:
+    """The values, before their boxes are drawn; those of another strategy than the chosen one keep what they hold."""
+    link.option("decoding", STRATEGIES)
+    for name, limits in NUMBERS.items():
+        link.number(name, *limits)
+    link.number("alpha", *_ALPHA)
+    link.option("stop", _STOPS, words=_STOP_WORDS.__getitem__)
+    link.option("search_length", _LENGTHS, words=_length_words(_longest(model)))
+    link.is_on("refill")
+    link.text("forced_target", most=_LONGEST_TARGET)
+
+
+def popover(model: LoadedModel) -> None:
+    """A button that says what is chosen, and behind it the boxes; nothing for a model that writes nothing."""
+    if not model.model.kind.writes:
+        return
+    with st.popover(_words(model), key="decoding-popover"):
+        help_ = glossary.sentence("Decoding")
+        strategy = link.segmented_control("Decoding", STRATEGIES, key="decoding", help=help_)
+        if strategy == "beam":
+            _search_boxes(model)
+        elif strategy == "sample":
+            link.number_input("Temperature", *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature"))
+            link.number_input("Seed", *NUMBERS["seed"], key="seed", help=_help("Seed"))
+        elif strategy == "forced":
+            words = "the right answer, or what it writes greedily"
+            looks: dict[str, Any] = {"most": _LONGEST_TARGET, "placeholder": words, "help": _help("Teacher forcing")}
+            link.text_input("The decoder reads", key="forced_target", **looks)
+
+
+def strategy(model: LoadedModel) -> str:
+    """The one that is chosen; greedy for a model that writes nothing."""
+    return st.session_state.decoding if model.model.kind.writes else "greedy"
+
+
+def keywords(model: LoadedModel) -> dict[str, Any]:
+    """What is chosen as keywords of `decode`, but for a target where none was typed."""
+    state, chosen = st.session_state, strategy(model)
+    if chosen == "beam":
+        beam = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
+        return {**beam, **({"refill": True} if state.refill else {}), **length(model)}
+    if chosen == "sample":
+        return {"strategy": "sample", "temperature": state.temperature, "seed": state.seed}
+    return {"target": state.forced_target} if chosen == "forced" and state.forced_target else {}
+
+
+def length(model: LoadedModel) -> dict[str, int]:
+    """The most tokens that a search and the greedy run beside it write, where that is not for the model to say."""
+    most = st.session_state.search_length or (_longest(model) if model.model.kind.has_prompt else None)
+    return {} if most is None else {"max_length": most}
+
+
+def _longest(model: LoadedModel) -> int:
+    """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
+    return min(_OF_A_PROMPT, model.default_max_length) if model.model.kind.has_prompt else model.default_max_length
+
+
+def _search_boxes(model: LoadedModel) -> None:
+    link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
+    link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
+    link.selectbox("Stop when", _STOPS, key="stop", words=_STOP_WORDS.__getitem__, help=_help("Stop when"))
+    link.selectbox("At most", _LENGTHS, key="search_length", words=_length_words(_longest(model)))
+    link.toggle("As transformers does it", key="refill", help=_help("As transformers does it"))
+
+
+def _length_words(suits: int) -> Callable[[int], str]:
+    return lambda n: f"{n} tokens" if n != _AUTO_LENGTH else f"{suits} tokens (auto)"
+
+
+def _words(model: LoadedModel) -> str:
+    """`Decoding: beam 5`."""
+    state, chosen = st.session_state, strategy(model)
+    more = {"beam": f" {state.beam}", "sample": f", seed {state.seed}"}
+    return f"Decoding: {chosen}{more.get(chosen, '')}"
+
+
+def _help(label: str) -> str:
+    return glossary.sentence(label)

@@ -1,1 +1,0 @@
-"""Search: a beam search as a tree."""
