@@ -107,7 +107,7 @@ def test_a_page_is_made_once_and_each_of_its_charts_mounted_once(page: Page, ser
 
 
 def test_charts_stay_when_the_browser_says_that_it_is_narrow(page: Page, server: str) -> None:
-    """The page is made twice, at first as a wide one: another figure is drawn into each chart."""
+    """The page may be made twice, at first as a wide one: then another figure is drawn into each chart, which stays."""
     page.set_viewport_size({"width": 390, "height": 844})
     for address, charts in {
         "?decoding=beam&text=abc&checkpoint=reverse-small": SEARCH,

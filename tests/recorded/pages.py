@@ -304,7 +304,11 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Compare, two strategies": state("Compare", "Greedy decoding and beam search", {"B: head": "B max"}),
     "Compare, patched": state("Compare", "Two letters changed", "Patch A into B", {"What is put": "layers of A"}),
     "Compare, words": state("Compare", {"Tokens or words": "words", "B: edits": "cross.1.1:zero"}),
-    "Train, two sentences": state("Train", "Two sentences, ten seconds", {"Drawing of the model": True}),
+    "Train, two sentences": state(
+        "Train",
+        {"Task": "german-toy", "Variant": "post-norm"},
+        {"d_model": 128, "d_ff": 256, "Heads": 4, "Encoder": 2, "Decoder": 2, "Steps": 60, "Drawing of the model": True},
+    ),
     "Survey, compared": state("Survey", {"Compare with": "numbers", "Heads by": "heads by entropy, of the largest possible"}),
     **{
         f"Survey, {tab}": state("Survey", {"Survey": "reverse-small"}, Tab(tab)) for tab in ("Agreement", "Outputs", "On trial")
