@@ -1,4 +1,4 @@
-"""The step player, the focus map and the mosaics of one run: what Explore and Search both show."""
+"""The step player, the focus map and the mosaics of one run: decoded, searched or read from a file."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
