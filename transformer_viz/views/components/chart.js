@@ -101,8 +101,9 @@ class Chart {
     event.target.dispatchEvent(new MouseEvent("click", { clientX, clientY, bubbles: true, composed: true }));
   }
 
+  // A click on a figure that is being drawn counts as soon as it is there.
   clicked(event) {
-    if (!this.host.__drawn) return;
+    if (!this.host.__drawn) return this.host.addEventListener("chart-drawn", () => this.clicked(event), { once: true });
     if (this.about.clicks === "cell") this.report(areas(this.host).map((area) => cellAt(area, event)).find(Boolean) ?? null);
     else if (this.about.clicks === "tile") this.chooseTile(tileAt(this.host, event));
   }
