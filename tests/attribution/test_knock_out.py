@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import torch
 import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.attribution.knock_out import all_heads, interactions, knock_out, remove_heads
+from transformer_viz.attribution.knock_out import all_heads, knock_out, remove_heads
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import Change, Site
 
@@ -72,28 +71,6 @@ def test_the_mean_is_one_vector_a_head_over_all_rows_of_all_texts(tiny, traces):
         lost += [after[t, token] - before[t, token] for t, token in enumerate(written)]
     found = knock_out(tiny, traces, how="mean").at("cross", 1, 4)
     assert found.log_p.value == pytest.approx(np.mean(lost), abs=1e-12)
-
-
-def test_pairs_lose_more_than_their_heads_where_either_is_enough():
-    two = planted.copying(0, 1)
-    runs = [tv.decode(two, text) for text in (planted.TEXT, "abba")]
-    heads = [HeadPlace("cross", 0, head) for head in range(4)]
-    found = interactions(two, runs, heads)
-    assert found[0, 1] == found[1, 0] < -1
-    for i, j in combinations(range(4), 2):
-        assert (i, j) == (0, 1) or abs(found[i, j]) < 1e-9
-    with pytest.raises(OptionError, match="2 heads cannot be paired; 2 to 32 different ones"):
-        interactions(two, runs, heads[:1] * 2)
-
-
-def test_an_interaction_is_what_edits_of_both_lose_beyond_those_of_each(tiny, traces):
-    heads = [HeadPlace("cross", 0, 1), HeadPlace("decoder", 2, 4), HeadPlace("encoder", 1, 0)]
-    found = interactions(tiny, traces, heads)
-    lost = {
-        n: [lost_by_edits(tiny, [f"{head}:zero" for head in each])[0].mean() for each in combinations(heads, n)] for n in (1, 2)
-    }
-    for (i, j), both in zip(combinations(range(3), 2), lost[2], strict=True):
-        assert found[i, j] == pytest.approx(both - lost[1][i] - lost[1][j], abs=1e-9) and abs(found[i, j]) > 1e-5
 
 
 def test_what_is_left_suffices_and_none_of_it_can_be_spared():

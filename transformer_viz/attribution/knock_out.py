@@ -1,4 +1,4 @@
-"""Heads ablated: each alone, two at once, and one after the other as long as the answers stay.
+"""Heads ablated: each alone, and one after the other as long as the answers stay.
 
 Answers are the true ones where a task knows them, and else what the run wrote. All heads, or sets of heads, of a text are one
 batch. Edits and mistakes of the runs stay in force.
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import torch
@@ -26,8 +25,6 @@ from transformer_viz.model.tap import Keep, Site, Tap, compose
 from transformer_viz.terms import INSTEAD, KINDS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress, part_of
-
-MOST_PAIRED = 32
 
 
 def knock_out(
@@ -74,27 +71,6 @@ def knock_out(
             for i, place in enumerate(chosen, 1)
         ),
     )
-
-
-def interactions(model: LoadedModel, traces: Sequence[Trace], heads: Sequence[HeadPlace], *, how: str = "zero") -> np.ndarray:
-    """(head, head): Δ(ab) − Δ(a) − Δ(b) of the mean change of log p without heads, in nats a token; zeros on the diagonal.
-
-    Below 0, the two are worse to lose together than their losses add up to: each can do the other's work.
-
-    Raises:
-        OptionError: more than `MOST_PAIRED` heads, or as `knock_out`.
-    """
-    if not 2 <= len(set(heads)) == len(heads) <= MOST_PAIRED:
-        raise OptionError(f"{len(heads)} heads cannot be paired; 2 to {MOST_PAIRED} different ones are possible")
-    pairs = list(combinations(range(len(heads)), 2))
-    with devices.running(model):
-        sets = [*((head,) for head in heads), *((heads[i], heads[j]) for i, j in pairs)]
-        changes, _ = _Texts.of(model, traces, how).without(sets)
-    change = np.concatenate(changes, 1).mean(1)
-    together = np.zeros((len(heads), len(heads)))
-    for (i, j), both in zip(pairs, change[len(heads) :], strict=True):
-        together[i, j] = together[j, i] = both - change[i] - change[j]
-    return together
 
 
 def remove_heads(
