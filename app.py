@@ -12,7 +12,7 @@ from transformer_viz.views.state import link
 
 def page() -> None:
     """One run of somebody's page."""
-    st.set_page_config(page_icon="🔎", layout="wide")
+    st.set_page_config(page_icon=navigation.MARK, layout="wide")
     style.apply()
     warm_up.wait()
     with page_slot(), long_jobs.whole_page():

@@ -18,7 +18,7 @@ TARGETS = {
     "key p95": Target("an arrow key, p95", "at most", 120, "ms"),
     "page": Target("a switch of pages until all is drawn, the slowest page, median", "at most", 700, "ms"),
 }
-_OWN = {"Masks": "lab-header", "Compare": "swap", "Survey": "survey-distribution", "Explore": "player-area"}
+_OWN = {"Masks": "lab-header", "Compare": "swap", "Over many texts": "survey-distribution", "Explore": "player-area"}
 """The pages, and what only each of them has."""
 
 

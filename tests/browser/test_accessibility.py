@@ -252,7 +252,7 @@ def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page,
 def test_the_keyboard_sees_where_it_is(page: Page, server: str, scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
     open_explore(page, server)
-    link, button = page.get_by_role("link", name="Masks"), page.get_by_role("button", name="View")
+    link, button = page.get_by_role("link", name="Masks"), page.get_by_role("button", name="Settings")
     for element in (link, button, page.locator("summary").first):
         element.focus()
         page.keyboard.press("Shift+Tab")

@@ -40,7 +40,7 @@ def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page
     places = [list(place) for place in ordered(trace, "decoder", "entropy_share")]
     expect(page).to_have_url(re.compile("head_order=entropy"))
     assert tiles(page) in (places[:18], places[18:])
-    page.get_by_role("button", name="View").click()
+    page.get_by_role("button", name="Settings").click()
     page.get_by_role("radio", name="logarithmic").click()
     expect(page).to_have_url(re.compile("colours=log"))
     at_rest(page)

@@ -1,4 +1,4 @@
-"""“Where am I?” in a real browser: a press moves the focus, all of it by keyboard, and what is folded stays folded."""
+"""“The model” in a real browser: a press moves the focus, all of it by keyboard, and what is folded stays folded."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     checkpoint = load_checkpoint("reverse", "cpu")
     page.goto(f"{server}/?text=abc&step=2")
     wait_until_drawn(page)
-    page.get_by_text("Where am I?").click()
+    page.get_by_text("The model", exact=True).click()
     expect(block(page, "decoder.0.cross_attention")).to_have_attribute("aria-pressed", "true")
     drawn = page.locator(BLOCK).evaluate_all("blocks => blocks.map((block) => block.getAttribute('data-place'))")
     assert drawn == [each.place for each in architecture_of(checkpoint.model.config)]
@@ -59,7 +59,7 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     at_rest(page)
     assert not [*faults(page)]
     # As it was left: open on another page and back, and closed after a reload of a link that says so.
-    page.get_by_text("Where am I?").click()
+    page.get_by_text("The model", exact=True).click()
     expect(page.locator(".drawing")).to_have_count(0)
     at_rest(page)
     page.reload()

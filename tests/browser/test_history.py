@@ -9,11 +9,12 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.charts import at_rest, wait_until_drawn
 from tests.until import until
-from transformer_viz.views import pages
+from transformer_viz.views import pages, path
 
 pytestmark = pytest.mark.browser
 
-TITLES = [view.TITLE for view in pages()]
+PATHS = {view.TITLE: path(view) for view in pages()}
+TITLES = [*PATHS]
 STANDS = """() => {
   const value = (key) => document.querySelector(`.st-key-${key} :is(input, textarea)`)?.value ?? null;
   const chosen = (selector) => [...document.querySelectorAll(selector)].map((one) => one.innerText);
@@ -90,7 +91,7 @@ ACTS = {
     "Explore": on_explore,
     "Masks": on_masks,
     "Compare": on_compare,
-    "Survey": on_survey,
+    "Over many texts": on_survey,
     "Train": on_train,
 }
 
@@ -98,7 +99,7 @@ ACTS = {
 @pytest.mark.parametrize("title", [pytest.param(title, marks=[] if title == "Explore" else pytest.mark.slow) for title in ACTS])
 def test_each_pair_of_pages(new_page: Page, server: str, title: str) -> None:
     page = new_page
-    page.goto(f"{server}/{'' if title == TITLES[0] else title.lower()}")
+    page.goto(f"{server}/{'' if title == TITLES[0] else PATHS[title]}")
     expect(page.locator("h1")).to_have_text(title)
     at_rest(page)
     ACTS[title](page)

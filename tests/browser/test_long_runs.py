@@ -72,7 +72,7 @@ def test_a_long_run_is_watched_stopped_and_waited_for(page: Page, another: Page,
     waiting = another.locator(".st-key-long-job")
     expect(waiting).to_contain_text("2nd in line; 1 run before yours")
     # The page answers while it writes.
-    page.get_by_role("button", name="Words").click()
+    page.get_by_role("button", name="Glossary").click()
     expect(page.get_by_text("What the model reads and writes one of at a time")).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Stop").click()

@@ -69,7 +69,7 @@ def test_a_dark_page_is_printed_on_white_paper(page: Page, server: str) -> None:
 def test_light_and_dark_are_chosen_in_the_app_and_stay_so_on_every_page(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=abc&step=2")
     wait_for_step(page, 1)
-    page.get_by_role("button", name="View").click()
+    page.get_by_role("button", name="Settings").click()
     page.get_by_role("button", name="Dark").click()
     of_root = "getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
     page.wait_for_function(f"{of_root} === '{THEMES['dark'].paper}'")

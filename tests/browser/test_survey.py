@@ -1,4 +1,4 @@
-"""Survey in a real browser: a head by click, its texts a click away from Explore, and the report from disk."""
+"""Over many texts in a real browser: a head by click, its texts a click away from Explore, and the report from disk."""
 
 import re
 from collections.abc import Callable
@@ -24,10 +24,10 @@ def share_words(page: Page) -> str:
 
 def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=decoder")
-    expect(page).to_have_title(re.compile("^Survey"))
+    expect(page).to_have_title(re.compile("^Over many texts"))
     wait_until_drawn(page, f"{MAP} .chart")
     at_rest(page)
-    assert page.locator("h1").all_inner_texts() == ["Survey"]
+    assert page.locator("h1").all_inner_texts() == ["Over many texts"]
     drawn = page.locator(f"{MAP} .chart").evaluate("(host) => host.data[0].text.flat()")
     numbers = [float(re.findall(r"<b>([\d.]+)</b>", hover)[0]) for hover in drawn]
     assert numbers == [round(number, 3) for number in values(MADE, "encoder", "entropy_share").ravel().tolist()]
@@ -54,7 +54,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     wait_for_head(page, "encoder", 0, 0)
     expect(page.get_by_role("textbox", name="Source text")).to_have_value(first.typical[1].text)
     page.go_back()
-    expect(page).to_have_title(re.compile("^Survey"))
+    expect(page).to_have_title(re.compile("^Over many texts"))
     wait_until_drawn(page, f"{MAP} .chart")
     expect(page).to_have_url(re.compile(r"survey=surveys(%2F|/)two"))
 

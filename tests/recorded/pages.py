@@ -24,6 +24,7 @@ from tests.inside import visit
 from tests.recorded.fixture import Flat, differences, drawn_by
 from tests.recorded.runs import LATER, TEXTS, WRITES, tiny_folder
 from tests.until import until
+from transformer_viz.views import pages, path
 from transformer_viz.views.cache.store import store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -61,7 +62,7 @@ def opened(page: str, **address: str) -> AppTest:
     at = AppTest.from_file(str(APP), default_timeout=120)
     for name, value in address.items():
         at.query_params[name] = value
-    return _ended(visit(at, None if page == "Explore" else page.lower()))
+    return _ended(visit(at, None if page == "Explore" else path(next(view for view in pages() if page == view.TITLE))))
 
 
 def set_to(at: AppTest, label: str, value: Any) -> AppTest:
@@ -258,7 +259,7 @@ SEARCH, BEAM = (
     {MODEL: "reverse-small", "Decoding": "beam"},
     {"Source text": "thisqaipa", "Beam size": 3, "Length penalty α": 0.0},
 )
-PAGES = ("Explore", "Masks", "Compare", "Train", "Survey")
+PAGES = ("Explore", "Masks", "Compare", "Train", "Over many texts")
 STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     **{f"{page}, as it opens": state(page) for page in PAGES},
     "Explore, the last step": state("Explore", LAST),
@@ -268,7 +269,7 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Explore, logarithmic colours": state("Explore", LAST, {"Colours of the maps": "logarithmic"}),
     "Explore, projector": state("Explore", HELLO, {"Projector: large letters, maps only": True}),
     "Explore, the answer hidden": state("Explore", LAST, {"Hide the answer": True}),
-    "Explore, where am I": state("Explore", HELLO, {"Where am I?": True}),
+    "Explore, the model": state("Explore", HELLO, {"The model": True}),
     "Explore, a text that cannot be read": state("Explore", {"Source text": "ab😀"}),
     **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in TEXTS.items() if name != "reverse"},
     **{f"Explore, {measure}": state("Explore", Address(step="12", measure=measure)) for measure in ("value", "cause", "more")},
@@ -309,9 +310,12 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
         {"Task": "german-toy", "Variant": "post-norm"},
         {"d_model": 128, "d_ff": 256, "Heads": 4, "Encoder": 2, "Decoder": 2, "Steps": 60, "Drawing of the model": True},
     ),
-    "Survey, compared": state("Survey", {"Compare with": "numbers", "Heads by": "heads by entropy, of the largest possible"}),
+    "Over many texts, compared": state(
+        "Over many texts", {"Compare with": "numbers", "Heads by": "heads by entropy, of the largest possible"}
+    ),
     **{
-        f"Survey, {tab}": state("Survey", {"Survey": "reverse-small"}, Tab(tab)) for tab in ("Agreement", "Outputs", "On trial")
+        f"Over many texts, {tab}": state("Over many texts", {"Survey": "reverse-small"}, Tab(tab))
+        for tab in ("Agreement", "Outputs", "On trial")
     },
     "Explore, a trace file": state(
         "Explore", {MODEL: "a trace file …"}, "Open an example", {"Layer": "layer 2", "Head": "head 3"}

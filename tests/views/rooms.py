@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest
 from tests.views.widgets import TABS, Widget, controls
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views import pages
+from transformer_viz.views import pages, path
 from transformer_viz.views.components.opened import Opened
 
-PAGES = [None if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
+PAGES = [None if view.ORDER == 0 else path(view) for view in pages()]
 OPENINGS: dict[str | None, dict[str, str]] = {
     None: {"text": "hello"},
     "masks": {"sources": "hello\nab"},

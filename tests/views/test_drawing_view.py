@@ -1,4 +1,4 @@
-"""“Where am I?” on Explore and the drawing on Train: what the browser is sent, and that it stays as it was left."""
+"""“The model” on Explore and the drawing on Train: what the browser is sent, and that it stays as it was left."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
-from transformer_viz.views import pages
+from transformer_viz.views import pages, path
 
 Start = Callable[..., AppTest]
 VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
@@ -60,7 +60,7 @@ _WIDGETS = {
 
 
 def test_every_page_is_gone_through() -> None:
-    assert [page or "" for page in PAGES] == ["" if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
+    assert [page or "" for page in PAGES] == ["" if view.ORDER == 0 else path(view) for view in pages()]
 
 
 @pytest.mark.xdist_group("rooms")

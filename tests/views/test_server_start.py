@@ -124,7 +124,7 @@ def test_what_is_never_ready_holds_up_no_page_for_good(monkeypatch):
 
 def test_every_page_of_the_app_has_its_address():
     """Guards a page whose title and folder differ: a link to it would lead nowhere."""
-    assert sorted(page.TITLE.lower() for page in views.pages()) == sorted(views.names())
+    assert sorted(views.path(page) for page in views.pages()) == sorted(views.names())
 
 
 @pytest.mark.parametrize("base", ["", "viz"])

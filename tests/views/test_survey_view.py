@@ -1,4 +1,4 @@
-"""The page Survey: its numbers are the summary's, links open the same, and a file that anybody wrote gets a sentence."""
+"""The page Over many texts: its numbers are the summary's, links open the same, and of anybody's file it says what is wrong."""
 
 import json
 from collections.abc import Callable

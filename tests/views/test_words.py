@@ -10,7 +10,7 @@ from tests.views.rooms import OPENINGS
 from tests.views.widgets import controls
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.model import variants
-from transformer_viz.views import pages
+from transformer_viz.views import pages, path
 from transformer_viz.views.explore.trial_tab import QUESTIONS
 from transformer_viz.views.glossary import PAGES, TERMS, of_page, sentence
 
@@ -80,7 +80,7 @@ def labels(at: AppTest) -> Iterator[str]:
 
 
 def test_the_glossary_is_short_and_names_pages() -> None:
-    assert tuple(view.TITLE.lower() for view in pages()) == PAGES
+    assert tuple(path(view) for view in pages()) == PAGES
     for name, term in TERMS.items():
         assert name == name.lower() or "QK" in name
         assert term.pages

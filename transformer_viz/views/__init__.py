@@ -12,6 +12,11 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in _HERE.glob("*/page.py"))
 
 
+def path(page: ModuleType) -> str:
+    """What a page is called in an address: its folder."""
+    return page.__name__.split(".")[-2]
+
+
 def pages() -> list[ModuleType]:
     """The pages' modules, in the order in which the navigation shows them."""
     found = [import_module(f"{__name__}.{name}.page") for name in names()]

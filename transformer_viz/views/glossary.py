@@ -1,4 +1,4 @@
-"""The one glossary: every term of art on a page, in a sentence. The pages show it on hover, on focus and under *Words*."""
+"""The one glossary: every term of art on a page, in a sentence. The pages show it on hover, on focus and under *Glossary*."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ TERMS: dict[str, Term] = {
         "What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale of which each step is a tenth",
         ("explore",),
     ),
-    "where am i?": Term(
+    "the model": Term(
         "A drawing of the model that runs, from its tokens below to what it writes above, with the attention in focus lit",
         ("explore",),
     ),

@@ -118,7 +118,7 @@ def _common(found: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
     def draw(usable: list[str]) -> None:
         found(usable)
         names = set(usable)
-        with st.popover("Try", icon=":material/lightbulb:", help="Pairs that are worth seeing"):
+        with st.popover("Examples", icon=":material/lightbulb:", help="Pairs that are worth seeing"):
             for number, example in enumerate(EXAMPLES):
                 if names.issuperset(example.needs):
                     st.button(example.title, key=f"pair-{number}", on_click=_put, args=(example,), width="stretch")

@@ -74,7 +74,7 @@ def show(
         page: that has it.
         with_text: with the box for one source text.
         with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says why it has none.
-        with_colours: whether *View* has a box for the colours of the maps.
+        with_colours: whether *Settings* has a box for the colours of the maps.
         with_files: whether a trace file may take the place of the model. Other pages have the model of before then.
         with_decoding: whether one may choose how the model writes.
         opening: what the page opens with, where that is not what every page does.
@@ -168,7 +168,7 @@ def _text(model: LoadedModel | None) -> None:
     if model is not None and model.task is None:
         mask_tokens.popover(model)
         return
-    with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+    with st.popover("Examples", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
         _examples()
 
 

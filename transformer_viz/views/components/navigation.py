@@ -7,15 +7,26 @@ from collections.abc import Callable, Sequence
 from html import escape
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 
 from transformer_viz import locks, places
-from transformer_viz.views import pages
+from transformer_viz.views import pages, path
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
 
 _EVERY_SECONDS = 5.0
+MARK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 15 15" width="22" height="22" fill="#2f6f9f">'
+    + "".join(
+        f'<rect x="{5 * column}" y="{5 * row}" width="4.4" height="4.4" rx="0.8" opacity="{1 if row + column == 2 else 0.25}"/>'
+        for row in range(3)
+        for column in range(3)
+    )
+    + "</svg>"
+)
+"""The sign of the app: a map of attention that reads a word from its end."""
 
 
 def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
@@ -35,9 +46,13 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
     chosen = st.navigation(linked, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
     st.html(f'<h1 class="unseen">{escape(chosen.title)}</h1>')
-    with st.container(horizontal=True, key="pages"):
+    with st.container(horizontal=True, vertical_alignment="center", key="pages"):
+        st.html(
+            f'<div class="brand"><img src="data:image/svg+xml,{quote(MARK)}" alt=""><b>Transformer Viz</b></div>',
+            width="content",
+        )
         for page in linked:
-            with st.container(width="content", key="page-here" if page.title == chosen.title else f"page-{page.title.lower()}"):
+            with st.container(width="content", key="page-here" if page.title == chosen.title else f"page-{page.url_path}"):
                 st.page_link(page, width="content")
         if chosen.title != "Train" and _training_at_work() is not None:
             with st.container(width="content", key="page-training"):
@@ -73,4 +88,4 @@ def go(title: str) -> None:
 
 
 def _page(view: ModuleType) -> Any:
-    return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
+    return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=path(view), default=view.ORDER == 0)

@@ -17,6 +17,8 @@ _CSS = """
 .st-key-title p { line-height: 1.35; }
 .st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin-left: -0.5rem; }
 .st-key-pages a { min-height: 2.1rem; }
+.brand { display: flex; align-items: center; gap: 0.5rem; margin: 0 0.8rem 0 0.5rem; white-space: nowrap; }
+.brand img { width: 22px; flex: none; }
 /* For those who do not see the link that is marked. */
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 /* Boxes that hold for the link what no widget has. */
@@ -88,6 +90,8 @@ PRINT
   /* Eight links in a row of 300 pixels, each at least 24 wide. */
   .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  .brand { margin: 0; }
+  .brand b { display: none; }
   .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);

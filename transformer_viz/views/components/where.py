@@ -1,4 +1,4 @@
-"""“Where am I?”: the model that runs as a drawing, with the attention in focus lit. Nothing of it is sent while closed."""
+"""“The model”: the model that runs as a drawing, with the attention in focus lit. Nothing of it is sent while closed."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from transformer_viz.views import glossary
 from transformer_viz.views.components import drawing
 from transformer_viz.views.state import focus, link
 
-_TITLE = "Where am I?"
+_TITLE = "The model"
 _WIDE, _LARGE = 372, 470
 """Pixels."""
 

@@ -44,7 +44,7 @@ def is_hidden(what: str) -> bool:
     """
     if current().with_answer:
         return False
-    words = f"{what} would tell what the model writes, and are hidden while the answer is hidden. *View* above shows it."
+    words = f"{what} would tell what the model writes, and are hidden while the answer is hidden. *Settings* above shows it."
     st.info(words, icon=":material/visibility_off:")
     return True
 
@@ -72,7 +72,7 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
     """
     st.session_state.has_colours = with_colours
     words = "Projector, hide the answer, light or dark" + ("" if device is None else ", device")
-    with st.popover("View", icon=":material/visibility:", help=words):
+    with st.popover("Settings", icon=":material/tune:", help=words):
         link.toggle("Projector: large letters, maps only", key="projector")
         link.toggle(
             "Hide the answer",

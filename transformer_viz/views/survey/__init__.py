@@ -1,1 +1,1 @@
-"""Survey: what every head does over many texts."""
+"""Over many texts: what every head does over many texts."""

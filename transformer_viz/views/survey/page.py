@@ -1,4 +1,4 @@
-"""Survey: every head over many texts, its roles, its distribution, and the texts that show it."""
+"""Over many texts: what every head does over a corpus, its roles, its distribution, and the texts that show it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ from transformer_viz.views.survey import found, maps, texts
 from transformer_viz.views.survey.found import FOLDER, Source
 from transformer_viz.views.survey.shown import Shown
 
-TITLE, ICON, ORDER = "Survey", ":material/query_stats:", 6
+TITLE, ICON, ORDER = "Over many texts", ":material/query_stats:", 6
 
 NONE = ""
 """What *Compare with* holds where nothing is compared."""

@@ -1,4 +1,4 @@
-"""What the tabs of Survey are given."""
+"""What the tabs of Over many texts are given."""
 
 from dataclasses import dataclass
 
