@@ -92,7 +92,7 @@ def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, sche
     page.wait_for_function(_DRAWN)
     page.wait_for_timeout(1200)
     if is_whole:
-        page.get_by_role("tab", name="Masks in force").click()
+        page.get_by_role("tab", name="Masks").click()
         page.wait_for_timeout(1500)
         # Streamlit scrolls inside the page, so the window grows to what is in it.
         whole = page.evaluate("document.querySelector('.stMain').scrollHeight")

@@ -64,8 +64,8 @@ def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&explore_tab=What+if&what_if_how=a+beginning+of+your+own&what_if_begin=xy")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     for _ in range(2):
-        page.get_by_role("tab", name="Table").click()
-        expect(page.get_by_role("button", name="CSV of the focus")).to_be_visible()
+        page.get_by_role("tab", name="Export").click()
+        expect(page.get_by_role("button", name="Prepare the file")).to_be_visible()
         page.get_by_role("tab", name="What if").click()
         expect(page.get_by_label("begins with")).to_have_value("xy")
     assert "what_if_begin=xy" in page.url
@@ -117,20 +117,24 @@ def test_how_it_learned(page: Page, server: str, another: Page) -> None:
     same_in_another(page, another, "moment")
 
 
-def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server: str, another: Page) -> None:
+def test_the_code_takes_the_step_of_the_player_and_is_in_the_link(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
     expect(page.locator(".chart")).to_have_count(4)
     expect(page.locator("[data-testid=stCode]")).to_have_count(0)
     charts = page.evaluate_handle("[...document.querySelectorAll('.chart')]")
-    page.get_by_text("Show the code").first.click()
+    page.get_by_role("tab", name="Export").click()
+    page.get_by_role("radio", name="Code", exact=True).click()
     shown = page.locator("[data-testid=stCode]")
     expect(shown).to_contain_text("hello")
     for step in (3, 2):
         page.locator("[data-part=output] button").nth(step - 1).click()
         page.wait_for_function("(step) => location.search.includes(`step=${step}`)", arg=step)
+        page.get_by_role("button", name="Take the player's step").click()
         expect(shown).to_contain_text(f"step={step - 1}")
-    page.get_by_role("tab", name="Table").click()
-    page.get_by_text("Show the code").last.click()
-    expect(shown).to_have_count(2)
-    same_in_another(page, another, "code", "code_of_tab", "step", "explore_tab")
+    same_in_another(page, another, "export_format", "step", "explore_tab")
+    page.get_by_role("tab", name="Masks").click()
+    expect(page.get_by_text("Show the code")).to_have_count(1)
+    page.get_by_text("Show the code").click()
+    expect(shown).to_contain_text("figures.mask")
+    same_in_another(page, another, "code_of_tab", "explore_tab")
     assert page.evaluate("(before) => before.length && before.every((chart) => chart.isConnected)", charts)

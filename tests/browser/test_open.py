@@ -70,7 +70,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     expect(page).to_have_url(re.compile("step=7"))
     wait_for_link(page, layer="layer 4")
     np.testing.assert_allclose(focus_map(page)[:7], trace.cross.weights[3, 0, :7], atol=1e-6)
-    page.get_by_role("tab", name="Masks in force").click()
+    page.get_by_role("tab", name="Masks").click()
     expect(page).to_have_url(re.compile("explore_tab=Masks"))
     # The link in another browser: it has the place, and asks for the file.
     another.goto(page.url)
@@ -79,7 +79,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     at_step(another, 6)
     wait_for_head(another, "cross", 3, 0)
     np.testing.assert_allclose(focus_map(another)[:7], trace.cross.weights[3, 0, :7], atol=1e-6)
-    expect(another.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
+    expect(another.get_by_role("tab", name="Masks")).to_have_attribute("aria-selected", "true")
     # Elsewhere and back: what was opened is still there.
     page.get_by_role("link", name="Masks").click()
     expect(page.get_by_role("tab", name="Scores to weights")).to_be_visible()
@@ -130,14 +130,14 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     expect(page.locator(".st-key-file-bar")).to_contain_text(HOSTILE[0])
     labels = texts(page, "ytick")
     assert any("</script>" in label for label in labels)
-    for tab in ("Heads", "Masks in force", "Table", "Export"):
+    for tab in ("Heads", "Masks", "Export"):
         page.get_by_role("tab", name=tab).click()
         expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
     page.get_by_role("button", name="Prepare the file").click()
     with page.expect_download() as event:
         page.get_by_role("button", name=re.compile("Download attention-")).click()
     assert page.evaluate("window.hacked") is None
-    assert page.locator(".stMain img").count() == 0
+    assert page.locator(".stMain img:not(.brand img)").count() == 0
     exported = open_page(event.value.path().read_text(encoding="utf-8"))
     exported.wait_for_function(PAGE_DRAWN)
     shown = exported.locator("[data-part=source] .token").all_inner_texts()

@@ -18,7 +18,7 @@ TEXT = "hello world"
 
 def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 2400})
-    page.goto(f"{server}/?text={TEXT}&explore_tab=On+trial&layer=2&head=3")
+    page.goto(f"{server}/?text={TEXT}&explore_tab=Heads&heads_part=On+trial&layer=2&head=3")
     page.get_by_text("Judge this run", exact=True).click()
     model = tv.load_checkpoint("reverse", "cpu")
     trace = tv.decode(model, TEXT)

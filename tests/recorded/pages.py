@@ -252,6 +252,7 @@ def state(page: str, *steps: Any) -> Callable[[Path], dict[str, Any]]:
 HELLO, TEXT, MODEL = {"Source text": "hello"}, "Source text", "Checkpoint"
 LAST, TARGETS = Address(step="12"), "Target strings, one a line (optional)"
 DECODER = {"Attention": "decoder self-attention", "Layer": "layer 2", "Head": "mean of heads"}
+TRIAL = {"Heads": "On trial"}
 FAITHFUL, ELSEWHERE = {"The question": "Is its order faithful?"}, {"The question": "Could it look elsewhere?"}
 NEEDED = {"The question": "Is it needed?", "Fresh texts": "20", "Every head": True}
 TWO = {"Source strings, one a line": "hello\nab"}
@@ -273,17 +274,20 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Explore, a text that cannot be read": state("Explore", {"Source text": "ab😀"}),
     **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in TEXTS.items() if name != "reverse"},
     **{f"Explore, {measure}": state("Explore", Address(step="12", measure=measure)) for measure in ("value", "cause", "more")},
-    **{f"Explore, {tab}": state("Explore", HELLO, Tab(tab)) for tab in ("Masks in force", "Table", "Export")},
+    **{f"Explore, {tab}": state("Explore", HELLO, Tab(tab)) for tab in ("Masks", "Export")},
+    "Explore, Table": state("Explore", HELLO, Tab("Export"), {"File": "Table"}),
     "Explore, Inside": state("Explore", LAST, DECODER | {"Head": "head 3"}, Tab("Inside")),
     "Explore, Heads": state("Explore", HELLO, Tab("Heads"), {"Tinted by": "entropy, of the largest possible"}),
     "Explore, which head aligns": state("Explore", HELLO, Tab("Heads"), "Which head aligns?"),
-    "Explore, By length": state("Explore", HELLO, Tab("By length"), {"Strings per length": "20"}, "Measure"),
+    "Explore, By length": state(
+        "Explore", HELLO, Tab("Heads"), {"Heads": "By length"}, {"Strings per length": "20"}, "Measure"
+    ),
     "Explore, banned": state("Explore", HELLO, Tab("What if"), {"What if it had …": "banned tokens"}, {"never write": "l"}),
     "Explore, read": state("Explore", HELLO, Tab("What if"), {"What if it had …": "a target of your own"}, {"to read": "abc"}),
-    "Explore, judged": state("Explore", HELLO, Tab("On trial"), "Judge this run"),
-    "Explore, is it faithful": state("Explore", HELLO, Tab("On trial"), FAITHFUL, "Take tokens away"),
-    "Explore, elsewhere": state("Explore", HELLO, Tab("On trial"), ELSEWHERE, "Move the weights"),
-    "Explore, is it needed": state("Explore", HELLO, Tab("On trial"), NEEDED, "Take it away"),
+    "Explore, judged": state("Explore", HELLO, Tab("Heads"), TRIAL, "Judge this run"),
+    "Explore, is it faithful": state("Explore", HELLO, Tab("Heads"), TRIAL, FAITHFUL, "Take tokens away"),
+    "Explore, elsewhere": state("Explore", HELLO, Tab("Heads"), TRIAL, ELSEWHERE, "Move the weights"),
+    "Explore, is it needed": state("Explore", HELLO, Tab("Heads"), TRIAL, NEEDED, "Take it away"),
     **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in WRITES.items()},
     "Explore, tiny-bert": state("Explore", {MODEL: "tiny-bert", TEXT: "The [MASK] is small."}),
     "Masks, large": state("Masks", TWO, {"Show": "this sentence, large", "Sentence": "2: ab"}),

@@ -157,7 +157,7 @@ def plant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("step", [0, 3, N])
 def test_only_revealed_steps_are_sent(start: Start, plant: Trace, step: int, kind: str) -> None:
-    at = start(text="hello", code="true", kind=kind, hide_answer="true", step=str(step + 1))
+    at = start(text="hello", explore_tab="Export", export_format="code", kind=kind, hide_answer="true", step=str(step + 1))
     assert not at.exception
     tokens, others, weights = told(at)
     assert tokens == weights == {*range(step)}

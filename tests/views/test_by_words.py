@@ -11,11 +11,10 @@ from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import picture_of, pictures, titles
 from tests.views.test_search_view import tab
-from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
+from tests.views.test_shown_code import CODE, lines_of_pictures, run_code, shown  # noqa: F401
 from transformer_viz.analysis.word_pooling import step_of_tokens, step_of_words
 
 Start = Callable[..., AppTest]
-OPEN = dict.fromkeys(("code", "code_of_tab"), "true")
 TEXTS = {MARIAN: "The house is smallish.", GPT2: "Unrelated houses are", BERT: "Unrelated houses are [MASK]."}
 
 
@@ -27,7 +26,7 @@ def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(
     name: str,
     run_code,  # noqa: F811
 ) -> None:
-    at = start(checkpoint=name, text=TEXTS[name], unit="words", **OPEN)
+    at = start(checkpoint=name, text=TEXTS[name], unit="words", **CODE)
     assert not at.exception and not at.error
     trace = tv.decode(tv.load_model(name, "cpu"), TEXTS[name])
     pooled = tv.by_words(trace)
@@ -35,8 +34,8 @@ def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(
     assert sum(map(len, (pooled.source_tokens, pooled.target_tokens))) < sum(
         map(len, (trace.source_tokens, trace.target_tokens))
     )
-    assert "tv.by_words(trace)" in programs(at)[0]
-    assert shown(run_code(programs(at)[0])) == [picture_of(chart) for chart in pictures(at)]
+    assert "tv.by_words(trace)" in lines_of_pictures(at)
+    assert shown(run_code(lines_of_pictures(at))) == [picture_of(chart) for chart in pictures(at)]
     for title in titles(at):
         at = tab(at, title)
         assert not at.exception and not at.error, title

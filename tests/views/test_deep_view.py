@@ -81,7 +81,7 @@ def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start: Start) -
 
 @pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
 def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, trace: Trace, scale: str, says: str) -> None:
-    at = start(checkpoint=GPT2, text=TEXT, code="true")
+    at = start(checkpoint=GPT2, text=TEXT, explore_tab="Export", export_format="code")
     at.segmented_control(key="colours").set_value(scale).run()
     assert link_of(at)["colours"] == dict(SCALES).get(scale)
     layout = chart(at, "focus")["layout"]

@@ -37,11 +37,11 @@ def test_the_page_opens_with_a_decoded_word(start: Callable[..., AppTest]) -> No
 
 def test_the_masks_and_the_numbers_are_a_tab_away(start: Callable[..., AppTest]) -> None:
     at = start(text="abc", kind="decoder", layer="1", head="2")
-    at.session_state["explore_tab"] = "Masks in force"
+    at.session_state["explore_tab"] = "Masks"
     at.run()
     titles = [chart["layout"].get("title", {}).get("text", "") for chart in pictures(at)]
     assert next(title for title in titles if "cells masked" in title).startswith("encoder self-attention: 0 of 25")
-    at.session_state["explore_tab"] = "Table"
+    at.session_state["explore_tab"], at.session_state["export_format"] = "Export", "table"
     at.run()
     assert not at.exception
     frame = at.dataframe[0].value
@@ -125,7 +125,7 @@ def test_marks_are_letters(start: Callable[..., AppTest], text: str) -> None:
 
 
 def test_a_link_sets_everything(start: Callable[..., AppTest]) -> None:
-    at = start(text="abc", kind="decoder", layer="2", head="max", step="2")
+    at = start(text="abc", kind="decoder", layer="2", head="max", step="2", explore_tab="Masks")
     state = at.session_state
     assert (state["text"], state["kind"], state["layer"], state["head"], state["step"]) == ("abc", "decoder", 1, "max", "2")
     assert not said(at)
@@ -178,8 +178,8 @@ def test_code_is_sent_only_where_its_fold_is_open(start: Callable[..., AppTest])
     """The browser loads what colours code as soon as there is code, and that takes as long as its first picture."""
     at = start()
     assert len(at.code) == 0
-    assert not {"code", "code_of_tab"} & set(at.query_params)
-    at.session_state["code"] = True
+    assert "code_of_tab" not in at.query_params
+    at.session_state["code_of_tab"] = True
     at.run()
     assert len(at.code) == 1
-    assert at.query_params["code"] == "true"
+    assert at.query_params["code_of_tab"] == "true"

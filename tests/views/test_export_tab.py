@@ -51,7 +51,7 @@ def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
 def test_the_code_makes_the_same_picture(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, query: dict[str, str]
 ) -> None:
-    at = open_tab(start(**query, code="true"), "png")
+    at = open_tab(start(**query), "code")
     assert not at.exception
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))
 
@@ -67,8 +67,8 @@ def test_the_code_knows_what_is_hidden(start: Callable[..., AppTest]) -> None:
 def test_the_code_of_a_search_makes_the_branch_on_the_screen(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = start(decoding="beam", text="abc", beam="3", node="2", code="true")
-    at = open_tab(at, "npz", "explore_tab")
+    at = start(decoding="beam", text="abc", beam="3", node="2")
+    at = open_tab(at, "code", "explore_tab")
     assert not at.exception
     assert "trace.at_node(1)" in at.code[0].value
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))

@@ -71,5 +71,5 @@ def test_the_shortlist_is_a_switch_of_the_page_and_its_link(start: Start) -> Non
     opened = start(checkpoint=NAME, text=TEXT, shortlist="false")
     assert opened.session_state["last_step"] == free.n_steps - 1
     assert "checkpoint.with_shortlist(False)" in words(
-        tab(start(checkpoint=NAME, text=TEXT, shortlist="false", code="true"), "Table")
+        start(checkpoint=NAME, text=TEXT, shortlist="false", explore_tab="Export", export_format="code")
     )

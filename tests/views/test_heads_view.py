@@ -13,7 +13,7 @@ from transformer_viz import accuracy_by_length, checkpoints, decode, figures, un
 from transformer_viz.analysis import alignment
 from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.views.cache import runs
-from transformer_viz.views.explore.by_length_tab import SAMPLES, summary
+from transformer_viz.views.explore.by_length import SAMPLES, summary
 
 
 def last_chart(at: AppTest) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_lengths_are_measured_when_asked_for_and_once(
         return accuracy_by_length(given, [1, 2, 35], samples=3)
 
     monkeypatch.setattr(runs, "accuracy_by_length", few)
-    at = start(text="abc", explore_tab="By length")
+    at = start(text="abc", explore_tab="Heads", heads_part="By length")
     n_before = len(pictures(at))
     assert "trained on 1 to 32" in said(at)
     assert not calls

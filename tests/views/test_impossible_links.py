@@ -15,7 +15,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
     None: {
         **{"text": "a" * 10_001, "checkpoint": "../x", "device": "gpu9", "projector": "yes", "hide_answer": "42"},
         **{"kind": "sideways", "layer": "0", "head": "4", "step": "²", "explore_tab": "Attic", "pin": "99,99", "keep": "all"},
-        **{"code": "yes", "code_of_tab": "shut", "lines": "wavy", "measure": "weight", "colours": "pink", "unit": "letters"},
+        **{"code_of_tab": "shut", "lines": "wavy", "measure": "weight", "colours": "pink", "unit": "letters"},
         **{
             "decoding": "guess",
             "beam": "0",
@@ -62,10 +62,10 @@ IN_A_TAB: list[tuple[str | None, dict[str, str], str, str]] = [
     (None, {"explore_tab": "What if"}, "what_if_prefix", "é"),
     (None, {"explore_tab": "What if", "what_if_how": "banned tokens"}, "what_if_ban", "é"),
     (None, {"explore_tab": "What if", "what_if_how": "a beginning of your own"}, "what_if_begin", "a" * 513),
-    (None, {"explore_tab": "By length"}, "by_length_samples", "33"),
+    (None, {"explore_tab": "Heads", "heads_part": "By length"}, "by_length_samples", "33"),
     (None, {"explore_tab": "Inside"}, "explained", "é"),
     (None, {"explore_tab": "Export"}, "export_format", "exe"),
-    (None, {"explore_tab": "On trial"}, "question", "why"),
+    (None, {"explore_tab": "Heads", "heads_part": "On trial"}, "question", "why"),
     ("masks", {"masks_tab": "Scores to weights"}, "fill", "0"),
     ("masks", {"masks_tab": "Scores to weights"}, "precision", "int8"),
     ("masks", {"masks_tab": "Scores to weights"}, "row", "99"),

@@ -113,7 +113,7 @@ def test_one_pass_a_row_and_none_while_the_tab_is_closed(
         return looked(*args)
 
     monkeypatch.setattr(runs, "look_inside", counted)
-    at = start(text="hello", step="3")
+    at = start(text="hello", step="3", explore_tab="Masks")
     assert not passes
     at.session_state["explore_tab"] = "Inside"
     at.run()
@@ -136,7 +136,7 @@ def test_what_has_no_inside_is_said(start: Start, folder: Path) -> None:
 
 def test_a_projector_shows_this_tab_and_no_other(start: Start, folder: Path) -> None:
     assert is_there(start(**HERE, projector="true"))
-    at = start(text="hello", explore_tab="Table", projector="true")
+    at = start(text="hello", explore_tab="Export", export_format="table", projector="true")
     assert not at.dataframe
     assert not at.exception
 

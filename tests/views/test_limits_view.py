@@ -70,7 +70,7 @@ def test_a_link_with_a_part_opens_it_with_true_numbers(start, sizes, monkeypatch
     assert at.session_state.layer == 1
     assert list(at.selectbox(key="layer").options) == ["layer 2"]
     assert at.query_params["keep"] == "cross,half,2"
-    for tab in ("Table", "Masks in force", "Export", "What if", "This run"):
+    for tab in ("Masks", "Export", "What if", "Inside"):
         at.session_state["explore_tab"] = tab
         at.run()
         assert not at.exception, tab

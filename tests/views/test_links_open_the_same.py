@@ -75,7 +75,7 @@ def test_where_the_player_rests(start: Start, everything: Path, page: str | None
 @pytest.mark.parametrize(
     ("page", "query", "key"),
     [
-        (None, {"text": "ab", "explore_tab": "By length", "by_length_samples": "20"}, "by_length"),
+        (None, {"text": "ab", "explore_tab": "Heads", "heads_part": "By length", "by_length_samples": "20"}, "by_length"),
         ("masks", {"sources": "hello\nab", "masks_tab": "Certificate", "mistake": "no-causal"}, "certificate"),
         ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again", "edits": "cross:1-2"}, "effect"),
         pytest.param("masks", {"sources": "hello\nab", "masks_tab": "Mistakes"}, "gallery", marks=pytest.mark.slow),

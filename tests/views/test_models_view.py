@@ -58,7 +58,7 @@ def test_what_is_shown_is_what_decode_writes(start: Start) -> None:
     trace = decode(load_model(GPT2, "cpu"), "The house")
     assert at.session_state["last_step"] == trace.n_steps - 1
     assert at.session_state["step"] == str(trace.n_given + 1)
-    assert f"load_model('{GPT2}')" in words(tab(start(checkpoint=GPT2, code_of_tab="true"), "This run"))
+    assert f"load_model('{GPT2}')" in words(start(checkpoint=GPT2, explore_tab="Export", export_format="code"))
 
 
 def test_a_prompt_may_have_several_lines(start: Start) -> None:
@@ -168,7 +168,9 @@ def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -
     assert (at.query_params["chat"], at.query_params["generation"]) == ("true", "false")
     switched = plain.with_options(ModelOptions(chat=True, generation=False))
     trace, before = decode(switched, "The house"), decode(plain, "The house")
-    again = start(checkpoint=GPT2, text="The house", chat="true", generation="false", code="true")
+    again = start(
+        checkpoint=GPT2, text="The house", chat="true", generation="false", explore_tab="Export", export_format="code"
+    )
     for page in (at, again):
         assert page.session_state["last_step"] == trace.n_steps - 1 != before.n_steps - 1
         assert sent(page).count('"class": "given"') == trace.n_given
@@ -182,7 +184,14 @@ def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -
 
 def test_languages_are_chosen_where_a_model_has_them(start: Start) -> None:
     plain = load_model(MBART, "cpu")
-    at = start(checkpoint=MBART, text="The house is small.", source_language="fr_XX", target_language="de_DE", code="true")
+    at = start(
+        checkpoint=MBART,
+        text="The house is small.",
+        source_language="fr_XX",
+        target_language="de_DE",
+        explore_tab="Export",
+        export_format="code",
+    )
     assert not at.exception and not at.error and not at.warning
     trace = decode(plain.with_options(ModelOptions(source_language="fr_XX", target_language="de_DE")), "The house is small.")
     assert trace.source_tokens[0] == "fr_XX" and trace.output_tokens[0] == "de_DE"
@@ -218,5 +227,6 @@ def test_an_encoder_alone_has_no_answer_to_hide(start: Start) -> None:
     at = start(checkpoint=BERT, hide_answer="true", step="2")
     assert not at.exception and not at.warning
     assert (at.session_state["step"], at.session_state["last_step"]) == ("2", len(trace.source_tokens) - 1)
-    assert "read on cpu, " in words(at)
-    assert not re.search(r"\d steps", words(at)) and "beside its logits" not in words(at)
+    (line,) = [fold.label for fold in at.expander if fold.label.startswith("This run")]
+    assert "read on cpu, " in line and not re.search(r"\d steps", line)
+    assert "beside its logits" not in words(at)

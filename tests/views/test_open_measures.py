@@ -51,7 +51,9 @@ def second(at: AppTest) -> np.ndarray:
 
 
 def test_what_the_file_holds_is_shown_as_of_a_run(start: Start, measured: tv.Trace) -> None:
-    at = opened(start, measured, kind="cross", step=str(measured.n_steps), measure="cause", code="true")
+    at = opened(
+        start, measured, kind="cross", step=str(measured.n_steps), measure="cause", explore_tab="Export", export_format="code"
+    )
     sent = player(at)
     assert [each["value"] for each in sent["measures"]] == ["weights", "value", "cause", "more"] and sent["measure"] == "cause"
     np.testing.assert_allclose(second(at), measured.attributions["occlusion_word_cross"].values, atol=1e-6)
@@ -64,7 +66,7 @@ def test_what_the_file_holds_is_shown_as_of_a_run(start: Start, measured: tv.Tra
 
 
 def test_by_value_is_of_every_kind_that_has_it(start: Start, measured: tv.Trace) -> None:
-    at = opened(start, measured, kind="decoder", measure="value", code="true")
+    at = opened(start, measured, kind="decoder", measure="value", explore_tab="Export", export_format="code")
     text = json.dumps(pictures(at))
     assert text.count("value-weighted norm") >= 2
     code = "".join(block.value for block in at.code)

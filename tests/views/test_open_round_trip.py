@@ -74,9 +74,8 @@ def test_the_lines_of_python_draw_the_file(
 ) -> None:
     export(start(text="abc"), "explore_tab")
     (name, data), *_ = offered.items()
-    at = export(
-        drop(start(checkpoint="trace file", kind="decoder", layer="2", head="2", code="true"), name, data), "explore_tab"
-    )
+    place = {"kind": "decoder", "layer": "2", "head": "2"}
+    at = drop(start(checkpoint="trace file", **place, explore_tab="Export", export_format="code"), name, data)
     (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self: None)

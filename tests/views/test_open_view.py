@@ -109,7 +109,7 @@ def test_every_kind_of_run_is_drawn_in_every_tab(start: Start, name: str) -> Non
 def test_a_beam_search_has_its_tree_and_each_hypothesis_its_own_attention(start: Start, folder: Path) -> None:
     trace = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", strategy="beam", beam_size=3)
     assert trace.search is not None
-    at = drop(start(checkpoint="trace file", code="true"), ("beam.npz", to_bytes(trace)))
+    at = drop(start(checkpoint="trace file", export_format="code"), ("beam.npz", to_bytes(trace)))
     assert not at.exception
     numbers = sorted(n for drawn in pictures(at)[0]["data"] for n in drawn.get("customdata", []))
     assert numbers == list(range(len(trace.search.nodes)))

@@ -31,7 +31,7 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
     charts = pictures(at)
     assert len(charts) == 2, "the focus map and one mosaic"
     assert charts[0]["layout"]["meta"]["steps"] == len(trace.rows)
-    for tab in ("Masks in force", "Table"):
+    for tab in ("Masks", "Export"):
         at.session_state["explore_tab"] = tab
         assert not at.run().exception
 

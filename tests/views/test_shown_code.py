@@ -65,6 +65,16 @@ def _codes(at: AppTest) -> list[Any]:
     return [fold.code[0] for fold in at.expander if fold.label == "Show the code" and fold.code]
 
 
+def lines_of_pictures(at: AppTest) -> str:
+    """The lines that the tab Export of Explore has of the pictures above it."""
+    assert not at.exception
+    (code,) = at.code
+    return code.value
+
+
+CODE = {"explore_tab": "Export", "export_format": "code"}
+
+
 def on_page(at: AppTest, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
     return [picture_of(chart) for chart in pictures(at)][first:last]
 
@@ -83,9 +93,9 @@ EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "ste
 def test_explore(start: Start, everything: Path, run_code: Any) -> None:
     by_value, cause = {**EXPLORE, "measure": "value"}, {**EXPLORE, "measure": "cause", "cause_mode": "deleted"}
     for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu"}, by_value, cause):
-        at = start(**query)
+        at = start(**query, **CODE)
         assert len(pictures(at)) == 4
-        assert shown(run_code(programs(at)[0])) == on_page(at)
+        assert shown(run_code(lines_of_pictures(at))) == on_page(at)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,7 @@ def test_explore(start: Start, everything: Path, run_code: Any) -> None:
         ("What if", {"what_if_how": "banned tokens", "what_if_ban": "a"}),
         ("What if", {"what_if_how": "a target of your own", "what_if_target": "x\\y"}),
         ("Heads", {"tint": "entropy_share"}),
-        ("Masks in force", {}),
+        ("Masks", {}),
     ],
 )
 def test_pictures_in_the_tabs_of_explore(
@@ -104,12 +114,12 @@ def test_pictures_in_the_tabs_of_explore(
 ) -> None:
     at = start(**EXPLORE, explore_tab=tab, **query)
     assert len(pictures(at)) > 4
-    assert shown(run_code(programs(at)[1])) == on_page(at, 4)
+    assert shown(run_code(programs(at)[0])) == on_page(at, 4)
 
 
 def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="ab", explore_tab="By length", by_length_samples="20", by_length="true")
-    again = run_code(programs(at)[1])
+    at = start(text="ab", explore_tab="Heads", heads_part="By length", by_length_samples="20", by_length="true")
+    again = run_code(programs(at)[0])
     assert shown(again) == on_page(at, 4)
     assert again["table"].equals(at.dataframe[0].value)
 
@@ -117,8 +127,8 @@ def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
 @pytest.mark.parametrize("more", [{}, {"trial_every": "true"}, {"trial_texts": "ab\n'x\n"}])
 def test_knocked_out(start: Start, everything: Path, run_code: Any, more: dict[str, str]) -> None:
     more = {"trial_samples": "20", "trial_how": "mean", **more}
-    at = start(text="hello", explore_tab="On trial", question="Is it needed?", knock_out="true", **more)
-    again = run_code(programs(at)[1])
+    at = start(text="hello", explore_tab="Heads", heads_part="On trial", question="Is it needed?", knock_out="true", **more)
+    again = run_code(programs(at)[0])
     assert again["texts"] == ["ab", "'x"] if "trial_texts" in more else len(again["texts"]) == 20
     found = again["knock_out"]
     if "trial_every" not in more:
@@ -132,13 +142,13 @@ def test_knocked_out(start: Start, everything: Path, run_code: Any, more: dict[s
 )
 def test_pictures_on_trial(start: Start, everything: Path, run_code: Any, question: str, toggle: str) -> None:
     more = {"question": question, toggle: "true", "trial_together": "the heads of its layer"}
-    at = start(text="hello", explore_tab="On trial", kind="decoder", **more)
-    assert shown(run_code(programs(at)[1])) == on_page(at, 4)
+    at = start(text="hello", explore_tab="Heads", heads_part="On trial", kind="decoder", **more)
+    assert shown(run_code(programs(at)[0])) == on_page(at, 4)
 
 
 def test_the_verdict(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello", explore_tab="On trial", verdict="true", kind="decoder")
-    tops = run_code(programs(at)[1])["table"]["top"].tolist()
+    at = start(text="hello", explore_tab="Heads", heads_part="On trial", verdict="true", kind="decoder")
+    tops = run_code(programs(at)[0])["table"]["top"].tolist()
     np.testing.assert_allclose(table_of(at, "map")["at the cause, word"], tops)
 
 
@@ -149,22 +159,15 @@ def from_zero(table: pd.DataFrame) -> pd.DataFrame:
 
 def test_inside(start: Start, everything: Path, run_code: Any) -> None:
     at = start(text="hello", explore_tab="Inside", kind="decoder", layer="1", head="2", step="3", explained="weight.2")
-    again = run_code(programs(at)[1])
+    again = run_code(programs(at)[0])
     assert again["inside"].place == ("decoder", 0, 1, 2)
     assert "Explanation(address='weight.2'" in again["said"]
 
 
 def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello", explore_tab="Table", kind="encoder", layer="1", head="2")
-    again = run_code(programs(at)[1])["table"]
+    at = start(text="hello", explore_tab="Export", export_format="table", kind="encoder", layer="1", head="2")
+    again = run_code(programs(at)[0])["table"]
     assert again.to_csv(index=False) == from_zero(at.dataframe[0].value).to_csv(index=False)
-
-
-def test_this_run(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello")
-    again = run_code(programs(at)[1])
-    assert again["trace"].made_by["checkpoint"] == "reverse"
-    assert "'best_head_mass': 0.1" in again["said"]
 
 
 @pytest.mark.parametrize("format", ["npz", "csv", "html"])
@@ -172,7 +175,7 @@ def test_export(start: Start, everything: Path, run_code: Any, tmp_path: Path, f
     at = start(**EXPLORE, explore_tab="Export", export_format=format)
     if format == "html":
         at.button(key="export-prepare").click().run()
-    run_code(programs(at)[1])
+    run_code(programs(at)[0])
     (made,) = tmp_path.glob(f"*.{format}")
     name = at.get("download_button")[-1].proto.label.replace("\\", "")
     assert f"Download {made.name} (" in name
@@ -184,10 +187,10 @@ def test_export(start: Start, everything: Path, run_code: Any, tmp_path: Path, f
     "query", [{"text": "abc", "beam": "3", "node": "2", "stop": "first"}, {"kind": "decoder", "alpha": "1.25"}]
 )
 def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, str]) -> None:
-    at = start(decoding="beam", **query)
-    assert shown(run_code(programs(at)[0])) == on_page(at)
+    at = start(decoding="beam", **query, **CODE)
+    assert shown(run_code(lines_of_pictures(at))) == on_page(at)
     at = start(decoding="beam", **query, explore_tab="Heads")
-    assert shown(run_code(programs(at)[1])) == on_page(at, 5)
+    assert shown(run_code(programs(at)[0])) == on_page(at, 5)
 
 
 def test_how_it_learned(start: Start, everything: Path, run_code: Any) -> None:
@@ -217,38 +220,34 @@ def test_every_tab_shows_code_that_runs(
     start: Start, everything: Path, run_code: Any, page: str | None, name: str, title: str
 ) -> None:
     """Those that are added too; what is made by a button has its code below it."""
-    fold = "code" if page else "code_of_tab"
-    at = start(page, **{**OPENINGS[page], name: title, fold: "true"})
+    key = "code" if page else "code_of_tab"
+    at = start(page, **{**OPENINGS[page], name: title, key: "true"})
     folds = [fold for fold in at.expander if fold.label == "Show the code"]
-    is_on_demand = title in ("By length", "On trial")
-    assert len(folds) == (2 if page is None else 1) - is_on_demand
-    if not is_on_demand:
-        run_code(folds[-1].code[0].value)
+    (fold,) = folds
+    run_code(fold.code[0].value)
 
 
-TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")
-
-
-@pytest.mark.parametrize("tab", TABS_OF_A_FILE)
+@pytest.mark.parametrize(
+    ("tab", "format"), [("Heads", "html"), ("Masks", "html"), ("Export", "table"), ("Export", "npz"), ("Export", "code")]
+)
 @pytest.mark.parametrize("name", ["run", "tree"])
-def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
+def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str, format: str) -> None:
     held = files(name)
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
     place = {"kind": "decoder", "layer": "2", "head": "1", "node": "2"}
-    at = start(None, held, checkpoint="trace file", explore_tab=tab, export_format="npz", **place)
-    of_page, of_tab = programs(at)
+    at = start(None, held, checkpoint="trace file", explore_tab=tab, export_format=format, **place)
     n_charts = 4 if name == "run" else 5
-    assert shown(run_code(of_page)) == on_page(at, 0, n_charts)
-    again = run_code(of_tab)
-    if tab in ("Heads", "Masks in force"):
+    if format == "code":
+        assert shown(run_code(lines_of_pictures(at))) == on_page(at, 0, n_charts)
+        return
+    again = run_code(programs(at)[0])
+    if tab in ("Heads", "Masks"):
         assert shown(again) == on_page(at, n_charts)
-    elif tab == "Table":
+    elif format == "table":
         assert again["table"].to_csv(index=False) == from_zero(at.dataframe[-1].value).to_csv(index=False)
-    elif tab == "Export":
+    else:
         (made,) = set(tmp_path.glob("attention-*.npz"))
         assert is_same(load_trace(made), held[name].trace)
-    else:
-        assert "'checkpoint': 'reverse'" in again["said"]
 
 
 MASKS = {

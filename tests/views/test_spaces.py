@@ -12,7 +12,7 @@ TEXT = "two  words"
 """Its two spaces are one in Markdown and in a browser where they are not drawn as signs."""
 PAGES: list[tuple[str | None, dict[str, str]]] = [
     (None, {"text": TEXT}),
-    (None, {"text": TEXT, "explore_tab": "Table"}),
+    (None, {"text": TEXT, "explore_tab": "Export", "export_format": "table"}),
     (None, {"text": TEXT, "target": TEXT[::-1], "explore_tab": "What if"}),
     (None, {"text": TEXT, "checkpoint": "reverse", "decoding": "beam"}),
     ("compare", {"text": TEXT, "b_text": "words  two", "checkpoint": "reverse", "b_checkpoint": "reverse"}),

@@ -12,7 +12,7 @@ import transformer_viz as tv
 from tests.attribution import planted
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.views.drawn import charts, table_of, titles
+from tests.views.drawn import charts, table_of
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
@@ -20,10 +20,10 @@ from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore.trial import runs
-from transformer_viz.views.explore.trial_tab import QUESTIONS
+from transformer_viz.views.explore.trial.on_trial import QUESTIONS
 
 Start = Callable[..., AppTest]
-HERE = {"text": planted.TEXT, "explore_tab": "On trial", "layer": "1", "head": "1"}
+HERE = {"text": planted.TEXT, "explore_tab": "Heads", "heads_part": "On trial", "layer": "1", "head": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,13 @@ def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: C
 
 def test_others_are_those_of_the_kind_or_of_the_layer(start: Start) -> None:
     at = start(
-        text="hello", explore_tab="On trial", layer="2", head="3", question="Could it look elsewhere?", counter_proof="true"
+        text="hello",
+        explore_tab="Heads",
+        heads_part="On trial",
+        layer="2",
+        head="3",
+        question="Could it look elsewhere?",
+        counter_proof="true",
     )
     assert "with all of cross-attention" in str(charts(at)[-1].figure["layout"]["annotations"])
     at.segmented_control(key="trial_together").set_value("the heads of its layer").run()
@@ -141,12 +147,11 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
     toggles = ("verdict", "knock_out", "curves", "counter_proof")
     at = start(text="hello", **dict.fromkeys(toggles, "true"))
     assert not computed and not [each for each in at.segmented_control if each.key == "question"]
-    assert "On trial" in titles(at)
     for toggle, question in zip(toggles, QUESTIONS, strict=True):
-        at = start(text="hello", explore_tab="On trial", question=question)
+        at = start(text="hello", explore_tab="Heads", heads_part="On trial", question=question)
         assert not at.toggle(key=toggle).value
     assert not computed
-    at = start(text="hello", explore_tab="On trial")
+    at = start(text="hello", explore_tab="Heads", heads_part="On trial")
     at.toggle(key="verdict").set_value(True).run()
     assert len(computed) == 2 and link_of(at)["verdict"] == "true"
     # Another run has not been asked for.
@@ -199,7 +204,14 @@ def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpo
 def test_other_models_are_judged_or_refused_by_name(start: Start) -> None:
     at = start(**{**HERE, "checkpoint": BERT, "text": "The house"})
     assert f"{BERT} is an encoder alone: it writes nothing" in said(at)
-    at = start(checkpoint=GPT2, text="The house", explore_tab="On trial", knock_out="true", question="Is it needed?")
+    at = start(
+        checkpoint=GPT2,
+        text="The house",
+        explore_tab="Heads",
+        heads_part="On trial",
+        knock_out="true",
+        question="Is it needed?",
+    )
     model = tv.load_model(GPT2, "cpu")
     assert model.tokenizer.unknown_id is None
     found = tv.knock_out(model, [tv.decode(model, "The house")], heads=[HeadPlace("decoder", 0, 0)])

@@ -11,7 +11,7 @@ from tests.views.widgets import controls
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.model import variants
 from transformer_viz.views import pages, path
-from transformer_viz.views.explore.trial_tab import QUESTIONS
+from transformer_viz.views.explore.trial.on_trial import QUESTIONS
 from transformer_viz.views.glossary import PAGES, TERMS, of_page, sentence
 
 Start = Callable[..., AppTest]
@@ -61,9 +61,9 @@ ROOMS = {
         {"measure": "cause"},
         {"measure": "more"},
         *({"decoding": name} for name in ("beam", "sample", "forced")),
-        *({"explore_tab": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")),
+        *({"explore_tab": tab} for tab in ("Inside", "What if", "Heads", "Masks", "Export")),
         *(
-            {"explore_tab": "On trial", "question": name, toggle: "true", "trial_every": "true"}
+            {"explore_tab": "Heads", "heads_part": "On trial", "question": name, toggle: "true", "trial_every": "true"}
             for name, toggle in zip(QUESTIONS, ("verdict", "knock_out", "curves", "counter_proof"), strict=True)
         ),
     ],

@@ -18,7 +18,7 @@ from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
+from transformer_viz.views.components import chart, deep_mosaic, guess, player, screen, style
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
 from transformer_viz.views.components.measured import MEASURES, Measured
 from transformer_viz.views.components.recorded_calls import Call
@@ -28,37 +28,14 @@ from transformer_viz.views.state.display_options import DisplayOptions
 NOTHING = Measured()
 
 
-def show_with_code(
-    trace: Trace,
-    chosen: DisplayOptions,
-    above_it: Any = None,
-    beside: Callable[[], None] = lambda: None,
-    measured: Measured = NOTHING,
-) -> None:
-    """`show`, and below it the lines of Python that make what is shown; not for a projector, nor where the answer is hidden.
-    `above_it` is a figure that stands above."""
-    if chosen.is_large or not chosen.with_answer:
-        show(trace, chosen, beside=beside, measured=measured)
-        return
-    above, lines = st.container(), code.fold()
-
-    def rested(at: focus.Focus) -> None:
-        pictures = [_map_call(trace, chosen, at, measured), *mosaic_calls(trace, chosen, at, measured).values()]
-        code.write(lines, *([] if above_it is None else [above_it]), *pictures)
-
-    with above:
-        show(trace, chosen, rested, beside, measured)
-
-
 def show(
     trace: Trace,
     chosen: DisplayOptions,
-    rested: Callable[[focus.Focus], None] = lambda at: None,
     beside: Callable[[], None] = lambda: None,
     measured: Measured = NOTHING,
 ) -> None:
-    """Everything of one run that steps, for which `focus.start` and `aligner.start` have been called; `rested` hears where the
-    player rests, `beside` draws what else stands in the row of the focus, and `measured` is what is shown beside the weights or
+    """Everything of one run that steps, for which `focus.start` and `aligner.start` have been called; `beside`
+    draws what else stands in the row of the focus, and `measured` is what is shown beside the weights or
     instead.
 
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
@@ -69,7 +46,7 @@ def show(
             _show_hidden(trace, chosen, focus.current(), beside)
             return
     with st.container(key="player-area"):
-        _player(trace, chosen, focus.current(), rested, measured)
+        _player(trace, chosen, focus.current(), measured)
     with _map_beside_boxes(trace, chosen, beside, measured):
         _focus_map(trace, chosen, measured)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace), measured)
@@ -102,9 +79,7 @@ def _map_beside_boxes(
 
 
 @st.fragment
-def _player(
-    trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Callable[[focus.Focus], None], measured: Measured
-) -> None:
+def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Measured) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
 
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
@@ -123,7 +98,6 @@ def _player(
     content["linked"] = player.linked(trace, now.kind, focus.pinned(), lines, aligns)
     heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched, _measure_switched)
     player.show(measured.added_to(content, trace, now), heard)
-    rested(now)
 
 
 def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
@@ -191,6 +165,11 @@ def mosaics(
     for column, (kind, call) in zip(st.columns(len(calls)), calls.items(), strict=True):
         with column:
             show_mosaic(call(), kind, now, on_tile)
+
+
+def picture_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> list[Call]:
+    """What draws the large map and all heads of every kind."""
+    return [_map_call(trace, chosen, now, measured), *mosaic_calls(trace, chosen, now, measured).values()]
 
 
 def mosaic_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> dict[Kind, Call]:

@@ -1,4 +1,4 @@
-"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the file again."""
+"""The tab Export: the run as a page, a picture, a table or a trace, and the lines of Python that make the pictures again."""
 
 from typing import Any
 
@@ -14,13 +14,14 @@ from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache.store import store
-from transformer_viz.views.components import code
+from transformer_viz.views.components import code, recorded_calls, stepper
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.explore import weights_table
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, focus, link
 
-TITLE, ORDER = "Export", 6
+TITLE, ORDER = "Export", 4
 
 _FORMATS = {
     "html": (
@@ -31,6 +32,7 @@ _FORMATS = {
     "png": ("PNG", "image/png", "The focus map and the candidates of this step, 2400 pixels wide."),
     "svg": ("SVG", "image/svg+xml", "The same as vectors, for slides and papers."),
     "pdf": ("PDF", "application/pdf", "The same as one PDF page."),
+    "table": ("Table", "", "The weights of the focus, to sort and to search."),
     "csv": ("CSV", "text/csv", "Every weight of every head as a row; numbers count from 0."),
     "parquet": ("Parquet", "application/vnd.apache.parquet", "The same rows, typed and compressed; pandas and others read it."),
     "npz": (
@@ -38,6 +40,7 @@ _FORMATS = {
         "application/octet-stream",
         "The run itself, with the whole tree of a search; *a trace file …* and tv.load_trace read it without the model.",
     ),
+    "code": ("Code", "", "The lines of Python that make the pictures above."),
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
@@ -61,15 +64,33 @@ def show(shown: Shown) -> None:
     if chosen == "html" and (found := aligner.current(trace)) is not None:
         looks["aligner"] = found.address
     st.caption(_FORMATS[chosen][2])
+    if chosen == "table":
+        if not display_options.is_hidden("The weights of all steps"):
+            weights_table.show(trace)
+        return
+    if chosen == "code":
+        if not display_options.is_hidden("The lines that make the pictures"):
+            _show_code(shown, at)
+        return
     saved = (shown.whole or shown.tokens) if chosen == "npz" else trace
     with st.container(horizontal=True, vertical_alignment="center"):
         _offer(saved, at.run, chosen, now, looks)
-        # This tab is drawn once; the player goes on without it.
-        st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
+        _take_step()
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, {step_name(trace)} {now.step + 1}")
     is_table = chosen in saving.TABLE_FORMATS
     options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
     code.show(Call(saving.save, saved, file_name(trace, chosen, now), **options), key="code_of_tab")
+
+
+def _show_code(shown: Shown, at: focus.Focus) -> None:
+    pictures = stepper.picture_calls(shown.trace, display_options.current(), at, shown.measured)
+    st.code(recorded_calls.program(*([] if shown.tree is None else [shown.tree]), *pictures), language="python")
+    _take_step()
+
+
+def _take_step() -> None:
+    """This tab is drawn once; the player goes on without it."""
+    st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:

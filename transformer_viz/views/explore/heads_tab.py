@@ -1,4 +1,4 @@
-"""The tab Heads: every head of the run graded and named, as tinted tiles and as a ranked table."""
+"""The tab Heads: every head of the run graded and named; what they do put on trial, or measured by length."""
 
 from typing import Any
 
@@ -21,12 +21,14 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
-from transformer_viz.views.explore import aligning
+from transformer_viz.views.explore import aligning, by_length
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import link
+from transformer_viz.views.explore.trial import on_trial
+from transformer_viz.views.state import aligner, display_options, link
 
-TITLE, ORDER = "Heads", 2
-TELLS = "The grades of the heads"
+TITLE, ORDER, IN_LARGE = "Heads", 2, True
+TELLS = "What the heads do"
+GRADES, ON_TRIAL, BY_LENGTH = "Graded", "On trial", "By length"
 
 _BASELINES = {"": "", "uniform_": ", uniform", "untrained_": ", untrained"}
 
@@ -43,6 +45,27 @@ def default_tint(trace: Trace) -> str:
 
 
 def show(shown: Shown) -> None:
+    """One part of the tab; a projector shows a trial alone."""
+    is_large = display_options.current().is_large
+    parts = _parts(shown)
+    part = link.option("heads_part", parts)
+    if is_large or part != GRADES:
+        aligner.hidden_box(shown.tokens)
+    with st.container(key="in-link-heads-part" if is_large or len(parts) == 1 else "heads-part"):
+        link.segmented_control("Heads", parts, key="heads_part", label_visibility="collapsed")
+    if part == ON_TRIAL:
+        on_trial.show(shown)
+    elif not is_large:
+        (_show_grades if part == GRADES else by_length.show)(shown)
+
+
+def _parts(shown: Shown) -> list[str]:
+    """A file and another decoding than greedy are graded alone; strings of any length come from a task."""
+    model = shown.model if shown.is_decoded else None
+    return [GRADES, *([ON_TRIAL] if model is not None else []), *([BY_LENGTH] if model is not None and model.task else [])]
+
+
+def _show_grades(shown: Shown) -> None:
     """The head that aligns, the tiles, what they say, the table, and the code."""
     checkpoint = shown.checkpoint
     aligning.show(shown)

@@ -18,7 +18,7 @@ from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options, focus, link, words
 
-TITLE, ORDER, IN_LARGE = "Inside", 0.5, True
+TITLE, ORDER, IN_LARGE = "Inside", 0, True
 TELLS = "The numbers inside a head"
 _NUMBER = re.compile(r"[a-z_]{1,20}(\.[1-9]\d{0,4}){0,2}", re.ASCII)
 _LONGEST_WAY = 32

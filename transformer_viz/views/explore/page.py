@@ -74,10 +74,12 @@ def show() -> None:
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
         beside = partial(_in_row, trace, model, chosen, is_greedy=is_greedy)
-        stepper.show_with_code(shown, chosen, tree, beside, measuring.measured)
+        stepper.show(shown, chosen, beside, measuring.measured)
     of_search = None if search is None else whole
     by_tokens = measuring.kept(trace)
-    tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens, of_search, not is_greedy))
+    tables.show(
+        Shown(shown, style.theme(), model, chosen.device, by_tokens, of_search, not is_greedy, measuring.measured, tree)
+    )
     measuring.finish()
 
 

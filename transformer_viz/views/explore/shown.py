@@ -1,10 +1,12 @@
 """What a tab below the pictures shows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components.measured import Measured
+from transformer_viz.views.components.stepper import NOTHING
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -28,6 +30,10 @@ class Shown:
     """The search that the trace is a branch of."""
     is_other_decoding: bool = False
     """Whether it was written by beam search, sampled, or forced."""
+    measured: Measured = NOTHING
+    """What the pictures above show beside the weights, or instead."""
+    tree: Any = None
+    """The picture of the search above."""
 
     @property
     def is_decoded(self) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz.views.components import tabs
+from transformer_viz.views.explore import this_run
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, link
 
@@ -23,6 +24,8 @@ OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEED
 def show(shown: Shown) -> None:
     """The tabs, as a fragment, so that another one redraws no picture above. A projector shows no other than the one that is
     open, and this one only if it is for a room."""
+    if not display_options.current().is_large:
+        this_run.show(shown)
     here, key = _tabs(shown.model if shown.is_decoded else None), "explore_tab"
     is_large = display_options.current().is_large
     title = link.option(key, list(here)) if is_large else ""
@@ -33,10 +36,8 @@ def show(shown: Shown) -> None:
     if is_large:
         with st.container(key=f"in-link-{key}"):
             link.tabs(list(here), key=key)
-    if title != "Heads" or is_large:
-        # The player has it, and a link, whichever tab is open.
-        with st.container(key="in-link-aligner"):
-            aligner.box(shown.tokens)
+    if title != "Heads":
+        aligner.hidden_box(shown.tokens)
 
 
 def _tabs(model: "LoadedModel | None") -> dict[str, ModuleType]:

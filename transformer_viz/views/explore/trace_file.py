@@ -116,8 +116,8 @@ def _loaded() -> None:
     if search is not None and node is not None and now.with_answer:
         tree = hypotheses.show(file.trace, node)
         hypotheses.say(by_tokens, search, node)
-    stepper.show_with_code(shown, now, tree, measured=held.measured)
-    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace))
+    stepper.show(shown, now, measured=held.measured)
+    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace, measured=held.measured, tree=tree))
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")

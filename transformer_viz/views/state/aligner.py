@@ -29,6 +29,12 @@ def box(trace: Trace, **looks: Any) -> None:
     link.selectbox("Aligning head", options(trace), key=KEY, words=words, **looks)
 
 
+def hidden_box(trace: Trace) -> None:
+    """Keeps it in the link where its box is not to be seen: the player has it whichever tab is open."""
+    with st.container(key="in-link-aligner"):
+        box(trace)
+
+
 def words(address: str) -> str:
     """As the box has it: the head, or none."""
     return str(AlignmentHead.read(address) or "none")

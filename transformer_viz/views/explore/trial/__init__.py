@@ -1,1 +1,1 @@
-"""The questions of the tab On trial, each with what it computes, shows and says."""
+"""The questions of On trial, in the tab Heads, each with what it computes, shows and says."""

@@ -15,7 +15,7 @@ from transformer_viz.terms import INSTEAD, Head, head_label, layer_label
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.bar import MOST_TYPED
-from transformer_viz.views.explore.by_length_tab import SAMPLES
+from transformer_viz.views.explore.by_length import SAMPLES
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import runs
 from transformer_viz.views.explore.trial.runs import Texts

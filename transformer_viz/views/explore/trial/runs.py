@@ -1,4 +1,4 @@
-"""What the tab On trial computes, shared by all sessions; what takes long stands in the queue."""
+"""What On trial computes, shared by all sessions; what takes long stands in the queue."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The tab This run: what made it and how good the model is; of a file, what it says of itself."""
+"""The line below the pictures: what made this run and how good the model is; of a file, what it says of itself."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,7 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
-from transformer_viz.views.components import code
-from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options
 
@@ -23,23 +22,23 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
     from transformer_viz.loaded_model import LoadedModel
 
-TITLE, ORDER = "This run", 0
-
 _MOST_NOTES, _LONGEST_NOTE = 100, 300
 
 
 def show(shown: Shown) -> None:
-    """Lines of text, or a table of a file's notes."""
+    """A line that opens: with what is known of the model, or with the notes of a file."""
+    trace = shown.tokens
     if shown.model is None:
-        _notes(shown.tokens)
-    else:
-        if shown.trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
-            limits.caption(shown.tokens)
+        with st.expander("What the file says of its run"):
+            _notes(trace)
+        return
+    part = limits.words_of(trace.made_by)
+    with st.expander(literal(f"This run: {_run(trace)}" + (f"; kept: {part}" if part else ""))):
+        if trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
+            limits.caption(trace)
         about = _model(shown.checkpoint) if shown.checkpoint is not None else _sizes_of(shown.model)
         # Together: each further text is 1.5 ms of an Enter.
-        st.text("\n".join([_run(shown.tokens), *about]))
-    metrics = [Call("print({}.metrics)", shown.model)] if shown.model is not None and shown.model.metrics else []
-    code.show(Call("print({}.made_by)", shown.trace), *metrics, key="code_of_tab")
+        st.text("\n".join(about))
 
 
 def _run(trace: Trace) -> str:

@@ -1,4 +1,4 @@
-"""The tab On trial: whether what the head in focus looks at matters. Nothing is computed before somebody asks."""
+"""On trial, in the tab Heads: whether what the head in focus looks at matters. Nothing is computed before somebody asks."""
 
 from types import ModuleType
 
@@ -9,8 +9,6 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import link
 
-TITLE, ORDER, NEEDS_MODEL, IN_LARGE = "On trial", 2.5, True, True
-TELLS = "The causes of what was written"
 QUESTIONS = (
     "Does it point at the cause?",
     "Is it needed?",

@@ -1,6 +1,4 @@
-"""The tab By length: how far the model goes, measured when somebody asks."""
-
-from typing import TYPE_CHECKING
+"""By length, in the tab Heads: how far the model goes, measured when somebody asks."""
 
 import streamlit as st
 
@@ -13,17 +11,8 @@ from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import link
 
-if TYPE_CHECKING:
-    from transformer_viz.loaded_model import LoadedModel
-
-TITLE, ORDER, NEEDS_MODEL = "By length", 3, True
 SAMPLES = (20, 50, 100, 200)
 """Strings per length that a visitor may ask for."""
-
-
-def is_for(model: "LoadedModel") -> bool:
-    """Whether there is a task, which makes strings of any length."""
-    return model.task is not None
 
 
 def show(shown: Shown) -> None:

@@ -1,4 +1,4 @@
-"""The tab Table: the weights of the focus as a table, and all of them as a file."""
+"""The weights of the focus as a table, in the tab Export."""
 
 import math
 from typing import Any
@@ -7,24 +7,18 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz.text_display import display_text
-from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.explore.shown import Shown
 
-TITLE, ORDER = "Table", 5
-TELLS = "The weights of all steps"
-
-_MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
-"""Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""
-_MOST_OF_A_LAYER = 300_000
+_MOST_ROWS, _MOST_OF_A_LAYER = 20_000, 300_000
+"""Rows of a head that are shown, and weights of all heads of a layer up to which they are shown together."""
 
 
-def show(shown: Shown) -> None:
-    """The table, two downloads, and the code."""
-    _numbers(shown.trace)
-    state, everything = st.session_state, Call(Trace.to_frame, shown.trace)
+def show(trace: Trace) -> None:
+    """The table, its download, and the code."""
+    _numbers(trace)
+    state, everything = st.session_state, Call(Trace.to_frame, trace)
     table = Call("table = {0}[({0}.kind == {1}) & ({0}.layer == {2})]", everything, state.kind, state.layer)
     if isinstance(state.head, int):
         table = Call('table = {0}[{0}["head"] == {1}]', table, state.head)
@@ -45,15 +39,7 @@ def _numbers(trace: Trace) -> None:
     floats = here.select_dtypes("floating").columns
     digits: Any = {name: st.column_config.NumberColumn(format="%.4g") for name in floats}
     st.dataframe(_from_one(here.head(_MOST_ROWS)), height=320, hide_index=True, column_config=digits)
-    left, right, _ = st.columns([1, 1, 2])
-    left.download_button(
-        "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
-    )
-    if n_weights(trace) > _MOST_AT_ONCE:
-        right.caption(f"All {n_weights(trace):,} weights: in the tab Export.")
-        return
-    everything = trace.to_frame().to_csv(index=False).encode()
-    right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")
+    st.download_button("CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv")
 
 
 def _from_one(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The tab Masks in force: what each query may look at, and why not."""
+"""The tab Masks: what each query may look at, and why not."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from transformer_viz.views.components import chart, code, style
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
 
-TITLE, ORDER = "Masks in force", 4
+TITLE, ORDER = "Masks", 3
 TELLS = "The masks, with all tokens beside them,"
 
 
