@@ -53,7 +53,7 @@ def test_the_python_examples_run_and_say_what_their_comments_say(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
     n_checked = 0
     for block in re.findall(r"```python\n(.+?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL):
         names: dict[str, Any] = {}

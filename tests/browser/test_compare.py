@@ -123,6 +123,13 @@ def test_the_run_of_a_place_by_mouse(page: Page, server: str) -> None:
     expect(page.locator(f"{cross} .hovertext")).to_contain_text(f"brings back {found.effects['cross'][0, 1, 0]:+.3f}")
     click_point(page, cross, 0, 1)
     expect(page).to_have_url(re.compile(r"patch_place=cross\.1\.2%3A1"))
+    # The box says the same place, and sets another.
+    box = page.get_by_role("combobox", name="Place of A")
+    expect(box).to_have_value("cross.1.2:1")
+    box.fill("cross.2.2:1")
+    box.press("Enter")
+    expect(said).to_contain_text("layer 2 head 2 of cross-attention of A at token 1 <start>")
+    click_point(page, cross, 0, 1)
     changed = tv.patched_run(model, a, b, Place("cross", 0, 1), 0)
     strip = page.locator(".st-key-patched-run .strip .pair")
     expect(strip).to_have_text(["ABB′", *map("".join, zip(a.output_tokens, b.output_tokens, changed.tokens, strict=True))])

@@ -19,6 +19,14 @@ def open_app_hidden(page: Page, server: str) -> None:
     at_rest(page)
 
 
+def controls(page: Page) -> list[float]:
+    """Where each control stands."""
+    parts = page.locator(".guessing .controls :is(input, button):not([hidden])")
+    return parts.evaluate_all(
+        "parts => parts.flatMap((part) => [part.getBoundingClientRect().x, part.getBoundingClientRect().y])"
+    )
+
+
 def click_cell(page: Page, query: int, key: int) -> None:
     """Of the focus map."""
     box = area(page)
@@ -35,6 +43,7 @@ def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> No
     """Letters, a cell of the map, a source token; right and wrong; revealing without a guess, and covering again."""
     open_app_hidden(page, server)
     assert output(page) == ["?"] * 6
+    places, there = controls(page), area(page)
     guess_by_letter(page, "o")
     expect(page.locator("[data-part=answer]")).to_have_text(
         re.compile("^You guessed o; the model wrote o, and layer 1 head 1 looks")
@@ -63,3 +72,10 @@ def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> No
     marks = page.locator("[data-part=output] button").evaluate_all("cells => cells.map((cell) => cell.className)")
     assert ["hit" in name for name in marks] == [True, False, True, False, False, False]
     assert ["miss" in name for name in marks] == [False, True, False, False, False, False]
+    # To the end: no control and no map has moved on the way.
+    for step in (3, 4, 5):
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("[data-part=output] button").nth(step)).not_to_have_text("?")
+    expect(page.get_by_role("button", name="Guess", exact=True)).to_be_disabled()
+    assert controls(page) == places
+    assert area(page) == there

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import plotly.io
 import pytest
 
 from tests.figures.sent import assert_no_markup, numbers, spec
@@ -195,3 +196,11 @@ def test_every_figure_is_plain_data_and_its_help_promises_plotlys(name: str) -> 
     assert plain(figure) is not figure
     assert signature(figure).return_annotation is go.Figure
     assert "style" in signature(figure).parameters
+
+
+def test_a_notebook_shows_no_logo_and_no_button_that_shares(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plotly.io.renderers, "default", "notebook_connected")
+    figure = figures.attention(trace, "cross")
+    for html in (figure._repr_html_(), figure.to_html()):
+        assert '"displaylogo": false' in html and '"showSendToCloud": false' in html
+    assert '"displaylogo": true' in figure.to_html(config={"displaylogo": True})

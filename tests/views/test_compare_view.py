@@ -200,7 +200,7 @@ def test_opened_files_are_sides(start: Start, model: tv.Checkpoint, tmp_path: Pa
     assert "text" not in at.query_params
     # The lines of Python name the files, and give the same difference.
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
     tv.save_trace(a, "first.npz")
     tv.save_trace(b, "other.npz")
     names: dict[str, Any] = {}
@@ -229,7 +229,7 @@ def test_files_that_have_nothing_in_common(start: Start, model: tv.Checkpoint) -
 def test_the_lines_of_python_give_what_is_on_the_screen(
     start: Start, model: tv.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
     at = start(
         "compare",
         **BOTH,

@@ -29,7 +29,7 @@ def focus_chart(at: AppTest) -> dict[str, Any]:
 
 
 def run_code(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
     names: dict[str, Any] = {}
     exec(compile(code, "shown", "exec"), names)
     [figure] = [value for value in names.values() if isinstance(value, go.Figure) and value.frames]

@@ -78,7 +78,7 @@ def test_the_lines_of_python_draw_the_file(
     at = drop(start(checkpoint="trace file", **place, explore_tab="Export", export_format="code"), name, data)
     (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
     names: dict[str, Any] = {}
     exec(compile(at.code[0].value, "shown", "exec"), names)
     again, shown = json.loads(names["figure"].to_json()), pictures(at)[0]

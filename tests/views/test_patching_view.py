@@ -121,6 +121,10 @@ def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, p
     }  # fmt: skip
     [frame] = maps(at)["encoder"].figure["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (1.5, -0.5)
+    # The box has every place, and another one is another run.
+    at.selectbox(key="patch_place").set_value("cross.2:1").run()
+    changed = tv.patched_run(model, *pair, Place("cross", 1), 0)
+    assert [token["text"] for token in outcome(at)["strips"][0]["sides"][2]["tokens"]] == list(changed.tokens)
     # Heads have other places.
     at.segmented_control(key="patch_by").set_value("head").run()
     same(at, tv.patch(model, *pair))

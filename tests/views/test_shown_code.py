@@ -36,7 +36,7 @@ def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
     def run(lines: str) -> dict[str, Any]:
         figures: list[dict[str, Any]] = []
         names: dict[str, Any] = {}
-        monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(json.loads(figure.to_json())))
+        monkeypatch.setattr(go.Figure, "show", lambda figure, **_: figures.append(json.loads(figure.to_json())))
         with contextlib.redirect_stdout(io.StringIO()) as said:
             exec(compile(lines, "shown", "exec"), names)
         return {**names, "figures": figures, "said": said.getvalue()}

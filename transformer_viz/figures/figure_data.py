@@ -19,6 +19,7 @@ import plotly.graph_objects as go
 P = ParamSpec("P")
 Plain = dict[str, Any]
 """A trace: its `type` and its properties, as in Plotly's reference."""
+_SHOWN = {"displaylogo": False, "showSendToCloud": False}
 
 
 def heatmap(**properties: Any) -> Plain:
@@ -36,6 +37,28 @@ def bar(**properties: Any) -> Plain:
     return {"type": "bar", **properties}
 
 
+class Figure(go.Figure):
+    """A Plotly figure that is shown, in a notebook too, without Plotly's logo and its button *Share chart*."""
+
+    def show(self, *args: Any, config: dict[str, Any] | None = None, **kwargs: Any) -> Any:
+        """As Plotly's; `config` may switch both on again."""
+        return super().show(*args, config={**_SHOWN, **(config or {})}, **kwargs)
+
+    def to_html(self, *args: Any, config: dict[str, Any] | None = None, **kwargs: Any) -> str:
+        """As `show`."""
+        return super().to_html(*args, config={**_SHOWN, **(config or {})}, **kwargs)
+
+    def write_html(self, *args: Any, config: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """As `show`."""
+        super().write_html(*args, config={**_SHOWN, **(config or {})}, **kwargs)
+
+    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return super()._repr_mimebundle_(*args, **{"config": _SHOWN, **kwargs})
+
+    def _ipython_display_(self) -> None:
+        self.show()
+
+
 @dataclass(frozen=True)
 class PlainFigure:
     """What a Plotly figure is made of: traces, layout and frames, as in Plotly's reference. Arrays may be numpy's."""
@@ -46,7 +69,7 @@ class PlainFigure:
 
     def to_plotly(self) -> go.Figure:
         """An ordinary figure of Plotly's, which checks all of it, without the colours of a template."""
-        return go.Figure(self.data, {"template": go.layout.Template(), **self.layout}, self.frames)
+        return Figure(self.data, {"template": go.layout.Template(), **self.layout}, self.frames)
 
     def to_json(self) -> str:
         """The JSON that Plotly's `to_json` gives, exact; a ValueError where a number by itself is none."""

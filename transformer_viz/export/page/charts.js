@@ -80,13 +80,15 @@ function tablesOf(chart) {
   const traces = chart.data.filter((trace) => trace.visible !== false && trace.hoverinfo !== "skip" && (trace.z ?? trace.x));
   const areaOf = ({ xaxis = "x", yaxis = "y" }) => xaxis + yaxis;
   const maps = Map.groupBy(traces.filter((trace) => trace.type === "heatmap"), areaOf);
-  return [...[...maps.values()].map((map) => mapTable(chart, map)), ...traces.filter((trace) => trace.type !== "heatmap").map((trace) => lineTable(chart, trace))];
+  const lines = traces.filter((trace) => trace.type !== "heatmap");
+  return [...[...maps.values()].map((map) => mapTable(chart, map)), ...lines.map((trace) => lineTable(chart, trace))];
 }
 
 // Heatmaps that lie upon each other, each with some of the cells: weights, and a trace for each reason of a mask.
 function mapTable(chart, traces) {
   const maps = traces.map((trace) => ({ trace, cells: numbersOf(trace.z) })), [x, y] = axesOf(chart, traces[0]);
-  const n = Math.max(...maps.map(({ cells }) => cells.length)), columns = [...Array(Math.max(...maps.map(({ cells }) => cells[0]?.length ?? 0))).keys()];
+  const n = Math.max(...maps.map(({ cells }) => cells.length));
+  const columns = [...Array(Math.max(...maps.map(({ cells }) => cells[0]?.length ?? 0))).keys()];
   const said = (row, column) => {
     // A cover over the rows to come has one number a row.
     const here = ({ cells }) => cells[row]?.[cells[row].length === 1 ? 0 : column];
@@ -96,7 +98,8 @@ function mapTable(chart, traces) {
     return plainText(text?.[row]?.[column] ?? words?.[1] ?? digits(here(map)));
   };
   const head = ["", ...columns.map((column) => labelOf(x, column))];
-  return { head, lines: [...Array(Math.min(n, MOST_LINES)).keys()].map((row) => [labelOf(y, row), ...columns.map((column) => said(row, column))]) };
+  const lines = [...Array(Math.min(n, MOST_LINES)).keys()].map((row) => [labelOf(y, row), ...columns.map((column) => said(row, column))]);
+  return { caption: cutWords(n), head, lines };
 }
 
 function lineTable(chart, trace) {
@@ -105,7 +108,13 @@ function lineTable(chart, trace) {
   const lines = Array.from(across.slice(0, MOST_LINES), (value, place) => [
     labelOf(x, value), labelOf(y, down[place]), plainText((Array.isArray(words) && words[place]) || trace.customdata?.[place]?.[0] || ""),
   ]);
-  return { caption: plainText(trace.name ?? ""), head: [title(x, "x"), title(y, "y"), ""], lines: lines.filter(([at]) => at !== "") };
+  const caption = [plainText(trace.name ?? ""), cutWords(across.length)].filter(Boolean).join(": ");
+  return { caption, head: [title(x, "x"), title(y, "y"), ""], lines: lines.filter(([at]) => at !== "") };
+}
+
+// What is left out, where a table is not whole.
+function cutWords(n) {
+  return n > MOST_LINES ? `the first ${MOST_LINES} of ${n.toLocaleString("en")} lines` : "";
 }
 
 function axesOf({ layout }, { xaxis = "x", yaxis = "y" }) {
@@ -137,7 +146,8 @@ function plainText(label) {
 class NumbersTable {
   constructor(host) {
     this.host = host;
-    this.button = Object.assign(document.createElement("button"), { type: "button", className: "numbers-switch", textContent: "Numbers as a table" });
+    this.button = Object.assign(document.createElement("button"), { type: "button", className: "numbers-switch" });
+    this.button.textContent = "Numbers as a table";
     this.room = Object.assign(document.createElement("div"), { className: "numbers-table", tabIndex: 0, hidden: true });
     this.room.setAttribute("role", "region");
     host.after(this.button, this.room);

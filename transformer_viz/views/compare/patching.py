@@ -1,13 +1,12 @@
 """Compare, on request: what of A, put into B at one place alone, brings back what A writes."""
 
-import re
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from transformer_viz.addresses import Place, parse
+from transformer_viz.addresses import Place
 from transformer_viz.attribution.figures.patching import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
 from transformer_viz.errors import OptionError, TransformerVizError
@@ -28,7 +27,7 @@ from transformer_viz.views.state import link
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 _BY_WORDS = {"head": "heads of A", "layer": "layers of A"}
-_PLACE = re.compile(r"(encoder|decoder|cross)(\.[1-9]\d{0,3}){1,2}:[1-9]\d{0,3}", re.ASCII)
+_LARGEST = "largest effect"
 _MOST_ROWS = 128
 """Heads of a map, of as many layers as that are; deeper models have a box for the others."""
 
@@ -68,19 +67,20 @@ def show(pair: Pair, kind: Kind, *, large: bool) -> list[Any]:
     if not link.asking_toggle("Patch A into B", key="patching", of=of, help=glossary.sentence("patching")):
         return []
     try:
-        step = pair.check()
-        return _found(pair, pair.model(), kind, step, large=large)
+        pair.check()
+        return _found(pair, pair.model(), kind, large=large)
     except TransformerVizError as error:
         said = literal(f"{error}".removesuffix("."))
         st.info(f"**Patching A into B** is not possible here: {said}.", icon=":material/move_down:")
         return []
 
 
-def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool) -> list[Any]:
+def _found(pair: Pair, model: LoadedModel, kind: Kind, *, large: bool) -> list[Any]:
     runs, state = pair.runs, st.session_state
     # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
     by = "layer" if max(each.n_layers * each.n_heads for each in pair.runs[0].attentions.values()) > _MOST_ROWS else "head"
-    with st.container(horizontal=True, vertical_alignment="center", key="patch-controls"):
+    controls = st.container(horizontal=True, vertical_alignment="bottom", key="patch-controls")
+    with controls:
         looks: Any = {"default": by, "words": _BY_WORDS.__getitem__, "label_visibility": "collapsed"}
         link.segmented_control("What is put", list(_BY_WORDS), key="patch_by", **looks)
         of_kind, layers = _part(model, runs, kind)
@@ -89,16 +89,21 @@ def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool
     place.caption(_extent_words(extent, model))
     one = pair.asked[0]
     found = patch_runs.patching(one, pair.device, model, runs, state.patch_by, of_kind, layers)
-    is_place = partial(_is_place, pair=pair, model=model, step=step)
-    allowed = f"a {state.patch_by} and a position that both runs have, as cross.1.2:3 or cross.1:3"
-    link.hidden_value("patch_place", is_place, allowed)
-    chosen = _chosen(found)
-    link.hidden("patch_place", is_place, allowed)
+    addresses = {
+        f"{row}:{column + 1}": found.at(row, column)
+        for kind, effects in found.effects.items()
+        for row in places_of(found, kind)
+        for column in range(effects.shape[-1])
+    }
+    about = "Kind, layer, head and position of A, all from 1. A click on a cell below chooses it too."
+    with controls:
+        address = link.selectbox("Place of A", [_LARGEST, *addresses], key="patch_place", help=about, width=240)
+    chosen = addresses.get(address) or found.largest(1)[0]
     place.markdown(_sentence(pair, found))
     effects = _maps(pair, found, chosen)
     st.caption(
         f"{_extent_words(extent, model)} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
-        "the place whose run is below; a click, or the arrow keys and Enter, choose another"
+        "the place whose run is below; a click or the box *Place of A* chooses another"
     )
     changed = patch_runs.patched(one, pair.device, model, runs, chosen.place, chosen.query)
     with st.container(key="patched-run"):
@@ -140,15 +145,6 @@ def _extent_words(extent: PatchingSize, model: LoadedModel) -> str:
 # ---- what was found
 
 
-def _chosen(found: Patching) -> PatchEffect:
-    """The place of the link or of the last click; the one with the largest effect where that is none."""
-    state = st.session_state
-    if state.patch_place and (effect := found.at(*_read(state.patch_place))) is not None:
-        return effect
-    state.patch_place = ""
-    return found.largest(1)[0]
-
-
 def _maps(pair: Pair, found: Patching, chosen: PatchEffect) -> Any:
     """One a kind; that of the place that is chosen is returned."""
     limit, of_place = strongest(found), None
@@ -170,25 +166,6 @@ def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> Non
     places = places_of(found, kind)
     if row is not None and column is not None and row < len(places) and column < found.effects[kind].shape[-1]:
         st.session_state.patch_place = f"{places[row]}:{column + 1}"
-
-
-def _is_place(address: str, pair: Pair, model: LoadedModel, step: int) -> bool:
-    """Whether both runs have it."""
-    if _PLACE.fullmatch(address) is None:
-        return False
-    place, query = _read(address)
-    sizes = model.model.sizes
-    n_rows = len(pair.runs[0].source_tokens) if place.kind == "encoder" else step + 1
-    is_head = st.session_state.patch_by == "head"
-    has_head = place.head in range(sizes.heads.get(place.kind, 0)) if is_head else place.head is None
-    return place.layer in sizes.layers.get(place.kind, ()) and has_head and query < n_rows
-
-
-def _read(address: str) -> tuple[Place, int]:
-    """Of `cross.1.2:3`, which is one by its control; counts from 0."""
-    place, row = parse(address)
-    assert row is not None
-    return place, row
 
 
 def _sentence(pair: Pair, found: Patching) -> str:

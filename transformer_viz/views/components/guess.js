@@ -31,14 +31,16 @@ class GuessPlayer extends Player {
     const isOver = data.step === data.n_steps;
     this.part("tally").textContent = data.tally;
     this.part("label").textContent = data.asks;
-    for (const name of ["label", "token", "guess"]) this.part(name).hidden = isOver || !data.asks;
-    this.part("next").hidden = isOver;
+    // At the end they keep their places, greyed: nothing jumps.
+    for (const name of ["token", "guess", "next"]) this.part(name).disabled = isOver;
+    for (const name of ["label", "token", "guess"]) this.part(name).hidden = !data.asks;
     for (const name of ["back", "first"]) this.part(name).disabled = data.step <= this.first;
   }
 
   // A source token is a guess where the model looks; a revealed output token goes back to before it.
   strip(name, tokens, act) {
-    if (name === "source") super.strip(name, tokens, this.data.looks_at_source ? (key) => this.go(this.step + 1, { key }) : null);
+    const isAsked = this.data.looks_at_source;
+    if (name === "source") super.strip(name, tokens, isAsked ? (key) => this.go(this.step + 1, { key }) : null);
     else super.strip(name, tokens, (place) => (place < this.step ? this.go(place) : this.part("token").focus()));
   }
 

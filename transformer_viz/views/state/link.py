@@ -35,6 +35,8 @@ _BARE, _TOUCHED, _SEEN, _RESET, _SWITCHED = "link_bare", "link_touched", "link_s
 before; what is to have its default; and whether this is another page than that of the run before."""
 _DECIDED = "link_decided"
 """Likewise: the value of each key in the last run."""
+_MOST_LISTED = 40
+"""Options that a sentence names one by one."""
 
 
 @contextmanager
@@ -131,7 +133,7 @@ def option(
             default.
     """
     default = options[0] if default is None else default
-    allowed = partial(listed, map(words, options))
+    allowed = partial(_some_of, options, words)
     if not is_drawn and key in st.session_state and key not in st.query_params:
         kept = st.session_state[key]
         return kept if kept in options else default
@@ -150,6 +152,12 @@ def _option(options: Sequence[Any], words: Callable[[Any], str], word: str) -> A
 def reset(*keys: str) -> None:
     """Gives these their defaults, whatever the session and the address have; for a callback, or before they are drawn."""
     st.session_state.setdefault(_RESET, set()).update(keys)
+
+
+def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
+    """What is possible, in words; of very many the first and the last."""
+    some = options if len(options) <= _MOST_LISTED else [*options[:3], options[-1]]
+    return listed(map(words, some)) if some is options else f"{listed(map(words, some[:-1]))} … {words(some[-1])}"
 
 
 def selectbox(
