@@ -1,5 +1,5 @@
 // One row of one head, from what enters to what leaves, and the arithmetic of any of its numbers. Python sends every figure as
-// text, and explains a number when it is asked for one; here they are drawn, gone through and followed.
+// text, and explains a number when it is asked for one; here they are drawn and followed. Tab goes from number to number.
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".inside");
@@ -10,7 +10,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   return () => root.isConnected || me.stop();
 }
 
-const STATION_MS = 2200, FOLLOW_MS = 100;
+const FOLLOW_MS = 100;
 
 class Inside {
   constructor(root) {
@@ -20,7 +20,7 @@ class Inside {
     this.tip = this.part("tip");
     this.root.addEventListener("click", (event) => this.click(event));
     this.root.addEventListener("keydown", (event) => this.key(event));
-    this.root.addEventListener("focusin", (event) => this.focused(event));
+    this.root.addEventListener("focusin", ({ target }) => this.point(target.matches(":focus-visible") ? target : null));
     this.root.addEventListener("focusout", () => this.point(null));
     new ResizeObserver(() => this.shown && this.settle(this.find(this.shown.address))).observe(root);
     this.figure.addEventListener("pointermove", (event) => this.hover(event));
@@ -40,10 +40,11 @@ class Inside {
     this.data = data;
     if (text !== this.text) {
       this.text = text;
-      const { activeElement } = this.root.getRootNode(), held = this.stops().includes(activeElement) ? activeElement.dataset.address : null;
+      const { activeElement } = this.root.getRootNode();
+      const held = this.figure.contains(activeElement) && activeElement.dataset.address;
       this.stop();
       this.draw();
-      if (held) (this.find(held) ?? this.stops()[0])?.focus();
+      if (held) this.find(held)?.focus();
     }
     this.explain(explained);
   }
@@ -67,9 +68,6 @@ class Inside {
       ...(untold ? [make("p", { className: "untold", textContent: untold })] : []),
       ...(lens ? [this.lens(lens, (place += 1))] : []),
     );
-    const stops = this.stops();
-    for (const stop of stops) stop.tabIndex = -1;
-    if (stops.length) stops[0].tabIndex = 0;
     this.sayWalk();
   }
 
@@ -114,7 +112,8 @@ class Inside {
         setVars(head, { row: 2, column: i + 1 });
         box.append(head);
         column.cells.forEach((cell, row) => {
-          const isEmpty = station.columns.every(({ cells }) => !cells[row]), classes = ["slot", `of-${column.kind}`, names[row].class ?? "", isEmpty ? "empty" : ""];
+          const isEmpty = station.columns.every(({ cells }) => !cells[row]);
+          const classes = ["slot", `of-${column.kind}`, names[row].class ?? "", isEmpty ? "empty" : ""];
           const slot = make("div", { className: classes.join(" ") });
           setVars(slot, { row: row + 3, column: i + 1 });
           slot.dataset.row = row;
@@ -134,8 +133,10 @@ class Inside {
         make("code", { textContent: token }), make("span", { className: "p", textContent: text }), this.bar(share),
       ])),
     ])));
-    const table = make("div", { className: "lens-rows", tabIndex: 0, role: "region", ariaLabel: title }, [make("table", {}, [body])]);
-    const box = make("section", { className: "station lens" }, [this.header({ title, words }, place), make("p", {}, pieces(verdict)), table]);
+    const looks = { className: "lens-rows", tabIndex: 0, role: "region", ariaLabel: title };
+    const table = make("div", looks, [make("table", {}, [body])]);
+    const parts = [this.header({ title, words }, place), make("p", {}, pieces(verdict)), table];
+    const box = make("section", { className: "station lens" }, parts);
     box.dataset.station = "lens";
     return box;
   }
@@ -147,7 +148,8 @@ class Inside {
   }
 
   name({ text, class: kind }, row, station) {
-    const isEmpty = station?.columns.every(({ cells }) => !cells[row]), classes = ["name", kind ?? "", isEmpty ? "empty" : ""];
+    const isEmpty = station?.columns.every(({ cells }) => !cells[row]);
+    const classes = ["name", kind ?? "", isEmpty ? "empty" : ""];
     const box = make("div", { className: classes.join(" "), textContent: text, ariaHidden: "true" });
     setVars(box, { row: row + 3, column: 1 });
     box.dataset.row = row;
@@ -170,7 +172,8 @@ class Inside {
 
   closed({ masked, label, address }) {
     if (!address) return make("span", { className: "closed", textContent: masked });
-    const words = `${label}: ${masked}`, closed = make("button", { type: "button", className: "closed", textContent: masked, ariaLabel: words });
+    const words = `${label}: ${masked}`;
+    const closed = make("button", { type: "button", className: "closed", textContent: masked, ariaLabel: words });
     Object.assign(closed.dataset, { address, words });
     return closed;
   }
@@ -178,7 +181,8 @@ class Inside {
   // A vector: one dot a number, as wide as there is room.
   strip(cell, most) {
     const { values } = cell, canvas = make("canvas", { width: values.length, height: 1 });
-    const strip = make("button", { type: "button", className: "strip", ariaLabel: `${cell.label}, ${values.length} numbers` }, [canvas]);
+    const words = `${cell.label}, ${values.length} numbers`;
+    const strip = make("button", { type: "button", className: "strip", ariaLabel: words }, [canvas]);
     const numbers = values.map(numberOf), largest = most ?? Math.max(...numbers.map(Math.abs), 1e-30);
     const context = canvas.getContext("2d"), image = context.createImageData(values.length, 1);
     numbers.forEach((value, i) => image.data.set(this.shade((value / largest + 1) / 2), 4 * i));
@@ -197,16 +201,10 @@ class Inside {
     else this.point(number);
   }
 
-  focused(event) {
-    const { target } = event;
-    if (!this.stops().includes(target)) return;
-    for (const stop of this.stops()) stop.tabIndex = stop === target ? 0 : -1;
-    if (target.matches(":focus-visible")) this.point(target, target.__place);
-  }
-
   // Its words beside it, and the same place of all vectors that lie under each other. Where things are is asked before anything
   // is changed: the browser would arrange the page anew for each question.
-  point(thing, place) {
+  point(button, place = button?.__place) {
+    const thing = button?.matches("[data-words], .strip") ? button : null;
     const words = thing && this.besides(thing, place), row = thing?.closest("[data-row]")?.dataset.row;
     for (const mark of this.root.querySelectorAll(".at")) mark.remove();
     for (const line of this.root.querySelectorAll(".hovered")) line.classList.remove("hovered");
@@ -236,56 +234,29 @@ class Inside {
     }
   }
 
-  // ---- keys: one stop in the figure and one in what is explained; the arrows go on from it
-
-  stops() {
-    return [...this.figure.querySelectorAll("button")].filter((button) => !this.explained.contains(button));
-  }
+  // ---- keys: Tab and Enter are the browser's; the arrows go along a vector, and Escape goes back along the way that one came
 
   key(event) {
-    if (event.altKey || event.metaKey) return;
-    if (event.key === "Escape") this.escape(event);
-    else if (event.target.matches(".lens-rows")) event.stopPropagation();
-    else if (this.stops().includes(event.target)) this.go(event, this.stops());
-    else if (this.explained.contains(event.target)) this.go(event, [...this.explained.querySelectorAll("button")]);
+    const { key, target } = event, strip = target.__cell, step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (event.altKey || event.metaKey || event.ctrlKey) return;
+    if (target.matches(".lens-rows")) return event.stopPropagation();
+    if (key === "Escape" && this.at !== undefined) this.stop();
+    else if (key === "Escape" && this.shown?.path.length > 1) this.back(this.shown.path.length - 2);
+    else if (key === "Escape" && this.explained.contains(target)) this.find(this.shown.address)?.focus();
+    else if (strip && step) this.turn(target, Math.max(0, Math.min(strip.values.length - 1, target.__place + step)));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
-  go(event, stops) {
-    const from = event.target, step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step && from.__cell && !event.ctrlKey && this.turn(from, from.__place + step)) return taken(event);
-    const to = { Home: stops[0], End: stops.at(-1) }[event.key] ?? neighbour(event.key, from, stops);
-    if (to === undefined) return;
-    taken(event);
-    if (!to) return;
-    if (to.__cell) {
-      const isAcross = event.key.startsWith("ArrowLeft") || event.key.startsWith("ArrowRight"), n = to.__cell.values.length;
-      to.__place = isAcross ? (step > 0 ? 0 : n - 1) : from.__cell?.values.length === n ? from.__place : 0;
-    }
-    for (const stop of stops) stop.tabIndex = stop === to ? 0 : -1;
-    to.focus();
-    if (to.__cell) this.say(wordsOf(to.__cell, to.__place));
-  }
-
-  // Along a vector; false at its end.
   turn(strip, place) {
-    if (place < 0 || place >= strip.__cell.values.length) return false;
     strip.__place = place;
     this.point(strip, place);
     this.say(wordsOf(strip.__cell, place));
-    return true;
   }
 
   say(words) {
     this.part("said").textContent = words;
-  }
-
-  // Back along the way that one came; at its beginning to the number in the figure.
-  escape(event) {
-    if (this.timer || this.at !== undefined) this.stop();
-    else if (this.shown?.path.length > 1) this.back(this.shown.path.length - 2);
-    else if (this.explained.contains(event.target)) this.find(this.shown?.address)?.focus();
-    else return;
-    taken(event);
   }
 
   // ---- explain this number
@@ -316,16 +287,15 @@ class Inside {
   }
 
   enter() {
-    const stops = [...this.explained.querySelectorAll("button")];
-    (stops.find(({ dataset }) => dataset.address) ?? stops[0] ?? this.explained).focus();
+    (this.explained.querySelector("[data-address]") ?? this.explained).focus();
   }
 
   get way() {
     return this.shown.path.map(({ address }) => address);
   }
 
-  // The step and the pin that Python has noted of the player. Asked only then: what two parts of a page say in one moment is sent
-  // as one, and Streamlit draws the first of the two alone. If all of the page was drawn, its own data is on the way.
+  // The step and the pin that Python has noted of the player. Asked only then: what two parts of a page say in one moment is
+  // sent as one, and Streamlit draws the first of the two alone. If all of the page was drawn, its own data is on the way.
   follow(noted) {
     clearTimeout(this.following);
     this.following = setTimeout(() => {
@@ -364,8 +334,6 @@ class Inside {
       ...arithmetic(shown),
       ...(rounded ? [make("p", { className: "note", textContent: ROUNDED })] : []),
     );
-    const stops = [...this.explained.querySelectorAll("button")], first = stops.find(({ dataset }) => dataset.address) ?? stops[0];
-    for (const stop of stops) stop.tabIndex = stop === first ? 0 : -1;
     if (had || this.isToBeEntered) this.enter();
     this.isToBeEntered = false;
     if (this.isAsked) this.say(`${title}: ${shown.terms.map(({ operator, figure }) => `${operator} ${figure}`).join(" ")}`);
@@ -387,15 +355,9 @@ class Inside {
     return [...this.figure.querySelectorAll("[data-station]")];
   }
 
-  get isStill() {
-    return matchMedia("(prefers-reduced-motion: reduce)").matches;
-  }
-
+  // Each press shows one more; after the last all are there again.
   walk() {
-    if (this.timer) return this.stop();
     this.to((this.at ?? -1) + 1);
-    if (!this.isStill && this.at !== undefined) this.timer = setInterval(() => this.to(this.at + 1), STATION_MS);
-    this.sayWalk();
   }
 
   to(place) {
@@ -412,8 +374,7 @@ class Inside {
   }
 
   stop() {
-    clearInterval(this.timer);
-    this.timer = this.at = undefined;
+    this.at = undefined;
     this.root.classList.remove("walking");
     for (const station of this.stations) station.classList.remove("lit", "seen");
     this.sayWalk();
@@ -421,8 +382,7 @@ class Inside {
 
   sayWalk() {
     const next = this.stations[(this.at ?? -1) + 1]?.querySelector("h2")?.textContent.replace(/^\d+/, "");
-    const words = this.timer ? "■ Stop" : !this.isStill || this.at === undefined ? "▶ Show the way" : next ? `Next: ${next}` : "All of it";
-    this.part("walk").textContent = words;
+    this.part("walk").textContent = this.at === undefined ? "▶ Show the way" : next ? `Next: ${next}` : "All of it";
   }
 }
 
@@ -441,7 +401,8 @@ function termOf(term, isLast) {
   const { operator, words } = term, figure = figureOf(term), label = make("small", { textContent: words });
   if (figure.tagName === "BUTTON") label.ariaHidden = "true";
   const box = make("span", { className: isLast ? "term result" : "term" }, [figure, label]);
-  return make("span", { className: "step" }, [...(operator ? [make("span", { className: "operator", textContent: operator })] : []), box]);
+  const before = operator ? [make("span", { className: "operator", textContent: operator })] : [];
+  return make("span", { className: "step" }, [...before, box]);
 }
 
 function figureOf({ figure, words, address }) {
@@ -452,7 +413,8 @@ function figureOf({ figure, words, address }) {
 }
 
 function tableOf(heads, rows) {
-  const head = make("thead", {}, [make("tr", {}, heads.map((text) => (text ? make("th", { scope: "col", textContent: text }) : make("td"))))]);
+  const columns = heads.map((text) => (text ? make("th", { scope: "col", textContent: text }) : make("td")));
+  const head = make("thead", {}, [make("tr", {}, columns)]);
   const body = make("tbody", {}, rows.map((row) => make("tr", {}, row.map((term) => make("td", {}, [figureOf(term)])))));
   return make("div", { className: "list" }, [make("table", { className: "products" }, [head, body])]);
 }
@@ -469,11 +431,6 @@ function setVars(element, values) {
   for (const [name, value] of Object.entries(values)) element.style.setProperty(`--${name}`, value);
 }
 
-function taken(event) {
-  event.preventDefault();
-  event.stopPropagation();
-}
-
 function placeOn(strip, event) {
   const { left, width } = strip.getBoundingClientRect(), n = strip.__cell.values.length;
   return Math.max(0, Math.min(n - 1, Math.floor((n * (event.clientX - left)) / width)));
@@ -485,24 +442,6 @@ function wordsOf({ label, values }, place) {
 
 function numberOf(text) {
   return Number(text.replace("−", "-"));
-}
-
-// The next one in the direction of an arrow, where it stands on the screen; null where there is none, undefined for another key.
-function neighbour(key, from, stops) {
-  const boxes = new Map(stops.map((stop) => [stop, stop.getBoundingClientRect()])), own = boxes.get(from);
-  const middle = ({ left, width }) => left + width / 2, level = ({ top, height }) => top + height / 2;
-  const isSameLine = (box) => Math.abs(level(box) - level(own)) < 8;
-  const nearest = (found, far) => found.sort((a, b) => far(boxes.get(a)) - far(boxes.get(b)))[0] ?? null;
-  const off = (box) => Math.max(0, box.left - middle(own), middle(own) - box.right);
-  const steps = {
-    ArrowLeft: () => nearest(stops.filter((stop) => isSameLine(boxes.get(stop)) && boxes.get(stop).left < own.left), (box) => own.left - box.left)
-      ?? stops[stops.indexOf(from) - 1] ?? null,
-    ArrowRight: () => nearest(stops.filter((stop) => isSameLine(boxes.get(stop)) && boxes.get(stop).left > own.left), (box) => box.left - own.left)
-      ?? stops[stops.indexOf(from) + 1] ?? null,
-    ArrowUp: () => nearest(stops.filter((stop) => level(boxes.get(stop)) < level(own) - 8), (box) => 4 * (level(own) - level(box)) + off(box)),
-    ArrowDown: () => nearest(stops.filter((stop) => level(boxes.get(stop)) > level(own) + 8), (box) => 4 * (level(box) - level(own)) + off(box)),
-  };
-  return steps[key]?.();
 }
 
 // `W_Q` and `e^{score}`, what stands below and above the line.
@@ -523,8 +462,10 @@ function pieces(sentence) {
 function scaleOf(scale) {
   const stops = scale.map(([share, colour]) => [share, partsOf(colour)]);
   return (share) => {
-    const next = Math.max(1, stops.findIndex(([end]) => end >= share)), [[from, low], [to, high]] = [stops[next - 1], stops[next]];
-    return [...low.map((part, i) => Math.round(part + (high[i] - part) * Math.max(0, Math.min(1, (share - from) / (to - from || 1))))), 255];
+    const next = Math.max(1, stops.findIndex(([end]) => end >= share));
+    const [[from, low], [to, high]] = [stops[next - 1], stops[next]];
+    const along = Math.max(0, Math.min(1, (share - from) / (to - from || 1)));
+    return [...low.map((part, i) => Math.round(part + (high[i] - part) * along)), 255];
   };
 }
 
