@@ -165,7 +165,7 @@ def test_a_map_a_tree_and_a_loss_zoom_pan_and_come_back(page: Page, server: str,
 
 
 def test_a_step_and_another_head_keep_a_zoom_and_another_text_does_not(page: Page, server: str) -> None:
-    page.goto(f"{server}/?text=hello&step=3&layer=1&head=2")
+    page.goto(f"{server}/?text=hello&step=3&layer=1&head=2&all_controls=true")
     wait_for_step(page, 2)
     at_rest(page)
     drag(page, FOCUS)

@@ -27,7 +27,7 @@ def tiles(page: Page) -> list[list[int]]:
 
 def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page, url: str, models: Path) -> None:
     trace = tv.decode(tv.load_model(str(models / DEEP), "cpu"), "The house")
-    page.goto(f"{url}/?checkpoint={DEEP}&text=The+house&step={trace.n_steps}")
+    page.goto(f"{url}/?checkpoint={DEEP}&text=The+house&step={trace.n_steps}&all_controls=true")
     wait_until_drawn(page)
     assert tiles(page) == [[layer, head] for layer in range(6) for head in range(3)]
     choose(page, "Small maps of", "layers 7 to 8")

@@ -24,7 +24,7 @@ LINES = ".strips .lines path"
 
 
 def open_app(page: Page, server: str, query: str = "") -> None:
-    page.goto(f"{server}/?text=hello&layer=1&head=2{query}")
+    page.goto(f"{server}/?text=hello&layer=1&head=2&all_controls=true{query}")
     page.wait_for_function(
         """() => { const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
         return mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn); }"""

@@ -137,7 +137,7 @@ def test_back_goes_through_the_pages(new_page: Page, server: str) -> None:
 
 def test_a_button_leads_to_another_page_as_its_link_does(new_page: Page, server: str) -> None:
     page = new_page
-    page.goto(f"{server}/?text=hello&explore_tab=Heads")
+    page.goto(f"{server}/?text=hello&explore_tab=Heads&all_controls=true")
     wait_until_drawn(page)
     # A new browser fetches Streamlit's boxes one by one.
     for name in ("Attention", "Layer", "Head"):

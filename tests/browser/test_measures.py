@@ -43,7 +43,7 @@ def wait_for_one_map(page: Page) -> None:
 def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: str) -> None:
     model = tv.load_checkpoint("reverse", device="cpu")
     trace = tv.decode(model, "hello")
-    page.goto(f"{server}/?text=hello&layer=2&head=3&step=6")
+    page.goto(f"{server}/?text=hello&layer=2&head=3&step=6&all_controls=true")
     wait_until_drawn(page)
     choose(page, "by value")
     wait_for_weights(page, tv.attribute(model, trace, "value_weighted").values[1, 2], 1e-4)
@@ -96,7 +96,7 @@ def test_a_file_is_looked_at_by_what_it_holds_with_the_keyboard(page: Page, serv
     trace = tv.decode(model, "hello")
     cause = tv.attribute(model, trace, "occlusion")
     tv.save_trace(trace.with_attribution(cause), tmp_path / "measured.npz")
-    page.goto(f"{server}/?checkpoint=trace+file&layer=2&head=3&step=6")
+    page.goto(f"{server}/?checkpoint=trace+file&layer=2&head=3&step=6&all_controls=true")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(tmp_path / "measured.npz")
     switch = page.get_by_role("group", name="What the maps show")
     expect(switch.get_by_role("button")).to_have_text(["weights", "cause"])

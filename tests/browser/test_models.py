@@ -55,7 +55,7 @@ def strip(page: Page, name: str) -> list[str]:
 
 def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet: Page, url: str, models: Path) -> None:
     page, model = quiet, tv.load_model(str(models / GPT2), "cpu")
-    page.goto(f"{url}/?checkpoint={GPT2}")
+    page.goto(f"{url}/?checkpoint={GPT2}&all_controls=true")
     wait_until_drawn(page)
     box = page.get_by_label("Source text")
     box.fill("The house")
@@ -100,7 +100,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
 ) -> None:
     """And from there to a run with a head switched off beside it, to its search, to its masks, one of them changed."""
     page, text, model = quiet, "das Haus ist klein", tv.load_model(str(models / MARIAN), "cpu")
-    page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder")
+    page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder&all_controls=true")
     wait_until_drawn(page)
     expect(page.get_by_role("radio")).to_have_count(3)
     box = page.get_by_label("Source text")
@@ -188,6 +188,8 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     size.fill("2")
     size.press("Enter")
     expect(page).to_have_url(re.compile("beam=2"))
+    # What is open may lie over the tree.
+    page.keyboard.press("Escape")
     trace = tv.decode(model, "The house is", strategy="beam", beam_size=2, max_length=5)
     assert trace.search is not None
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 3 and node.state == "pruned")
@@ -221,7 +223,7 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     quiet: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:
     page = quiet
-    page.goto(f"{url}/?checkpoint={BERT}&text=The+house+is+small.")
+    page.goto(f"{url}/?checkpoint={BERT}&text=The+house+is+small.&all_controls=true")
     wait_until_drawn(page)
     page.get_by_role("button", name="Mask a word").press("Enter")
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="house").press("Enter")
@@ -252,7 +254,7 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     after = tv.decode_batch(tv.load_model(str(models / BERT), "cpu"), [text], edits=["encoder.1.1:zero"])[0]
     expect(page.locator(".stMain")).to_contain_text(f"With 1 edit it is filled with {after.fills[0].candidates[0][0]}.")
 
-    page.goto(f"{url}/?checkpoint={GPT2}&text=The+house")
+    page.goto(f"{url}/?checkpoint={GPT2}&text=The+house&all_controls=true")
     wait_until_drawn(page)
     page.get_by_role("button", name="How it writes").click()
     for switch, said in (

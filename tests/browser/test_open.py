@@ -59,7 +59,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
 ) -> None:
     path = tmp_path / "mine & more.npz"
     tv.save_trace(trace, path)
-    page.goto(f"{server}/?checkpoint=trace+file")
+    page.goto(f"{server}/?checkpoint=trace+file&all_controls=true")
     drop(page, path)
     at_step(page, 10)
     np.testing.assert_allclose(focus_map(page), trace.cross.weights[0, 0], atol=1e-6)
@@ -120,7 +120,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     )
     path = tmp_path / "<img src=x onerror=window.hacked=1>.npz"
     tv.save_trace(trace, path)
-    page.goto(f"{server}/?checkpoint=trace+file")
+    page.goto(f"{server}/?checkpoint=trace+file&all_controls=true")
     drop(page, path)
     at_step(page, 4)
     for part in ("source", "output"):
@@ -146,7 +146,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
 
 
 def test_what_is_no_trace_is_said_and_what_is_too_large_is_not_sent(page: Page, server: str, tmp_path: Path) -> None:
-    page.goto(f"{server}/?checkpoint=trace+file")
+    page.goto(f"{server}/?checkpoint=trace+file&all_controls=true")
     bad = tmp_path / "<b>bad</b>.npz".replace("/", "")
     bad.write_bytes(base64.b64decode("bm90IGEgdHJhY2U="))
     drop(page, bad)
@@ -168,7 +168,7 @@ def test_a_file_that_is_too_large_is_refused_with_what_is_allowed_and_a_way_out(
     large = tmp_path / "large.npz"
     with large.open("wb") as file:
         file.truncate(65 * 2**20)
-    page.goto(f"{server}/?checkpoint=trace+file")
+    page.goto(f"{server}/?checkpoint=trace+file&all_controls=true")
     page.locator("input[type=file]").first.set_input_files(large)
     box = page.get_by_test_id("stFileUploader").first
     expect(box).to_contain_text("large.npz")

@@ -58,8 +58,11 @@ _packages = cache(manifest_scanner.scan_component_manifests)
 
 
 def opened(page: str, **address: str) -> AppTest:
-    """A new session on a page, by the title of the page. The address sets what a component alone can set: `step`, `measure`."""
+    """A new session on a page, by the title of the page, with all controls. The address sets what a component alone can set:
+    `step`, `measure`."""
     at = AppTest.from_file(str(APP), default_timeout=120)
+    # Not by the address: what is bare opens otherwise.
+    at.session_state["all_controls"] = True
     for name, value in address.items():
         at.query_params[name] = value
     return _ended(visit(at, None if page == "Explore" else path(next(view for view in pages() if page == view.TITLE))))

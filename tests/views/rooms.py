@@ -14,7 +14,7 @@ from transformer_viz.views.components.opened import Opened
 
 PAGES = [None if view.ORDER == 0 else path(view) for view in pages()]
 OPENINGS: dict[str | None, dict[str, str]] = {
-    None: {"text": "hello"},
+    None: {"text": "hello", "all_controls": "true"},
     "masks": {"sources": "hello\nab"},
     "compare": {"text": "hello", "checkpoint": "reverse-small", "b_text": "hallo", "b_checkpoint": "reverse-small"},
 }

@@ -15,6 +15,7 @@ from transformer_viz.views.compare import page
 from transformer_viz.views.compare.sides import A, B
 
 Start = Callable[..., AppTest]
+ALL = {"all_controls": "true"}
 
 
 def offered(at: AppTest) -> list[str]:
@@ -48,7 +49,7 @@ def side(at: AppTest, keys: Any) -> dict[str, str]:
 def test_each_way_leads_to_the_same_text_through_the_same_model(
     start: Start, way: str, edits: str, place: dict[str, int]
 ) -> None:
-    at = gone(start(text="hello", kind="cross", layer="1", head="3"), way)
+    at = gone(start(text="hello", kind="cross", layer="1", head="3", **ALL), way)
     same = {"text": "hello", "checkpoint": "reverse"}
     assert (side(at, A), side(at, B)) == ({**same, "edits": ""}, {**same, "edits": edits})
     state = at.session_state
@@ -61,7 +62,7 @@ def test_each_way_leads_to_the_same_text_through_the_same_model(
 
 
 def test_another_text_is_one_that_differs_a_little(start: Start, visit: Callable[[AppTest, None], AppTest]) -> None:
-    at = gone(start(text="hello"), "text")
+    at = gone(start(text="hello", **ALL), "text")
     assert side(at, A)["text"] == "hello" != side(at, B)["text"]
     assert side(at, B)["checkpoint"] == "reverse"
     at.text_input(key="b_text").set_value("mine").run()
@@ -72,19 +73,19 @@ def test_another_text_is_one_that_differs_a_little(start: Start, visit: Callable
 def test_compare_opens_on_the_run_and_not_on_its_example(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     (of_letters,) = [example for example in page.EXAMPLES if example.b["text"] == "reversethat"]
     monkeypatch.setattr(page, "EXAMPLES", (of_letters,))
-    at = gone(start(), "layer")
+    at = gone(start(**ALL), "layer")
     assert (side(at, A)["text"], side(at, B)["text"]) == ("reversethis", "reversethis")
 
 
 def test_what_a_run_does_not_have_is_not_offered(start: Start, folder: Path) -> None:
-    assert offered(start(kind="decoder", head="mean")) == ["layer", "unmasked-decoder", "text"]
-    assert offered(start(kind="cross")) == ["head", "layer", "off", "uniform", "unmasked-decoder", "text"]
+    assert offered(start(kind="decoder", head="mean", **ALL)) == ["layer", "unmasked-decoder", "text"]
+    assert offered(start(kind="cross", **ALL)) == ["head", "layer", "off", "uniform", "unmasked-decoder", "text"]
 
 
 @needs("transformers")
 @pytest.mark.parametrize(("name", "text"), [(GPT2, "The house"), (MARIAN, "The house is small."), (BERT, "The house.")])
 def test_a_model_that_is_not_ours_goes_there_too(models: Path, start: Start, name: str, text: str) -> None:
-    at = start(checkpoint=name, text=text)
+    at = start(checkpoint=name, text=text, **ALL)
     edits = ["off", "uniform", *(["unmasked-decoder"] if name != BERT else [])]
     assert offered(at) == ["head", "layer", *edits, "text"]
     at = gone(at, "off")

@@ -132,6 +132,8 @@ def test_shares_of_source_and_prefix_stand_on_the_tokens_and_in_words(start: Sta
 
 def test_nothing_is_computed_unless_asked_and_once_if_asked(start: Start, asked: list[str]) -> None:
     at = start(**HELLO)
+    assert not asked and "measures" not in player(at), "a first visitor sees weights alone"
+    at.toggle(key="all_controls").set_value(True).run()
     assert not asked and not second(at) and "measured" not in player(at)
     assert [button["value"] for button in player(at)["measures"]] == ["weights", "value", "cause", "more"]
     at.session_state["measure"] = "cause"

@@ -113,8 +113,8 @@ def test_a_head_that_somebody_chose_stays(start: Start, shipped: Path) -> None:
 
 
 def test_the_best_head_is_a_click_away(start: Start, shipped: Path) -> None:
-    at = start(text="hello", kind="encoder", layer="2", head="3")
-    pressed(at, next(button.label for button in at.button if button.label.startswith("best cross head: L1 H1")))
+    at = start(text="hello", kind="encoder", layer="2", head="3", all_controls="true")
+    pressed(at, "best: L1 H1")
     assert (at.session_state.kind, at.session_state.layer, at.session_state.head) == ("cross", 0, 0)
 
 

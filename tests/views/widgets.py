@@ -97,6 +97,9 @@ def change(at: AppTest, widget: Widget) -> bool:
         at.session_state[widget.key] = not at.session_state[widget.key]
     elif widget.type == "Checkbox":
         node.set_value(not node.value)
+        if node.value == node.proto.default:
+            # What a browser does before Python hears of it.
+            at.query_params.pop(widget.key, None)
     elif widget.type == "NumberInput":
         node.set_value(node.value + node.step if node.value + node.step <= node.max else node.value - node.step)
     elif widget.type in ("TextInput", "TextArea"):

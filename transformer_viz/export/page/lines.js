@@ -24,7 +24,7 @@ class Lines {
 
   // For a player whose steps are rows of a map.
   offer(linked) {
-    this.button.hidden = !linked;
+    this.button.hidden = !linked || linked.lines === "none";
     this.first.textContent = linked?.first;
     for (const [name, isIt] of [["prompt", true], ["given", true], ["special", false]]) {
       this.first.classList.toggle(name, Boolean(linked?.isPrompt) === isIt);

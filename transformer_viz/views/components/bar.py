@@ -16,12 +16,11 @@ from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
 from transformer_viz.views.components import decoding, how_it_writes, mask_tokens, ways
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.state import display_options, link, switches
-from transformer_viz.views.state.display_options import DisplayOptions
+from transformer_viz.views.state import display_options, levels, link, switches
+from transformer_viz.views.state.display_options import AUTO, DisplayOptions
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
-AUTO = "auto"
 FILE, _FILE_WORDS = "trace file", "a trace file …"
 """In the model's box: what is looked at is read from a file, and no model runs."""
 MOST_TYPED = 10_000
@@ -81,6 +80,7 @@ def show(
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
     """
+    levels.start()
     entries = model_list.entries()
     usable, others = _usable(entries), model_list.models()
     listed = _listed(others)

@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views import glossary
-from transformer_viz.views.state import link
+from transformer_viz.views.state import levels, link
 
 STRATEGIES = ("greedy", "beam", "sample", "forced")
 WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
@@ -43,15 +43,16 @@ def popover(model: LoadedModel) -> None:
     """A button that says what is chosen, and behind it the boxes; nothing for a model that writes nothing."""
     if not model.model.kind.writes:
         return
-    with st.popover(_words(model), key="decoding-popover"):
+    is_used = strategy(model) != STRATEGIES[0]
+    with levels.only_in_all("decoding", is_used=is_used), st.popover(_words(model), key="decoding-popover"):
         help_ = glossary.sentence("Decoding")
-        strategy = link.segmented_control("Decoding", STRATEGIES, key="decoding", help=help_)
-        if strategy == "beam":
+        chosen = link.segmented_control("Decoding", STRATEGIES, key="decoding", help=help_)
+        if chosen == "beam":
             _search_boxes(model)
-        elif strategy == "sample":
+        elif chosen == "sample":
             link.number_input("Temperature", *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature"))
             link.number_input("Seed", *NUMBERS["seed"], key="seed", help=_help("Seed"))
-        elif strategy == "forced":
+        elif chosen == "forced":
             words = "the right answer, or what it writes greedily"
             looks: dict[str, Any] = {"most": _LONGEST_TARGET, "placeholder": words, "help": _help("Teacher forcing")}
             link.text_input("The decoder reads", key="forced_target", **looks)

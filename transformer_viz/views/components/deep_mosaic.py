@@ -15,7 +15,7 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, player, screen, style
-from transformer_viz.views.state import deep, link
+from transformer_viz.views.state import deep, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.focus import Focus
 
@@ -51,7 +51,9 @@ def room(n_tiles: int, most: int) -> dict[str, Any]:
 
 def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
     """A mosaic whose tiles hear clicks."""
-    words = f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
+    words = (
+        f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the boxes for layer and head, which All controls shows."
+    )
     key, heard = f"{player.MOSAIC_KEY}-{kind}", clicks.tiles(on_tile)
     chart.show(figure, key, words, run=now.run, clicks=heard)
 
@@ -62,10 +64,13 @@ def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
     pages = {page: deep.page_words(trace, page) for page in range(deep.n_pages(trace))}
     with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
         if not is_covered:
+            state, first = st.session_state, deep.overview(trace)
+            looks: dict[str, Any] = {"words": deep.ORDERS.__getitem__, "width": 270}
             if not is_by_value:
-                of_all: dict[str, Any] = {"default": deep.overview(trace), "words": deep.ORDERS.__getitem__, "width": 270}
-                link.selectbox("Overview by", measures, key="overview_of", **of_all)
-            link.selectbox("Heads in the order of", orders, key="head_order", words=deep.ORDERS.__getitem__, width=270)
+                with levels.only_in_all("overview-of", is_used=state.overview_of != first):
+                    link.selectbox("Overview by", measures, key="overview_of", default=first, **looks)
+            with levels.only_in_all("head-order", is_used=state.head_order != LAYERS):
+                link.selectbox("Heads in the order of", orders, key="head_order", **looks)
         here = deep.page_of_focus(trace)
         link.selectbox("Small maps of", [*pages], key="heads_page", default=here, words=pages.__getitem__, width=320)
 

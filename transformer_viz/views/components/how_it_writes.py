@@ -6,7 +6,7 @@ from transformer_viz.analysis.generation_words import generation_words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.components.markdown import said
-from transformer_viz.views.state import link
+from transformer_viz.views.state import levels, link, switches
 from transformer_viz.views.state.switches import OWN, language_words
 
 
@@ -15,8 +15,10 @@ def popover(model: LoadedModel) -> None:
     has = model.options
     if not model.generation and has == ModelOptions():
         return
-    with st.popover(
-        "How it writes", icon=":material/tune:", help="Its generation config, chat template, languages and shortlist"
+    words = "Its generation config, chat template, languages and shortlist"
+    with (
+        levels.only_in_all("how-it-writes", is_used=switches.of(model) != ModelOptions()),
+        st.popover("How it writes", icon=":material/edit_note:", help=words),
     ):
         if has.generation is not None:
             link.toggle("As its generation config says", key="generation", default=True, help="Off: only its logits decide")

@@ -11,7 +11,7 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
-from transformer_viz.views.state import link
+from transformer_viz.views.state import levels, link
 from transformer_viz.views.state.focus import Focus
 
 MEASURES = ("weights", "value", "cause", "more")
@@ -31,6 +31,11 @@ def switched() -> str:
     """What is pressed."""
     value = link.hidden_value("measure", MEASURES[1:].__contains__, listed(MEASURES[1:]))
     return value or MEASURES[0]
+
+
+def are_shown() -> bool:
+    """Whether there is a switch of them: with all controls, and where something else than weights is chosen."""
+    return levels.is_all() or switched() != MEASURES[0]
 
 
 @dataclass(frozen=True)

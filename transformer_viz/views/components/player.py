@@ -59,7 +59,7 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHea
         trace: the run.
         kind: of the large map.
         pin: the row and the column that are pinned, or nothing.
-        lines: `on`, `off`, or `auto`.
+        lines: `on`, `off`, or `auto`; `none` where there is no switch of them.
         aligner: the head that says which source words a written word comes from; None where none is chosen.
 
     Returns:

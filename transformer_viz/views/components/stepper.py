@@ -22,7 +22,7 @@ from transformer_viz.views.components import chart, deep_mosaic, guess, player, 
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
 from transformer_viz.views.components.measured import MEASURES, Measured
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.state import aligner, deep, focus, link
+from transformer_viz.views.state import aligner, deep, focus, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
 NOTHING = Measured()
@@ -70,11 +70,11 @@ def _map_beside_boxes(
 ) -> Generator[None]:
     """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
     if not chosen.is_large:
-        focus.controls(trace, with_words=True, beside=beside)
+        focus.controls(trace, in_levels=True, beside=beside)
         measured.row()
     yield
     if chosen.is_large:
-        focus.controls(trace, with_words=True, beside=beside)
+        focus.controls(trace, in_levels=True, beside=beside)
         measured.row()
 
 
@@ -89,7 +89,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
         st.rerun()
     link.settle("step", "pin", "lines", "measure")
     focus.draw_hidden()
-    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or "auto"
+    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or ("auto" if levels.is_all() else "none")
     if measured.chosen:
         link.hidden("measure", MEASURES[1:].__contains__, listed(MEASURES[1:]))
     now = replace(at, step=min(focus.step(), st.session_state.last_step))

@@ -10,12 +10,13 @@ _CSS = """
 :root { COLOURS }
 /* Streamlit's own header lies over the links of the pages, and has nothing but a sign on its right that something runs. */
 .stAppHeader { height: 2.9rem; min-height: 2.9rem; background: none; pointer-events: none; }
-.stMainBlockContainer { padding: 0.5rem 2.2rem 2rem; max-width: 1680px; }
+.stMainBlockContainer { padding: 0 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
-/* Explore's line on what the model does belongs to the tokens below it; all heads stay in the first screen. */
-.st-key-title { margin: -0.55rem 0 -0.5rem; }
-.st-key-title p { line-height: 1.35; }
-.st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin-left: -0.5rem; }
+/* What stands above the large map leaves it the first screen. */
+.st-key-bar, .st-key-player-area, .st-key-focus-controls { margin-top: -0.35rem; }
+.st-key-focus-controls { margin-bottom: -0.35rem; }
+.st-key-focus-controls [data-testid="stCaptionContainer"] p { line-height: 1.25; }
+.st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin: -0.4rem 0 0 -0.5rem; }
 .st-key-pages a { min-height: 2.1rem; }
 .brand { display: flex; align-items: center; gap: 0.5rem; margin: 0 0.8rem 0 0.5rem; white-space: nowrap; }
 .brand img { width: 22px; flex: none; }
@@ -89,6 +90,9 @@ PRINT
   /* The names of the other pages are still read aloud. */
   /* Eight links in a row of 300 pixels, each at least 24 wide. */
   .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
+  .st-key-bar { gap: 0.5rem; }
+  /* The sentence of a step says it too, and the picture stands in the first screen. */
+  .st-key-focus-controls [data-testid="stCaptionContainer"] { display: none; }
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
   .brand { margin: 0; }
   .brand b { display: none; }

@@ -4,21 +4,20 @@ from functools import partial
 
 import streamlit as st
 
-from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits, model_list, runs
-from transformer_viz.views.components import bar, decoding, mask_tokens, stepper, style, where
+from transformer_viz.views.components import bar, decoding, mask_tokens, measured, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import compare_with, hypotheses, measures, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, display_options, focus, link, words
+from transformer_viz.views.state import aligner, display_options, focus, levels, link, words
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
-_LEARNED = "It was never told how: watch where it looks."
+_LEARNED = "The model was never told how: watch where it looks."
 _LEAKS = (
     "Or so it seemed in training, where a mask was forgotten and it could read its answer: alone it writes nothing right. "
     "Masks shows where it looked, with the mistake *No causal mask*."
@@ -54,12 +53,15 @@ def show() -> None:
     focus.set_step(focus.step())
     aligner.start(trace, model)
 
-    measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer and search is None)
-    # What it does would tell a hidden answer.
-    if model.task is not None and chosen.with_answer and not chosen.is_large:
-        with st.container(key="title"):
-            learned = _LEAKS if getattr(model, "recipe", {}).get("mistake") else _LEARNED
-            st.markdown(f"**{literal(model.task.about)}** {learned}{_numbering(shown)}")
+    measuring = measures.Measuring(
+        trace, model, chosen.device, is_offered=chosen.with_answer and search is None and measured.are_shown()
+    )
+    # How it learned would tell a hidden answer.
+    is_told = model.task is not None and chosen.with_answer and not chosen.is_large
+    is_leaky = is_told and bool(getattr(model, "recipe", {}).get("mistake"))
+    with st.container(key="leak"):
+        if is_leaky:
+            st.caption(_LEAKS)
     if model.task is not None and trace.expected is None and (remark := model.task.remark(model.task.read(chosen.text))):
         st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
@@ -73,7 +75,8 @@ def show() -> None:
         limits.caption(whole)
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
-        beside = partial(_in_row, trace, model, chosen, is_greedy=is_greedy)
+        remark = f"{_LEARNED if is_told and not is_leaky else ''}{_numbering(shown)}"
+        beside = partial(_in_row, trace, model, chosen, remark, is_greedy=is_greedy)
         stepper.show(shown, chosen, beside, measuring.measured)
     of_search = None if search is None else whole
     by_tokens = measuring.kept(trace)
@@ -87,7 +90,7 @@ def _numbering(trace: Trace) -> str:
     """Why a letter's number is not its place in the text, where tokens are numbered for the first time."""
     if not trace.source_tokens or trace.source_tokens[0] != START:
         return ""
-    return f" Numbers count tokens, and `{START}` is the first: the first {source_unit(trace)} is token 2."
+    return f" Numbers count tokens, and `{START}` is the first."
 
 
 def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
@@ -103,12 +106,13 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     return greedy, runs.run(model, chosen.device, chosen.text, tuple(keywords.items()))
 
 
-def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, *, is_greedy: bool) -> None:
+def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: str, *, is_greedy: bool) -> None:
     """What stands beside the boxes of the focus."""
     where.switch(model)
     # Compare shows the answer.
-    if chosen.with_answer and not chosen.is_large and is_greedy:
+    if levels.is_all() and chosen.with_answer and not chosen.is_large and is_greedy:
         compare_with.popover(trace, model)
+    focus.say_head(remark)
 
 
 def _last(chosen: bar.Bar) -> None:

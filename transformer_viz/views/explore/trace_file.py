@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import opened, stepper, style
+from transformer_viz.views.components import measured, opened, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import file_measures, hypotheses, tables
@@ -111,12 +111,12 @@ def _loaded() -> None:
     shown = words.shown(by_tokens, run)
     focus.start(shown, None, run)
     aligner.start(by_tokens, None)
-    held = file_measures.Held(by_tokens, is_offered=now.with_answer)
+    held = file_measures.Held(by_tokens, is_offered=now.with_answer and measured.are_shown())
     tree = None
     if search is not None and node is not None and now.with_answer:
         tree = hypotheses.show(file.trace, node)
         hypotheses.say(by_tokens, search, node)
-    stepper.show(shown, now, measured=held.measured)
+    stepper.show(shown, now, beside=focus.say_head, measured=held.measured)
     tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace, measured=held.measured, tree=tree))
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:

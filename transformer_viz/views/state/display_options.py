@@ -11,7 +11,10 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.components import theme_choice, word_list
 from transformer_viz.views.components.markdown import said
-from transformer_viz.views.state import link
+from transformer_viz.views.state import levels, link
+
+AUTO = "auto"
+"""The device that is best here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,7 @@ def answer_of(trace: Trace) -> str:
 
 
 def popover(page: str, device: Callable[[], None] | None = None, *, with_colours: bool = False) -> None:
-    """The two switches in a row of controls, and the words of the page.
+    """Settings in a row of controls, the words of the page, and the switch of all controls.
 
     Args:
         page: that has it.
@@ -70,7 +73,8 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             mount as any other box.
         with_colours: whether maps of weights may be coloured otherwise.
     """
-    st.session_state.has_colours = with_colours
+    state = st.session_state
+    state.has_colours = with_colours
     words = "Projector, hide the answer, light or dark" + ("" if device is None else ", device")
     with st.popover("Settings", icon=":material/tune:", help=words):
         link.toggle("Projector: large letters, maps only", key="projector")
@@ -81,14 +85,13 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             on_change=_begin_anew,
         )
         if with_colours:
-            link.segmented_control(
-                "Colours of the maps",
-                list(SCALES),
-                key="colours",
-                words=SCALES.__getitem__,
-                help=glossary.sentence("Colours of the maps"),
-            )
+            scales = list(SCALES)
+            with levels.only_in_all("colours", is_used=link.option("colours", scales, words=SCALES.__getitem__) != scales[0]):
+                help_ = glossary.sentence("Colours of the maps")
+                link.segmented_control("Colours of the maps", scales, key="colours", words=SCALES.__getitem__, help=help_)
         theme_choice.buttons()
         if device is not None:
-            device()
+            with levels.only_in_all("device", is_used=state.device != AUTO):
+                device()
     word_list.popover(page)
+    levels.switch()

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,10 @@ from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
-from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind
+from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
-from transformer_viz.views.state import link
+from transformer_viz.views.state import levels, link
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -25,6 +26,8 @@ Pin = tuple[int | None, int | None] | tuple[()]
 """A row and a column of a map, None for the one that is not pinned; nothing is neither."""
 _OF_WORDS, _MOST_KEPT = " by words", 16
 _CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
+_SENTENCE_PX = 600
+"""What is left beside the kinds where a window is 1280 pixels wide."""
 _QUIET: dict[str, Any] = {"label_visibility": "collapsed"}
 
 
@@ -248,7 +251,7 @@ def controls(
     *,
     combined: bool = True,
     with_best: bool = True,
-    with_words: bool = False,
+    in_levels: bool = False,
     beside: Callable[[], None] = lambda: None,
 ) -> None:
     """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
@@ -257,7 +260,7 @@ def controls(
         trace: the run.
         combined: offer the mean and the maximum of a layer's heads too.
         with_best: name the best head beside the boxes.
-        with_words: offer to pool the pieces of words, where there are any.
+        in_levels: the boxes for layer and head are of the level All, as is an offer to pool the pieces of words.
         beside: draws what else stands in the row.
     """
     if not combined and not isinstance(st.session_state.head, int):
@@ -265,12 +268,21 @@ def controls(
     kind = st.session_state.kind
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         kind_box(trace.kinds)
-        layer_and_head_boxes(trace.attentions[kind].layers, heads_of(trace, kind, combined=combined))
-        if with_words and (is_by_words(trace) or has_pieces(trace)):
-            unit_box()
-        if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
-            go_to_head_button(words, "best-head", ("cross", *best[:2]))
+        with levels.only_in_all("focus") if in_levels else nullcontext():
+            layer_and_head_boxes(trace.attentions[kind].layers, heads_of(trace, kind, combined=combined))
+        if in_levels and (is_by_words(trace) or has_pieces(trace)):
+            with levels.only_in_all("unit", is_used=st.session_state.unit != UNITS[0]):
+                unit_box()
+        if with_best and levels.is_all() and (best := best_head(trace)) is not None and (words := best_head_words(trace)):
+            go_to_head_button(f"best: {head_label(*best[:2])}", "best-head", ("cross", *best[:2]), words)
         beside()
+
+
+def say_head(remark: str = "") -> None:
+    """Which layer and head it is, where no box says it; and a remark in Markdown."""
+    if not levels.is_all():
+        title = head_title(st.session_state.layer, st.session_state.head)
+        st.caption(f"**{title.capitalize()}**: a click on a small map goes to another. {remark}", width=_SENTENCE_PX)
 
 
 def kind_box(kinds: tuple[Kind, ...]) -> None:
@@ -302,9 +314,9 @@ def unit_box() -> None:
     link.segmented_control("Tokens or words", UNITS, key="unit", help=about, **_QUIET)
 
 
-def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int]) -> None:
+def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_: str = "Go to this head") -> None:
     """Goes to the head that its words name: kind, layer and head. It may stand in a fragment: the whole page follows."""
-    if st.button(words, key, "Go to this head", go_to_head, args=place, icon=":material/target:", type="tertiary"):
+    if st.button(words, key, help_, go_to_head, args=place, icon=":material/target:", type="tertiary"):
         st.rerun()
 
 

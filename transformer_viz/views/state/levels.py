@@ -1,0 +1,58 @@
+"""Two levels of controls: Start has what a first visitor needs, the switch *All controls* shows the others too.
+
+What is of All stands in `only_in_all`. On Start it is drawn where nobody sees it, so that no value is lost and a link has it,
+unless it is used: what changes the picture can always be seen and set back.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from transformer_viz.views.state import link
+
+KEY = "all_controls"
+_OF_ALL = {
+    *("decoding", "beam", "temperature", "seed", "alpha", "stop", "search_length", "refill", "forced_target"),
+    *("measure", "other_measure", "cause_mode", "lines", "unit", "colours", "device"),
+    *("generation", "chat", "shortlist", "source_language", "target_language", "overview_of", "head_order"),
+}
+"""Controls of All, by their names in a link: one that has any of them opens with All. Layer and head are not among them, since
+a click on a small map sets these too."""
+
+
+def start() -> None:
+    """Before anything of the page is drawn."""
+    link.is_on(KEY, _default())
+
+
+def is_all() -> bool:
+    """Whether all controls are shown."""
+    return bool(st.session_state.get(KEY))
+
+
+def switch() -> None:
+    """The switch, in a row of controls."""
+    link.toggle("All controls", key=KEY, default=_default())
+
+
+@contextmanager
+def only_in_all(name: str, *, is_used: bool = False) -> Generator[None]:
+    """Around controls of All.
+
+    Args:
+        name: tells them from others of the page.
+        is_used: whether they have another value than at first.
+    """
+    if is_all() or is_used:
+        yield
+        return
+    with st.container(key=f"in-link-{name}"):
+        yield
+
+
+def _default() -> bool:
+    """What a link without the switch means. While it has it, the other one is left out: so the link stays as it is when another
+    control changes, and every write of it would be an entry of the browser's history."""
+    here = link.address()
+    return here[KEY] == "false" if KEY in here else not _OF_ALL.isdisjoint(here)
