@@ -1,6 +1,5 @@
-// Draws the blocks that `drawing.py` sends: each stack from its tokens below to its end above, as Vaswani et al. 2017, figure 1.
-//
-// One Tab stop; arrows go through the blocks, up along the computation. What is said of a block stands above the drawing.
+// Draws the blocks that `drawing.py` sends: each stack from its tokens below to its end above, as Vaswani et al. 2017,
+// figure 1. Tab goes through the blocks, up along the computation. What is said of a block stands above the drawing.
 
 const BOX = 134, HIGH = 24, LIT = 38, STRIP = 17, SUM = 7, GAP = 8, SIDE = 22, BETWEEN = 28, TEXT = 16;
 
@@ -18,7 +17,7 @@ class Drawing {
     root.addEventListener("click", (event) => this.act(event));
     root.addEventListener("pointerover", (event) => this.say(event.target.closest(".block")));
     root.addEventListener("pointerleave", () => this.say(this.focused()));
-    root.addEventListener("focusin", (event) => this.reach(event.target.closest(".block")));
+    root.addEventListener("focusin", (event) => this.say(event.target.closest(".block")));
   }
 
   show(data) {
@@ -27,7 +26,7 @@ class Drawing {
     const before = this.focused()?.dataset.place;
     Object.assign(this, { shown: text, blocks: new Map(), columns: [] });
     this.says = html("p", "says");
-    this.svg = node("svg", { role: "group", "aria-label": `${data.title} Arrow keys go through its blocks.` });
+    this.svg = node("svg", { role: "group", "aria-label": data.title });
     const width = this.draw(data.stacks), scale = data.large ? 1.3 : 1;
     const height = Math.max(...this.columns.map(({ top }) => top)) + 2;
     this.root.classList.toggle("large", data.large);
@@ -38,8 +37,8 @@ class Drawing {
     if (data.untold) this.root.append(Object.assign(html("p", "untold"), { textContent: data.untold }));
     const places = [...this.blocks.values()].map(({ group }) => group);
     this.home = places.find((group) => group.classList.contains("lit")) ?? places[0];
-    this.reach(this.blocks.get(before)?.group ?? this.home);
-    if (before && this.blocks.has(before)) this.blocks.get(before).group.focus({ preventScroll: true });
+    this.say(this.home);
+    this.blocks.get(before)?.group.focus({ preventScroll: true });
   }
 
   // ---- drawing; heights are counted upwards from the bottom
@@ -84,12 +83,13 @@ class Drawing {
     const state = given.may ? { role: "button", "aria-pressed": Boolean(given.lit) } : { role: "img" };
     const where = given.layer === null || given.layer === undefined ? "" : `, layer ${given.layer + 1}`;
     const label = `${given.title}${where}${given.marked ? ", different" : ""}. ${given.sentence}`;
-    const group = node("g", { class: classes, tabindex: -1, "aria-label": label, "data-place": given.place, ...state });
+    const group = node("g", { class: classes, tabindex: 0, "aria-label": label, "data-place": given.place, ...state });
     group.append(node("rect", { x: middle - wide / 2, y: -bottom - high, width: wide, height: high }));
     const lines = given.lit ? [given.title, given.lit] : [given.title];
     for (const [row, line] of lines.entries()) {
       // The sign of a difference stands within the box, right of its name.
-      const text = node("text", { x: middle - (given.marked ? 7 : 0), y: -bottom - high * (lines.length - row - 0.5) / lines.length });
+      const y = -bottom - high * (lines.length - row - 0.5) / lines.length;
+      const text = node("text", { x: middle - (given.marked ? 7 : 0), y });
       text.textContent = line;
       group.append(text);
     }
@@ -102,16 +102,10 @@ class Drawing {
     this.blocks.set(given.place, { given, group, middle, height: bottom + high / 2 });
   }
 
-  // ---- what is said, pressed and gone through
+  // ---- what is said and pressed
 
   focused() {
     return this.root.getRootNode().activeElement?.closest?.(".block") ?? null;
-  }
-
-  reach(group) {
-    if (!group) return;
-    for (const each of this.blocks.values()) each.group.setAttribute("tabindex", each.group === group ? 0 : -1);
-    this.say(group);
   }
 
   say(group) {
@@ -130,30 +124,12 @@ class Drawing {
     this.press({ kind: given.kind, layer: given.layer, step });
   }
 
+  // A block of a drawing is no button to the browser.
   key(event) {
-    const group = event.target.closest?.(".block");
-    if (!group || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter" || event.key === " ") this.act(event);
-    else if (!this.to(event.key, group)) return;
+    if ((event.key !== "Enter" && event.key !== " ") || !event.target.matches(".block")) return;
+    this.act(event);
     event.preventDefault();
     event.stopPropagation();
-  }
-
-  to(key, group) {
-    const here = this.blocks.get(group.dataset.place), column = (each) => each.middle === here.middle;
-    const all = [...this.blocks.values()], mine = all.filter(column), at = mine.indexOf(here);
-    const near = (others) => others.sort((a, b) => Math.abs(a.height - here.height) - Math.abs(b.height - here.height))[0];
-    const found = {
-      ArrowUp: () => mine[at + 1],
-      ArrowDown: () => mine[at - 1],
-      ArrowLeft: () => near(all.filter(({ middle }) => middle < here.middle)),
-      ArrowRight: () => near(all.filter(({ middle }) => middle > here.middle)),
-      Home: () => mine[0],
-      End: () => mine[mine.length - 1],
-    }[key];
-    if (!found) return false;
-    found()?.group.focus();
-    return true;
   }
 }
 
