@@ -12,6 +12,7 @@ import transformer_viz as tv
 from tests.browser.accessible import background, contrast, faults
 from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
 from tests.browser.drawn import DRAWN
+from transformer_viz.export import assets
 from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import place_label, row_labels
 
@@ -178,6 +179,16 @@ def test_a_chart_has_its_numbers_as_a_table_one_key_away(page: Page, server: str
     wait_for_step(page, 2)
     row = page.locator(".st-key-focus .numbers-table tr").nth(3)
     expect(row).to_contain_text(re.compile(r"\d"))
+
+
+def test_a_long_table_of_numbers_says_what_it_leaves_out(page: Page) -> None:
+    page.add_script_tag(content=assets.script("arrays.js", "charts.js"))
+    tables = page.evaluate("""() => {
+      const n = 1234, x = [...Array(n).keys()], trace = { type: 'scatter', name: 'loss', x, y: x };
+      return tablesOf({ layout: {}, data: [{ type: 'heatmap', z: x.map((i) => [i]) }, trace, { ...trace, x: [1], y: [2] }] })
+        .map(({ caption, lines }) => [caption, lines.length]).sort();
+    }""")
+    assert tables == [["loss", 1], ["loss: the first 200 of 1,234 lines", 200], ["the first 200 of 1,234 lines", 200]]
 
 
 def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, server: str) -> None:

@@ -98,7 +98,8 @@ function mapTable(chart, traces) {
     return plainText(text?.[row]?.[column] ?? words?.[1] ?? digits(here(map)));
   };
   const head = ["", ...columns.map((column) => labelOf(x, column))];
-  const lines = [...Array(Math.min(n, MOST_LINES)).keys()].map((row) => [labelOf(y, row), ...columns.map((column) => said(row, column))]);
+  const rows = [...Array(Math.min(n, MOST_LINES)).keys()];
+  const lines = rows.map((row) => [labelOf(y, row), ...columns.map((column) => said(row, column))]);
   return { caption: cutWords(n), head, lines };
 }
 
@@ -106,7 +107,8 @@ function lineTable(chart, trace) {
   const [x, y] = axesOf(chart, trace), [across, down] = [numbersOf(trace.x), numbersOf(trace.y)];
   const title = (axis, name) => plainText(axis.title?.text || name), words = trace.hovertext ?? trace.text;
   const lines = Array.from(across.slice(0, MOST_LINES), (value, place) => [
-    labelOf(x, value), labelOf(y, down[place]), plainText((Array.isArray(words) && words[place]) || trace.customdata?.[place]?.[0] || ""),
+    labelOf(x, value), labelOf(y, down[place]),
+    plainText((Array.isArray(words) && words[place]) || trace.customdata?.[place]?.[0] || ""),
   ]);
   const caption = [plainText(trace.name ?? ""), cutWords(across.length)].filter(Boolean).join(": ");
   return { caption, head: [title(x, "x"), title(y, "y"), ""], lines: lines.filter(([at]) => at !== "") };
