@@ -12,11 +12,20 @@ from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.model import variants
 from transformer_viz.views import pages, path
 from transformer_viz.views.explore.trial.on_trial import QUESTIONS
-from transformer_viz.views.glossary import PAGES, TERMS, of_page, sentence
+from transformer_viz.views.glossary import BASICS, PAGES, TERMS, of_page, sentence
 
 Start = Callable[..., AppTest]
 EVERYDAY = {
-    *("source text", "attention", "opened file", "training", "name of the checkpoint", "a string to watch", "a sentence of it"),
+    *(
+        "all controls",
+        "source text",
+        "attention",
+        "opened file",
+        "training",
+        "name of the checkpoint",
+        "a string to watch",
+        "a sentence of it",
+    ),
     *("projector: large letters, maps only", "hide the answer", "strings per length", "a click on the mask", "and reaches"),
     *(
         "what if it had …",
@@ -88,6 +97,7 @@ def test_the_glossary_is_short_and_names_pages() -> None:
         assert 5 < len(sentence(name)) < 160
         assert not term.sentence.endswith(".")
     assert set(variants.names()) <= set(TERMS)
+    assert of_page("explore")[: len(BASICS)] == [*BASICS], "what one meets first stands first"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -29,8 +29,15 @@ class Term:
 
 
 _VASWANI = "Vaswani et al. 2017"
+BASICS = (
+    *("token", "step", "attention", "attention map", "query", "key", "weight", "head", "layer"),
+    *("encoder self-attention", "decoder self-attention", "cross-attention", "mask"),
+)
+"""What one meets first, in the order in which one meets it."""
 TERMS: dict[str, Term] = {
     "token": Term("What the model reads and writes one of at a time: here a letter, a word, a sign, or one like <end>", PAGES),
+    "step": Term("One token is written: from all that was read and written before, the model computes which one is next"),
+    "attention map": Term("A row for each query, a column for each key; the colour of a cell is how much the row looks there"),
     "tokens or words": Term(
         "A model reads pieces of words; by words, what a word is looked at is the sum over its pieces, how it looks their mean",
         ("explore", "compare"),
@@ -268,5 +275,9 @@ def sentence(name: str) -> str:
 
 
 def of_page(page: str) -> list[str]:
-    """The terms of a page."""
-    return [name for name, term in TERMS.items() if page in term.pages]
+    """The terms of a page, the basics first."""
+    return sorted((name for name, term in TERMS.items() if page in term.pages), key=_place)
+
+
+def _place(name: str) -> int:
+    return BASICS.index(name) if name in BASICS else len(BASICS)
