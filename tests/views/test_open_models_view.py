@@ -49,10 +49,10 @@ def test_a_run_comes_back_as_it_was(
     tmp_path: Path,
 ) -> None:
     tree, query = RUNS[name]
-    before = export(start(**query, **OPEN), "explore_tab")
+    before = export(start(**query, **OPEN, all_controls="true"), "explore_tab")
     (file, data), *_ = offered.items()
     place = {key: value for key, value in query.items() if key not in ("checkpoint", "decoding", "beam")}
-    after = drop(start(checkpoint="trace file", **place, **OPEN), file, data)
+    after = drop(start(checkpoint="trace file", **place, **OPEN, all_controls="true"), file, data)
     # The tree of a file has no greedy line.
     first = 0 if tree is None else 1
     assert pictures(after)[first:] == pictures(before)[first:]
