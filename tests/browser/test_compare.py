@@ -64,11 +64,11 @@ def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, ser
     assert another.url == page.url
 
 
-def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads(page: Page, server: str) -> None:
+def test_it_opens_on_the_text_of_all_pages_and_the_table_and_the_tiles_choose_heads(page: Page, server: str) -> None:
     page.goto(f"{server}/compare")
     page.wait_for_function(DRAWN)
-    dates = tv.load_checkpoint("dates", device="cpu")
-    comparison = tv.compare(tv.decode(dates, "3 March 2024"), tv.decode(dates, "March 3 2024"))
+    model = tv.load_checkpoint("reverse", device="cpu")
+    comparison = tv.compare(tv.decode(model, "reversethis"), tv.decode(model, "revertethis"))
     farthest = comparison.farthest("encoder")
     assert farthest is not None
     page.get_by_title("show this head of encoder self-attention").click()

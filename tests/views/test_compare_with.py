@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 from tests import inside
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
-from transformer_viz.views.compare import page
 from transformer_viz.views.compare.sides import A, B
 
 Start = Callable[..., AppTest]
@@ -68,13 +67,6 @@ def test_another_text_is_one_that_differs_a_little(start: Start, visit: Callable
     at.text_input(key="b_text").set_value("mine").run()
     again = gone(visit(at, None), "text")
     assert side(again, B)["text"] not in ("mine", "hello"), "what was on B before is not what is asked for now"
-
-
-def test_compare_opens_on_the_run_and_not_on_its_example(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    (of_letters,) = [example for example in page.EXAMPLES if example.b["text"] == "reversethat"]
-    monkeypatch.setattr(page, "EXAMPLES", (of_letters,))
-    at = gone(start(**ALL), "layer")
-    assert (side(at, A)["text"], side(at, B)["text"]) == ("reversethis", "reversethis")
 
 
 def test_what_a_run_does_not_have_is_not_offered(start: Start, folder: Path) -> None:

@@ -18,7 +18,6 @@ from transformer_viz.figures.tiles import tile_map
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import model_list
 from transformer_viz.views.compare import patching, place, shown, side_runs, sides
 from transformer_viz.views.compare.sides import A, B
 from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, opened, player, screen, style
@@ -71,17 +70,13 @@ EXAMPLES = (
         {"text": "reversethis", "checkpoint": "reverse-small"},
     ),
 )
-"""The first one opens the page: both write the same, and one sees which heads follow the tokens to their new places."""
 
 
 def show() -> None:
     """The page."""
-    _open_on_the_example()
     # The sides' boxes stand below the bar's, and are started by it.
     found: list[list[str]] = []
-    first = EXAMPLES[0]
-    opening = bar.Opening(first.a["checkpoint"], first.a["text"]) if _names().issuperset(first.needs) else None
-    chosen = bar.show("compare", with_models=True, opening=opening, instead=_common(found.append))
+    chosen = bar.show("compare", with_models=True, instead=_common(found.append))
     if display_options.is_hidden("Two runs side by side"):
         return
     (usable,) = found
@@ -151,23 +146,6 @@ def _put(example: Example) -> None:
     sides.put(A, example.a)
     sides.put(B, example.b)
     link.reset("kind", "layer", "head", "b_layer", "b_head")
-
-
-def _open_on_the_example() -> None:
-    """A first visit without a link or a text of one's own opens on the first example; never on two equal runs."""
-    state = st.session_state
-    if "compare_opened" in state:
-        return
-    state.compare_opened = True
-    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT
-    if link.is_touched() or is_own or state.get("checkpoint", bar.DEFAULT_CHECKPOINT) != bar.DEFAULT_CHECKPOINT:
-        return
-    if _names().issuperset(EXAMPLES[0].needs):
-        _put(EXAMPLES[0])
-
-
-def _names() -> set[str]:
-    return {entry.name for entry in model_list.entries() if entry.error is None}
 
 
 # ---- what differs

@@ -32,14 +32,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Opening:
-    """A checkpoint and a text; without one it is the model's own example."""
-
-    checkpoint: str
-    text: str = ""
-
-
-@dataclass(frozen=True)
 class Bar(DisplayOptions):
     """What was chosen in the bar."""
 
@@ -64,7 +56,6 @@ def show(
     with_colours: bool = False,
     with_files: bool = False,
     with_decoding: bool = False,
-    opening: Opening | None = None,
     instead: Callable[[list[str]], None] | None = None,
 ) -> Bar:
     """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
@@ -76,7 +67,6 @@ def show(
         with_colours: whether *Settings* has a box for the colours of the maps.
         with_files: whether a trace file may take the place of the model. Other pages have the model of before then.
         with_decoding: whether one may choose how the model writes.
-        opening: what the page opens with, where that is not what every page does.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
     """
@@ -85,7 +75,6 @@ def show(
     usable, others = _usable(entries), model_list.models()
     listed = _listed(others)
     names, state = [*usable, *listed], st.session_state
-    state.opening = opening
     options = [*names, *([FILE] if with_files else [])]
     before = state.get("model_before_file")
     before = before if before in names else None
@@ -126,16 +115,11 @@ def show(
 
 def default_checkpoint(names: list[str]) -> str:
     """What a link leaves out."""
-    opening: Opening | None = st.session_state.opening
-    name = DEFAULT_CHECKPOINT if opening is None else opening.checkpoint
-    return name if name in names else names[0]
+    return DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in names else names[0]
 
 
-def _first_text(key: str, model: LoadedModel | None) -> str:
+def _first_text(model: LoadedModel | None) -> str:
     """Likewise of a text."""
-    opening: Opening | None = st.session_state.opening
-    if key == "text" and opening is not None and model is not None and model.name == opening.checkpoint and opening.text:
-        return opening.text
     return default_text(model) if model else DEFAULT_TEXT
 
 
@@ -176,7 +160,7 @@ def text_box(label: str, key: str, model: LoadedModel | None, default: str | Non
     """A box for a text, for which `start_text` has been called; of several lines where the model has no task. A link leaves
     out `default`."""
     looks: Any = {"key": key, "most": MOST_TYPED, "label_visibility": "collapsed"}
-    default = _first_text(key, model) if default is None else default
+    default = _first_text(model) if default is None else default
     if model is not None and model.task is None:
         link.text_area(label, default, height="content", placeholder="Type, then press Ctrl and Enter", **looks)
     else:
@@ -224,7 +208,7 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str 
         return
     state[known] = state[checkpoint]
     model = _model_of(state[checkpoint])
-    default = _first_text(text, model) if default is None else default
+    default = _first_text(model) if default is None else default
     if text not in state:
         link.text(text, default, most=MOST_TYPED)
     elif not (before or state[text]) or (before and _is_example(state[text], before) and not _has_answer(state[text], model)):

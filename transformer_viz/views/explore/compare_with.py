@@ -64,13 +64,12 @@ def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
 
 
 def _put(text: str, checkpoint: str, way: Way) -> None:
-    """Both sides of Compare, which opens on them and not on its example; A's place is that of Explore."""
+    """Both sides of Compare; A's place is that of Explore."""
     state, both = st.session_state, {"text": text, "checkpoint": checkpoint}
     values: dict[str, Any] = {**both, **({"edits": written(way.edits)} if way.edits else {})}
     put(A, both)
     put(B, values)
     if not way.has_text:
         state.b_text_wanted = True
-    state.compare_opened = True
     for key in ("b_layer", "b_head"):
         state[key] = way.place.get(key, SAME)

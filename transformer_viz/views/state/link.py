@@ -30,9 +30,9 @@ UNKNOWN_PAGE = "page"
 """In the address of whoever asked for a page that there is not: what was asked for."""
 _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 """In the session: what was not possible, by key; that of this run alone; and texts that are too long."""
-_BARE, _TOUCHED, _SEEN, _RESET, _SWITCHED = "link_bare", "link_touched", "link_seen", "link_reset", "link_switched"
-"""Likewise: whether the first address said nothing; whether anything was changed since; the page and the address of the run
-before; what is to have its default; and whether this is another page than that of the run before."""
+_BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
+"""Likewise: whether the first address said nothing; the page and the address of the run before; what is to have its
+default; and whether this is another page than that of the run before."""
 _DECIDED = "link_decided"
 """Likewise: the value of each key in the last run."""
 _MOST_LISTED = 40
@@ -50,7 +50,6 @@ def sentence(page: str) -> Generator[None]:
     if before != here:
         state.pop(_WRONG, None)
     state.setdefault(_BARE, not address())
-    state[_TOUCHED] = state.get(_TOUCHED, bool(address())) or before[1] != here[1]
     state[_NOW], state[_SWITCHED] = set(), before[0] != page
     # Before the page, which may end at any place; and below it, with what it has found.
     _say(place)
@@ -104,11 +103,6 @@ def is_bare() -> bool:
     state = st.session_state
     was_bare, state[_BARE] = state[_BARE], False
     return was_bare
-
-
-def is_touched() -> bool:
-    """Whether somebody came by a link that says something, or has chosen or typed anything since."""
-    return st.session_state[_TOUCHED]
 
 
 def option(
