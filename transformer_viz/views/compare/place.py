@@ -17,9 +17,9 @@ _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the larges
 
 
 def start(comparison: Comparison) -> None:
-    """Before the boxes are drawn: where attention differs most; what one of the runs does not have is brought into range."""
-    kinds, largest = comparison.kinds, _noticed(comparison.largest)
-    focus.start_kind(kinds, largest.kind if largest else kinds[-1])
+    """Before the boxes are drawn: the kind of all pages, and its head that differs most; what one of the runs does not have is
+    brought into range."""
+    focus.start_kind(comparison.kinds, comparison.kinds[-1])
     kind = st.session_state.kind
     found = _noticed(comparison.farthest(kind))
     focus.start_head(comparison.a, kind, (found.layer, found.head) if found else (comparison.layers(kind)[0], 0))
