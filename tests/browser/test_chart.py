@@ -1,5 +1,7 @@
 """A chart of the app stays where it is, follows its width, zooms, says at the hand what it shows, and is saved as a PNG."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -207,6 +209,7 @@ def test_the_mode_bar_saves_a_png_and_leads_nowhere_else(page: Page, server: str
     with page.expect_download() as saved:
         bar.locator(".modebar-btn").first.click()
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    assert re.fullmatch(r"\w+-reverse-cross-attention-layer-\d-head-\d\.png", saved.value.suggested_filename)
     first = page.locator(f"{FOCUS} .y2tick").first.bounding_box()
     box = bar.bounding_box()
     assert first and box and box["y"] + box["height"] <= first["y"], "the bar is above the first candidate"

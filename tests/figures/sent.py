@@ -32,9 +32,9 @@ def texts(value: Any) -> list[str]:
 
 
 def assert_no_markup(figure: go.Figure) -> None:
-    """Our own bold and superscript around an escaped token are all the markup there is."""
+    """Our own bold, superscript and line breaks around an escaped token are all the markup there is."""
     for text in texts(spec(figure)):
-        bare = re.sub(r"</?(b|sup)>", "", text) if not re.search(r"<b><b>|<b>\$", text) else text
+        bare = re.sub(r"</?(b|sup)>|<br>", "", text) if not re.search(r"<b><b>|<b>\$", text) else text
         assert not {"<", "$", "\u202e"} & set(bare), text
 
 

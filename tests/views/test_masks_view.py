@@ -47,8 +47,8 @@ def test_the_page_opens_with_a_padded_batch(start: Start) -> None:
     assert at.text_area(key="sources").value == "reversethis\nMississippi 2026!\naaaaaaaa"
     drawn = titles(at)
     assert [title[:9] for title in drawn if title.startswith("<b>")] == ["<b>1: rev", "<b>2: Mis", "<b>3: aaa"]
-    assert sum(title.startswith("decoder: causal (") for title in drawn) == 3
-    assert "encoder: padding (114 of 361)" in drawn
+    assert sum(title.startswith("decoder: causal<br>") for title in drawn) == 3
+    assert "encoder: padding<br>114 of 361 cells" in drawn
     assert "Sentence 1 of 3: **reversethis** becomes" in said(at)
 
 
@@ -287,7 +287,7 @@ def test_lines_of_very_different_length_and_an_empty_target_line(start: Start) -
     at = start("masks", sources="a\n" + "x" * 32, targets="\nxyz")
     assert not at.exception
     assert not at.error
-    assert "encoder: padding (1054 of 1156)" in titles(at)
+    assert "encoder: padding<br>1054 of 1156 cells" in titles(at)
 
 
 def test_markup_is_text_here_too(start: Start) -> None:

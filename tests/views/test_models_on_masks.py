@@ -51,8 +51,8 @@ def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -
     masked = np.triu(np.ones((trace.n_steps, trace.n_steps), dtype=bool), 1)
     masked[:, :n] = True
     shown = titles(at)
-    assert f"decoder: padding ({n * trace.n_steps} of {masked.size})" in shown
-    assert f"decoder: combined ({masked.sum()} of {masked.size})" in shown
+    assert f"decoder: padding<br>{n * trace.n_steps} of {masked.size} cells" in shown
+    assert f"decoder: combined<br>{masked.sum()} of {masked.size} cells" in shown
     assert not [title for title in shown if title.startswith(("encoder", "cross"))]
     assert f"goes on with **{display_text(trace.text)}**" in said(at)
     assert "It has 2 tokens, and 3 of padding before them" in said(at)

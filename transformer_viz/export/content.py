@@ -18,7 +18,7 @@ from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import Scale
-from transformer_viz.terms import COMBINED, Head, Kind, head_title, place_labels, row_labels
+from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.trace import Trace
@@ -189,6 +189,13 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | None:
     """What aligned.js is told of the head that aligns: what it is called, and its map."""
     return None if aligner is None else {"label": str(aligner), "weights": packed(aligner.map_of(trace))}
+
+
+def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: Head = 0) -> str:
+    """What a picture of a run says of itself: what was read, by which model, and of one head which it is."""
+    model = str(trace.made_by.get("checkpoint") or "")
+    place = "" if kind is None else f"{KIND_TITLES[kind]}, {head_title(layer, head)}"
+    return " · ".join(filter(None, [display_token(trace.source), shorten(model), place]))
 
 
 def page_title(trace: Trace) -> str:

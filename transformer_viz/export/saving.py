@@ -10,11 +10,22 @@ from typing import Any, Literal, Unpack, get_args
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.atomic_files import check_target, write_bytes
 from transformer_viz.errors import ExportError, OptionError, listed
-from transformer_viz.export.content import DEFAULTS, SCALE, WIDTH, FileOptions, ShownOptions, View, page_title
+from transformer_viz.export.content import (
+    DEFAULTS,
+    SCALE,
+    WIDTH,
+    FileOptions,
+    ShownOptions,
+    View,
+    page_title,
+    picture_title,
+    view,
+)
 from transformer_viz.export.drawings import figure_of
 from transformer_viz.export.pages import figure_html, html
 from transformer_viz.figures import files
 from transformer_viz.figures.files import PICTURE_FORMATS
+from transformer_viz.figures.theme import escape
 from transformer_viz.keywords import with_keywords
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
@@ -25,6 +36,8 @@ FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
 _HEIGHT = 480
 """Pixels of a picture whose figure does not say."""
 _LONGEST = 40
+_TITLE = 32
+"""Pixels above a picture for what it is of."""
 
 
 @with_keywords(FileOptions, DEFAULTS)
@@ -63,10 +76,9 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
     if given.pop("aligner", None) is not None:
         raise OptionError("aligner is of the page of the whole run; leave it out, or make that page")
     plotlyjs = given.pop("plotlyjs", True)
-    figure = figure_of(trace, what, **given)
     if format in PICTURE_FORMATS:
-        return picture(figure, format, **size)
-    return figure_html(figure, title=page_title(trace), plotlyjs=plotlyjs).encode()
+        return picture(trace, format, what=what, **size, **given)
+    return figure_html(figure_of(trace, what, **given), title=page_title(trace), plotlyjs=plotlyjs).encode()
 
 
 def format_of(path: Path) -> str:
@@ -120,8 +132,32 @@ def picture(
         OptionError: an option has an impossible value.
         ExportError: kaleido or a browser is missing; the message says what to install.
     """
-    figure = figure_of(shown, what, **options) if isinstance(shown, Trace) else shown
+    figure = _titled(shown, what, options) if isinstance(shown, Trace) else shown
     return files.picture_of(figure, format, width, height or int(figure.layout.height or _HEIGHT), scale)
+
+
+def _titled(trace: Trace, what: str, options: Any) -> Any:
+    """A figure of a run, and above it of which."""
+    figure = figure_of(trace, what, **options)
+    now = view(trace, *(options.get(name) for name in ("kind", "layer", "head", "step")))
+    is_of_head = what in ("player", "attention")
+    step = f", {step_name(trace)} {now.step + 1}" if what == "player" else ""
+    words = picture_title(trace, *((now.kind, now.layer, now.head) if is_of_head else ())) + step
+    own = f" · {figure.layout.title.text}" if figure.layout.title.text else ""
+    at = {
+        "x": 0,
+        "xanchor": "left",
+        "xref": "container",
+        "y": 1,
+        "yanchor": "top",
+        "yref": "container",
+        "pad": {"t": 8, "l": 8},
+    }
+    return figure.update_layout(
+        title={"text": escape(words) + own, "font": {"size": 15}, **at},
+        margin_t=(figure.layout.margin.t or 0) + _TITLE,
+        height=(figure.layout.height or _HEIGHT) + _TITLE,
+    )
 
 
 def table(trace: Trace, format: str = "csv") -> bytes:

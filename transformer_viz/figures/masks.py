@@ -17,7 +17,7 @@ from transformer_viz.terms import Kind
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 
-_TITLE, _LEGEND = 26, 34
+_TITLE, _LEGEND = 44, 34
 """Pixels: above a panel for its title, above everything for the legend."""
 _LONGEST_NAME = 120
 _LABEL, _LEAST_APART = 9, 7
@@ -134,7 +134,7 @@ def mask_grid(
             # The labels of the rows stand before the panel.
             left, right = column / columns + (0.05 if columns > 1 else 0.2), (column + 1) / columns - 0.012
             bottom, cell, number = 1 - (top + _TITLE + height) / inner, height / len(part.queries), len(drawn) + 1
-            title = f"{part.title} ({(part.reasons > 0).sum()} of {part.reasons.size})"
+            title = f"{part.title}<br>{(part.reasons > 0).sum()} of {part.reasons.size} cells"
             at = left, 1 - (top + 4) / inner
             layout["annotations"].append(words_at(title, *at, size + 1, colours.muted, yanchor="top"))
             drawn += panel(number, [mask_reasons.cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])

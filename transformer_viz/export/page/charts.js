@@ -8,13 +8,30 @@ const AXIS = /^[xy]axis\d*$/;
 // A finger scrolls the page.
 const isTouch = () => window.matchMedia("(pointer: coarse)").matches;
 
+// Always the same one: Plotly makes a chart anew whose configuration is another.
+let button;
+const pictureButton = () => (button ??= {
+  name: "toImage", title: "Download plot as a PNG", icon: window.Plotly.Icons.camera, click: savePicture,
+});
+
+// A chart as a PNG that says above it what it is of.
+function savePicture(chart) {
+  const words = chart.dataset.title || document.title, own = chart.layout.title?.text, room = 32;
+  const layout = structuredClone(chart.layout), height = chart.offsetHeight + room;
+  const text = words.replace(/[&<>$]/g, (sign) => `&#${sign.charCodeAt(0)};`) + (own ? ` · ${own}` : "");
+  layout.title = { text, x: 0, xanchor: "left", xref: "container", y: 1, yanchor: "top", yref: "container", pad: { t: 8, l: 8 }, font: { size: 15 } };
+  layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 0) + room };
+  const filename = words.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  return window.Plotly.downloadImage({ data: chart.data, layout: { ...layout, height } }, { format: "png", scale: 2, width: chart.offsetWidth, height, filename });
+}
+
 // Draws a figure, and keeps what somebody has zoomed into where `topic` and the figure's own axes are those of before.
 async function drawChart(host, { data, layout }, topic = "") {
   // Plotly writes a zoom into what it is given.
   layout = structuredClone(layout);
   const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([, axis]) => axis);
   const canZoom = axes.some((axis) => !axis.fixedrange);
-  const config = { ...BARE, modeBarButtons: [["toImage"], ...(canZoom ? [ZOOMS] : [])] };
+  const config = { ...BARE, modeBarButtons: [[pictureButton()], ...(canZoom ? [ZOOMS] : [])] };
   const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
   await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
 }

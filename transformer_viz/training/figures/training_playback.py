@@ -202,17 +202,17 @@ class _Playback:
         value: dict[str, Any] = {"tickvals": [0, 0.5, 1], "ticktext": _HALVES[self.course.measure], "showgrid": True}
         value |= {"domain": place["y2"], "anchor": "x2"}
         if self.course.measure == "entropy":
-            brief, more = "<b>entropy of the rows</b>, 1 = uniform", " attention; each head"
+            brief, more = "<b>entropy of the rows</b>, each head", "<br>1: uniform attention"
         else:
             brief, more = (
                 f"<b>attention on the expected {source_unit(self.trace)}s</b>, each head",
-                " · dotted: uniform attention",
+                "<br>dotted: uniform attention",
             )
         titles = ((brief if narrow or self.style.large else brief + more, top), (f"candidates at <b>{row}</b>", lower))
         return {
             **base_layout(theme, size),
             "height": place["height"],
-            "margin": {"l": 8, "r": 14, "t": 8 if narrow else 28, "b": 6},
+            "margin": {"l": 8, "r": 14, "t": 8 if narrow else 44, "b": 6},
             **colour_axes(theme, size, _MAP_SHARE + 0.01, shows=not narrow),
             "xaxis": {**columns, "domain": place["x"]},
             "yaxis": {**rows, "domain": place["y"]},

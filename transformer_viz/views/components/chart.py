@@ -24,6 +24,7 @@ def show(
     words: str,
     *,
     run: str | None = None,
+    title: str = "",
     clicks: Clicks | None = None,
 ) -> None:
     """Draws a figure into the chart `key`.
@@ -33,9 +34,10 @@ def show(
         key: tells this chart from the page's others; the same key is the same chart.
         words: what a screen reader says of it.
         run: tells the run that it shows from others, in the browser.
+        title: above a picture that somebody saves, and its file's name; without one the page's.
         clicks: what a click on it is, and who hears it.
     """
-    about = {"words": words, "run": run, "clicks": clicks.on if clicks else None, "plotly": plotly_js.NAME}
+    about = {"words": words, "run": run, "title": title, "clicks": clicks.on if clicks else None, "plotly": plotly_js.NAME}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     heard = {"on_click_change": lambda: clicks.heard((st.session_state.get(key) or {}).get("click"))} if clicks else {}

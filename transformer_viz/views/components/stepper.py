@@ -9,6 +9,7 @@ import streamlit as st
 
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import listed
+from transformer_viz.export.content import picture_title
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
@@ -135,7 +136,8 @@ def _measure_switched() -> None:
 def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:
     now = focus.current()
     figure = _map_call(trace, chosen, now, measured)()
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run)
+    title = picture_title(trace, now.kind, now.layer, now.head)
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, title=title)
 
 
 def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import streamlit as st
@@ -20,6 +21,8 @@ from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.state import display_options, link
 
 _CHART, _TABLE = "search-tree", "hypotheses"
+_LONGEST_TEXT, _KEPT = 20, 6
+"""Characters of a hypothesis that its column shows, and those that stay of what all hypotheses begin with."""
 
 
 def start(search: Search, of: Hashable) -> int:
@@ -39,7 +42,7 @@ def show(trace: Trace, node: int, *, greedy: Trace | None = None) -> Any:
     """The tree, which is returned; beside it the finished hypotheses, to choose one."""
     search = trace.search
     assert search is not None
-    left, right = screen.columns([2.8, 1], "search")
+    left, right = screen.columns([2, 1], "search")
     with left, st.container(key=_CHART):
         figure = call(figures.search_tree, trace, node, greedy=greedy, style=style.figure_style())
         words = "The search tree; the table beside it names the finished hypotheses"
@@ -70,15 +73,22 @@ def _n_best(trace: Trace, node: int) -> None:
     finished, nodes = len(search.best), [search.nodes[number] for number in numbers]
     columns: dict[str, list[Any]] = {
         "rank": [str(rank) if rank <= finished else "–" for rank in range(1, len(nodes) + 1)],
+        "text": _where_they_differ([display_text(at.text) or "(empty)" for at in nodes]),
         "score": [at.score if rank < finished else math.nan for rank, at in enumerate(nodes)],
         "log p": [at.total for at in nodes],
         "tokens": [at.step + 1 for at in nodes],
         **({"answer": [answer or "" for answer in answers]} if any(answers) else {}),
-        # Last, since a long one would push the numbers out of sight.
-        "text": [display_text(at.text) or "(empty)" for at in nodes],
     }
     here = numbers.index(node)
     table.choose(columns, "The finished hypotheses", _TABLE, here, lambda row: _go_to(numbers[row]), places=3)
+
+
+def _where_they_differ(texts: list[str]) -> list[str]:
+    """The texts; of long ones what all begin with is left out, so that a narrow column shows where they part."""
+    n_same = 0
+    if max(map(len, texts)) > _LONGEST_TEXT:
+        n_same = sum(1 for _ in takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))) - _KEPT
+    return [f"…{text[n_same:]}" for text in texts] if n_same > 0 else texts
 
 
 def _go_to(node: int) -> None:
