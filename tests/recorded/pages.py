@@ -311,7 +311,9 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Compare, two models": state("Compare", "Two models of different size", "Swap A and B"),
     "Compare, two strategies": state("Compare", "Greedy decoding and beam search", {"B: head": "B max"}),
     "Compare, patched": state("Compare", "Two letters changed", "Patch A into B", {"What is put": "layers of A"}),
-    "Compare, words": state("Compare", {"Tokens or words": "words", "B: edits": "cross.1.1:zero"}),
+    "Compare, words": state(
+        "Compare", "The same day, written in two orders", {"Tokens or words": "words", "B: edits": "cross.1.1:zero"}
+    ),
     "Train, two sentences": state(
         "Train",
         {"Task": "german-toy", "Variant": "post-norm"},
