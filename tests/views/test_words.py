@@ -26,7 +26,8 @@ EVERYDAY = {
         "a string to watch",
         "a sentence of it",
     ),
-    *("projector: large letters, maps only", "hide the answer", "strings per length", "a click on the mask", "and reaches"),
+    *("projector: large letters, maps only", "hide the answer", "show all steps at once"),
+    *("strings per length", "a click on the mask", "and reaches"),
     *(
         "what if it had …",
         "at step",

@@ -8,7 +8,8 @@ from transformer_viz.analysis.head_names import ROLES, names
 from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
 
 LAYERS, ROLE = "layers", "role"
@@ -51,6 +52,14 @@ def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]
         values = statistic(trace, kind, by)
         places.sort(key=lambda at: (np.isnan(values[at]), values[at]))
     return [(attention.layers[place], head) for place, head in places]
+
+
+def farthest_head(attention: Attention, layer: int, head: Head) -> tuple[int, int]:
+    """Layer and head whose weights differ most from those of a head, by the mean distance of their cells."""
+    here = attention.head(layer, head)
+    distances = [[np.abs(there - here).mean() for there in of_layer] for of_layer in attention.weights]
+    place, other = np.unravel_index(int(np.nan_to_num(distances).argmax()), (attention.n_layers, attention.n_heads))
+    return attention.layers[int(place)], int(other)
 
 
 def _by_layer(trace: Trace, kind: Kind) -> Iterator[HeadRows]:

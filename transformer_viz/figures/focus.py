@@ -138,7 +138,12 @@ class Focus:
     def _about(self) -> dict[str, Any]:
         """For whoever reads numbers off the maps: what they are, unless they are weights, and those of the second map."""
         instead = {} if self.of is WEIGHTS else {"word": self.of.word, "full": self.of.full}
-        return {**instead, **({} if self.beside is None else {"beside": self.beside.about})}
+        return {**instead, **({} if self.beside is None else {"beside": self.beside.about}), "unwritten": self._unwritten()}
+
+    def _unwritten(self) -> list[str]:
+        """The axes of which a place has no name before its step; those of the second map are alike."""
+        axes = [*(["yaxis"] if self.grows else []), *(["xaxis"] if self.kind == "decoder" else [])]
+        return [*axes, *(f"{name}{AXES}" for name in axes if self.beside)]
 
     def _ids(self) -> dict[str, Any]:
         """What the hover says more where the run has ids, which tell tokens apart whose labels do not."""

@@ -16,6 +16,8 @@ class Player {
     this.button("back", () => this.go(this.step - 1));
     this.button("play", () => (this.timers.play ? this.pause() : this.play()));
     this.button("next", () => this.go(this.step + 1));
+    this.button("last", () => this.go(Infinity));
+    this.part("speed").addEventListener("change", () => this.timers.play && this.play());
     this.part("slider").addEventListener("input", (event) => this.go(Number(event.target.value)));
     document.addEventListener("keydown", (event) => this.key(event));
   }
@@ -73,9 +75,22 @@ class Player {
         cell.title = token.title;
         if (token.tint !== undefined) cell.style.setProperty("--tint", token.tint);
         if (act) cell.addEventListener("click", () => act(place));
+        cell.__token = token;
         return cell;
       }),
     );
+  }
+
+  // What is not written yet is an empty button, which leads there.
+  unfold() {
+    if (!this.data.unfolds) return;
+    [...this.part("output").children].forEach((cell, place) => {
+      const isToCome = place > this.step && place >= this.first, { text, title } = cell.__token;
+      cell.textContent = isToCome ? "" : text;
+      cell.title = isToCome ? `step ${place + 1}: not written yet` : title;
+      if (isToCome) cell.setAttribute("aria-label", cell.title);
+      else cell.removeAttribute("aria-label");
+    });
   }
 
   // A prompt's first token stands before what was written.
@@ -101,10 +116,11 @@ class Player {
 
   play() {
     if (this.step >= this.data.sentences.length - 1) this.go(this.first);
+    clearInterval(this.timers.play);
     this.timers.play = setInterval(() => {
       if (this.step >= this.data.sentences.length - 1) this.pause();
       else this.go(this.step + 1);
-    }, PLAY_MS);
+    }, PLAY_MS / Number(this.part("speed").value));
     this.showPlaying();
   }
 
@@ -117,7 +133,7 @@ class Player {
   showPlaying() {
     const playing = Boolean(this.timers.play);
     this.root.classList.toggle("playing", playing);
-    this.part("play").textContent = playing ? "❚❚" : "▶";
+    this.part("play").textContent = playing ? "❚❚ Pause" : "▶ Play";
     this.part("play").setAttribute("aria-label", playing ? "Pause" : "Play");
     // A screen reader would fall behind while playing: it hears the step at which the player stops.
     this.part("sentence").setAttribute("aria-live", playing ? "off" : "polite");
@@ -127,7 +143,9 @@ class Player {
     this.part("sentence").replaceChildren(...pieces(this.data.sentences[this.step]));
     // Where steps are moments of a training, each has written something of its own.
     if (this.data.written) this.strip("written", this.data.written[this.step], null);
-    const answer = this.data.answers ? this.data.answers[this.step] : this.data.answer;
+    const isTold = !this.data.unfolds || this.step === this.data.sentences.length - 1;
+    const answer = !isTold ? null : this.data.answers ? this.data.answers[this.step] : this.data.answer;
+    this.unfold();
     this.part("answer").className = `answer ${answer?.class ?? ""}`;
     this.part("answer").replaceChildren(...pieces(answer?.words ?? []));
     const slider = this.part("slider");

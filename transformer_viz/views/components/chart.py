@@ -26,6 +26,7 @@ def show(
     run: str | None = None,
     title: str = "",
     clicks: Clicks | None = None,
+    unfolds: int | None = None,
 ) -> None:
     """Draws a figure into the chart `key`.
 
@@ -36,8 +37,11 @@ def show(
         run: tells the run that it shows from others, in the browser.
         title: above a picture that somebody saves, and its file's name; without one the page's.
         clicks: what a click on it is, and who hears it.
+        unfolds: the step that the player is at, from 0, where what later steps do is not to be seen: it has no name on the axes
+            and no row in small maps.
     """
     about = {"words": words, "run": run, "title": title, "clicks": clicks.on if clicks else None, "plotly": plotly_js.NAME}
+    about |= {"unfolds": unfolds}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     heard = {"on_click_change": lambda: clicks.heard((st.session_state.get(key) or {}).get("click"))} if clicks else {}

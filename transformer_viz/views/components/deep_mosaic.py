@@ -49,13 +49,13 @@ def room(n_tiles: int, most: int) -> dict[str, Any]:
     return {"columns": columns, "height": 28 + -(-n_tiles // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))}
 
 
-def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
-    """A mosaic whose tiles hear clicks."""
+def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile, *, unfolds: bool = False) -> None:
+    """A mosaic whose tiles hear clicks; it may fill as the steps come."""
     words = (
         f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the boxes for layer and head, which All controls shows."
     )
     key, heard = f"{player.MOSAIC_KEY}-{kind}", clicks.tiles(on_tile)
-    chart.show(figure, key, words, run=now.run, clicks=heard)
+    chart.show(figure, key, words, run=now.run, clicks=heard, unfolds=now.step if unfolds else None)
 
 
 def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:

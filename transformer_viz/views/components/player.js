@@ -19,6 +19,8 @@ class ChartPlayer extends Player {
     this.highlight = new Highlight(this, (pin) => this.setStateValue("pin", pin));
     this.highlight.lines.button.addEventListener("click", () => this.switchLines());
     this.measures = new Measures(root, (chosen) => this.setTriggerValue("measure", chosen));
+    this.ends = Object.assign(document.createElement("span"), { className: "ends", hidden: true });
+    this.part("hint").before(this.ends);
     document.addEventListener("chart-drawn", (event) => {
       if (root.isConnected && event.target.closest(".st-key-focus")) this.arrange();
     });
@@ -29,8 +31,21 @@ class ChartPlayer extends Player {
     this.isMoving = false;
     super.update(data);
     this.measures.show(data);
+    this.ends.replaceChildren(...Object.entries(data.ends ?? {}).map(([way, words]) => this.end(way, words)));
     const { run, step, linked } = data;
     document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
+  }
+
+  // What one may do after the last step: the first is the page's own box, all others Python's.
+  end(way, words) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
+    button.addEventListener("click", () => {
+      if (way !== "word") return this.setTriggerValue("end", way);
+      const box = document.querySelector(".st-key-text :is(input, textarea)");
+      box.focus();
+      box.select();
+    });
+    return button;
   }
 
   strip(name, tokens, act) {
@@ -48,6 +63,7 @@ class ChartPlayer extends Player {
     super.say();
     this.part("sentence").append(...pieces(this.highlight.words()), ...this.measures.words(this.data, this.step));
     this.highlight.show({ moves: this.isMoving });
+    this.ends.hidden = this.step < this.data.sentences.length - 1;
   }
 
   switchLines() {

@@ -104,6 +104,7 @@ class Heard:
     on_pin: Callable[[], None] = _nobody
     on_lines: Callable[[], None] = _nobody
     on_measure: Callable[[], None] = _nobody
+    on_end: Callable[[], None] = _nobody
 
 
 def show(content: dict[str, Any], heard: Heard) -> None:
@@ -111,9 +112,9 @@ def show(content: dict[str, Any], heard: Heard) -> None:
     _component()(key="player", data=content, **{f"{name}_change": act for name, act in vars(heard).items()})
 
 
-def said(what: Literal["step", "pin", "lines", "measure"]) -> Any:
+def said(what: Literal["step", "pin", "lines", "measure", "end"]) -> Any:
     """The run and the step at which the player has rested; the run, the kind and the place that are pinned; `on` or `off`; and
-    what the maps are to show."""
+    what the maps are to show; and which way after the last step."""
     return (st.session_state.get("player") or {}).get(what) or {}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.analysis.head_order import farthest_head
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import listed
 from transformer_viz.export.content import picture_title
@@ -27,6 +28,8 @@ from transformer_viz.views.state import aligner, deep, focus, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
 NOTHING = Measured()
+_ENDS = {"word": "your own word", "head": "another head", "why": "why there?"}
+"""What one may do after the last step."""
 
 
 def show(
@@ -86,7 +89,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
     a click moved the focus still carries the values of the boxes from before the click.
     """
-    if st.session_state.pop("measure_switched", False):
+    if st.session_state.pop("whole_page_wanted", False):
         st.rerun()
     link.settle("step", "pin", "lines", "measure")
     focus.draw_hidden()
@@ -97,7 +100,10 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
     content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)
     content["linked"] = player.linked(trace, now.kind, focus.pinned(), lines, aligns)
-    heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched, _measure_switched)
+    content["ends"] = {} if levels.is_all() or "cross" not in trace.kinds else _ENDS
+    reports = _lines_switched, _measure_switched, lambda: _go_on(trace)
+    heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), *reports)
+    content["unfolds"] = trace.writes and not chosen.is_whole
     player.show(measured.added_to(content, trace, now), heard)
 
 
@@ -130,14 +136,30 @@ def _lines_switched() -> None:
 def _measure_switched() -> None:
     if player.said("measure") in MEASURES:
         chosen = player.said("measure")
-        st.session_state.measure, st.session_state.measure_switched = "" if chosen == MEASURES[0] else chosen, True
+        st.session_state.measure, st.session_state.whole_page_wanted = "" if chosen == MEASURES[0] else chosen, True
+
+
+def _go_on(trace: Trace) -> None:
+    """After the last step: to a head that looks elsewhere, or to the numbers from which these weights come."""
+    state, way = st.session_state, player.said("end")
+    if way == "head":
+        focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
+    elif way == "why":
+        state.explore_tab = "Inside"
+    state.whole_page_wanted = True
 
 
 def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:
     now = focus.current()
     figure = _map_call(trace, chosen, now, measured)()
+    unfolds = now.step if _unfolds(trace, now.kind, chosen) else None
     title = picture_title(trace, now.kind, now.layer, now.head)
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, title=title)
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, title=title, unfolds=unfolds)
+
+
+def _unfolds(trace: Trace, kind: Kind, chosen: DisplayOptions) -> bool:
+    """Whether what later steps do is not to be seen; what an encoder reads is there from the beginning."""
+    return trace.writes and kind != "encoder" and not chosen.is_whole
 
 
 def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
@@ -166,7 +188,7 @@ def mosaics(
     calls = mosaic_calls(trace, chosen, now, measured)
     for column, (kind, call) in zip(st.columns(len(calls)), calls.items(), strict=True):
         with column:
-            show_mosaic(call(), kind, now, on_tile)
+            show_mosaic(call(), kind, now, on_tile, unfolds=_unfolds(trace, kind, chosen))
 
 
 def picture_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> list[Call]:

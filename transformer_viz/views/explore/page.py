@@ -4,6 +4,7 @@ from functools import partial
 
 import streamlit as st
 
+from transformer_viz.analysis.true_key import shared_head
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
@@ -45,9 +46,12 @@ def show() -> None:
         trace = call(Trace.at_node, whole, node)
     if is_greedy:
         st.session_state.explore_last = (model.name, chosen.device, chosen.text)
+    shown = words.shown(trace)
     if link.is_bare():
         focus.set_step(trace.n_given)
-    shown = words.shown(trace)
+        # Weights look like weights where a row shares them.
+        if (shared := shared_head(shown)) is not None:
+            focus.go_to_head("cross", *shared)
     focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     focus.set_step(focus.step())

@@ -1,0 +1,106 @@
+"""A first visit to the bare address: nothing is there before it happened, and after the last step there is somewhere to go."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from tests.browser.charts import at_rest, drawn, texts, wait_for_step, wait_until_drawn
+from transformer_viz.analysis.head_order import farthest_head
+
+pytestmark = pytest.mark.browser
+
+DOM = """() => {
+  const told = (root) => [...root.querySelectorAll('*')].map((element) => [
+    ...[...element.attributes].map(({ value }) => value),
+    ...[...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ data }) => data),
+    element.value ?? '', element.shadowRoot ? told(element.shadowRoot) : '',
+  ].join(' ')).join(' ');
+  return told(document.body);
+}"""
+"""All texts and attributes of a page, also within components."""
+CROSS = ".st-key-mosaic-cross .chart"
+OUTPUT = "[data-part=output] button"
+
+
+def open_bare(page: Page, server: str) -> None:
+    page.goto(server)
+    wait_for_step(page, 0)
+    wait_until_drawn(page, CROSS)
+    at_rest(page)
+
+
+def rows_with_numbers(page: Page, chart: str, pitch: int) -> set[int]:
+    """Rows of the small maps in which any of them has a number."""
+    return {int(row) % pitch for row in np.unique(np.nonzero(~np.isnan(drawn(page, chart)))[0])}
+
+
+def test_nothing_is_on_the_page_before_it_happened(page: Page, server: str) -> None:
+    open_bare(page, server)
+    pitch = page.evaluate(f"document.querySelector('{CROSS}').layout.meta.pitch_y")
+    written = [*"sihtesrever", "<end>"]
+    for step in (0, 3):
+        page.locator(OUTPUT).nth(step).click()
+        wait_for_step(page, step)
+        at_rest(page)
+        told = page.evaluate(DOM)
+        assert "reversethis" in told and "sihte" not in told
+        assert page.locator(OUTPUT).all_text_contents() == [*written[: step + 1], *[""] * (11 - step)]
+        rows = [label for label in texts(page, "ytick") if "→" in label]
+        assert rows == [f"{t + 1}·{(['<start>', *written])[t]}→{written[t]}" for t in range(step + 1)]
+        assert rows_with_numbers(page, CROSS, pitch) == set(range(step + 1))
+    expect(page.locator("[data-part=answer]")).to_have_text("")
+
+
+def test_all_is_there_at_once_for_whoever_asks_for_it(page: Page, server: str) -> None:
+    page.goto(f"{server}/?step=1&whole=true")
+    wait_for_step(page, 0)
+    wait_until_drawn(page, CROSS)
+    assert page.locator(OUTPUT).all_text_contents() == [*"sihtesrever", "<end>"]
+    pitch = page.evaluate(f"document.querySelector('{CROSS}').layout.meta.pitch_y")
+    assert rows_with_numbers(page, CROSS, pitch) == set(range(12))
+
+
+def test_the_first_head_shares_its_weights(page: Page, server: str) -> None:
+    open_bare(page, server)
+    assert 0.1 < np.nanmax(drawn(page)) < 0.95
+
+
+def test_after_the_last_step_there_is_somewhere_to_go(page: Page, server: str) -> None:
+    open_bare(page, server)
+    page.get_by_role("button", name="Last step").click()
+    wait_for_step(page, 11)
+    expect(page.locator("[data-part=answer]")).to_contain_text("right")
+    at_rest(page)
+    page.get_by_role("button", name="your own word").click()
+    expect(page.get_by_role("textbox", name="Source text")).to_be_focused()
+    before = page.evaluate("document.querySelector('.st-key-focus .chart').__drawn")
+    attention = tv.decode(tv.load_checkpoint("reverse"), "reversethis").cross
+    layer, head = farthest_head(attention, before["layer"], before["head"])
+    page.get_by_role("button", name="another head").click()
+    page.wait_for_function(
+        "([layer, head]) => { const now = document.querySelector('.st-key-focus .chart').__drawn;"
+        " return now?.layer === layer && now.head === head; }",
+        arg=[layer, head],
+    )
+    at_rest(page)
+    page.get_by_role("button", name="why there?").click()
+    expect(page).to_have_url(re.compile("explore_tab=Inside"))
+    expect(page.get_by_role("tab", name="Inside")).to_have_attribute("aria-selected", "true")
+
+
+def test_playing_moves_no_button_and_ends_at_the_last_step(page: Page, server: str) -> None:
+    open_bare(page, server)
+    page.get_by_role("combobox", name="Speed").select_option("4")
+
+    def boxes() -> list[object]:
+        return [button.bounding_box() for button in page.locator(".controls button").all() if button.is_visible()]
+
+    before = boxes()
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert boxes()[:5] == before[:5]
+    wait_for_step(page, 11)
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
