@@ -5,6 +5,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.attribution import plain, planted
+from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.faithfulness import KS
 from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.vocabulary import UNKNOWN_ID
@@ -25,7 +26,7 @@ def test_every_measure_finds_the_head_that_copies(one, mode):
     found = tv.verdict(one, trace, mode=mode, on_progress=shares.append)
     assert not found.missing
     # Each measure tells how far it is, too.
-    assert shares == sorted(shares) and shares[-1] < 1 and {*np.arange(6) / 6} <= {*shares}
+    assert shares == sorted(shares) and shares[-1] < 1 and {*np.arange(len(METHODS)) / len(METHODS)} <= {*shares}
     finds = ["L1 H1", "gradient", "rollout", "alti", "value_weighted L1 H1", "value_weighted_sum L1", "L1 mean"]
     assert {name: found.at(name).top.value for name in finds} == dict.fromkeys(finds, 1.0)
     chance = 1 / len(planted.TEXT)

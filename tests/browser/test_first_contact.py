@@ -54,8 +54,8 @@ def test_nothing_is_on_the_page_before_it_happened(page: Page, server: str) -> N
     expect(page.locator("[data-part=answer]")).to_have_text("")
 
 
-def test_all_is_there_at_once_for_whoever_asks_for_it(page: Page, server: str) -> None:
-    page.goto(f"{server}/?step=1&whole=true")
+def test_all_is_there_at_once_where_a_link_says_something(page: Page, server: str) -> None:
+    page.goto(f"{server}/?step=1")
     wait_for_step(page, 0)
     wait_until_drawn(page, CROSS)
     assert page.locator(OUTPUT).all_text_contents() == [*"sihtesrever", "<end>"]

@@ -136,10 +136,11 @@ def test_defaults_stay_out_of_the_link(start: Callable[..., AppTest]) -> None:
     at = start()
     # The bare address opens at the first step of a head that shares its weights, and a link of the last letter is not bare.
     place = shared_head(decode(checkpoints.load_checkpoint("reverse"), "reversethis"))
-    assert place == (0, 3)
+    assert place == (0, 1)
     assert {key: found[0] if isinstance(found, list) else found for key, found in at.query_params.items()} == {
         "step": "1",
-        "head": "head 4",
+        "head": "head 2",
+        "unfold": "true",
     }
     assert "step" in start(text="abc").query_params
     at.text_input(key="text").set_value("abc").run()

@@ -26,7 +26,7 @@ EVERYDAY = {
         "a string to watch",
         "a sentence of it",
     ),
-    *("projector: large letters, maps only", "hide the answer", "show all steps at once"),
+    *("projector: large letters, maps only", "hide the answer", "step by step: show nothing before it happens"),
     *("strings per length", "a click on the mask", "and reaches"),
     *(
         "what if it had …",

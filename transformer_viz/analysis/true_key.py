@@ -5,7 +5,7 @@ import numpy as np
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.trace.trace import Trace
 
-SHARED = 0.9
+SHARED = 0.8
 
 
 def true_keys(trace: Trace) -> tuple[int | None, ...]:

@@ -63,8 +63,8 @@ class Chart {
     if (figure !== this.figure) return;
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.__step = figure.layout.meta?.step;
-    this.step = this.stepDrawn();
     this.say("chart-drawn");
+    this.follow({});
   }
 
   async react(figure) {

@@ -40,8 +40,14 @@ def show(
         unfolds: the step that the player is at, from 0, where what later steps do is not to be seen: it has no name on the axes
             and no row in small maps.
     """
-    about = {"words": words, "run": run, "title": title, "clicks": clicks.on if clicks else None, "plotly": plotly_js.NAME}
-    about |= {"unfolds": unfolds}
+    about: dict[str, Any] = {
+        "words": words,
+        "run": run,
+        "title": title,
+        "clicks": clicks.on if clicks else None,
+        "plotly": plotly_js.NAME,
+    }
+    about["unfolds"] = unfolds
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     heard = {"on_click_change": lambda: clicks.heard((st.session_state.get(key) or {}).get("click"))} if clicks else {}

@@ -63,7 +63,7 @@ class ChartPlayer extends Player {
     super.say();
     this.part("sentence").append(...pieces(this.highlight.words()), ...this.measures.words(this.data, this.step));
     this.highlight.show({ moves: this.isMoving });
-    this.ends.hidden = this.step < this.data.sentences.length - 1;
+    this.ends.hidden = !this.ends.children.length || this.step < this.data.sentences.length - 1;
   }
 
   switchLines() {

@@ -103,7 +103,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     content["ends"] = {} if levels.is_all() or "cross" not in trace.kinds else _ENDS
     reports = _lines_switched, _measure_switched, lambda: _go_on(trace)
     heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), *reports)
-    content["unfolds"] = trace.writes and not chosen.is_whole
+    content["unfolds"] = trace.writes and chosen.unfolds
     player.show(measured.added_to(content, trace, now), heard)
 
 
@@ -159,7 +159,7 @@ def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None
 
 def _unfolds(trace: Trace, kind: Kind, chosen: DisplayOptions) -> bool:
     """Whether what later steps do is not to be seen; what an encoder reads is there from the beginning."""
-    return trace.writes and kind != "encoder" and not chosen.is_whole
+    return trace.writes and kind != "encoder" and chosen.unfolds
 
 
 def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:

@@ -18,7 +18,7 @@ from transformer_viz.views.state import aligner, display_options, focus, levels,
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
-_LEARNED = "The model was never told how: watch where it looks."
+_LEARNED = "It was never told how: watch where it looks."
 _LEAKS = (
     "Or so it seemed in training, where a mask was forgotten and it could read its answer: alone it writes nothing right. "
     "Masks shows where it looked, with the mistake *No causal mask*."
@@ -27,6 +27,8 @@ _LEAKS = (
 
 def show() -> None:
     """The page."""
+    if link.is_bare():
+        st.session_state.unfold = True
     chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True)
     if chosen.is_file:
         trace_file.show()
@@ -48,6 +50,7 @@ def show() -> None:
         st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     shown = words.shown(trace)
     if link.is_bare():
+        link.has_opened()
         focus.set_step(trace.n_given)
         # Weights look like weights where a row shares them.
         if (shared := shared_head(shown)) is not None:
@@ -79,7 +82,8 @@ def show() -> None:
         limits.caption(whole)
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
-        remark = f"{_LEARNED if is_told and not is_leaky else ''}{_numbering(shown)}"
+        about = f"**{literal(model.task.about)}** {'' if is_leaky else _LEARNED}" if is_told else ""
+        remark = f"{about}{_numbering(shown)}"
         beside = partial(_in_row, trace, model, chosen, remark, is_greedy=is_greedy)
         stepper.show(shown, chosen, beside, measuring.measured)
     of_search = None if search is None else whole
@@ -94,7 +98,7 @@ def _numbering(trace: Trace) -> str:
     """Why a letter's number is not its place in the text, where tokens are numbered for the first time."""
     if not trace.source_tokens or trace.source_tokens[0] != START:
         return ""
-    return f" Numbers count tokens, and `{START}` is the first."
+    return f" Token 1 is `{START}`."
 
 
 def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:

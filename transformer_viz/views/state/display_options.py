@@ -23,8 +23,8 @@ class DisplayOptions:
 
     is_large: bool
     with_answer: bool
-    is_whole: bool = False
-    """Whether all steps of a run are seen at once, before they have been shown one by one."""
+    unfolds: bool = False
+    """Whether nothing of a run is seen before its step has come."""
     scale: Scale = "fixed"
     """What has the strongest colour in the maps of weights."""
 
@@ -32,7 +32,7 @@ class DisplayOptions:
 def current() -> DisplayOptions:
     """As they stand."""
     state = st.session_state
-    return DisplayOptions(is_large=state.projector, with_answer=not state.hide_answer, is_whole=state.whole, scale=scale())
+    return DisplayOptions(is_large=state.projector, with_answer=not state.hide_answer, unfolds=state.unfold, scale=scale())
 
 
 def scale() -> Scale:
@@ -86,7 +86,7 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
             on_change=_begin_anew,
         )
-        link.toggle("Show all steps at once", key="whole", help="Off: what a later step writes comes with that step")
+        link.toggle("Step by step: show nothing before it happens", key="unfold")
         if with_colours:
             scales = list(SCALES)
             with levels.only_in_all("colours", is_used=link.option("colours", scales, words=SCALES.__getitem__) != scales[0]):

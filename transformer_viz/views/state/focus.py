@@ -282,7 +282,7 @@ def say_head(remark: str = "") -> None:
     """Which layer and head it is, where no box says it; and a remark in Markdown."""
     if not levels.is_all():
         title = head_title(st.session_state.layer, st.session_state.head)
-        st.caption(f"**{title.capitalize()}**: a click on a small map goes to another. {remark}", width=_SENTENCE_PX)
+        st.caption(f"{remark} **{title.capitalize()}**: click a small map for another.", width=_SENTENCE_PX)
 
 
 def kind_box(kinds: tuple[Kind, ...]) -> None:

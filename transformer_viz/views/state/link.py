@@ -99,10 +99,13 @@ def address() -> dict[str, str]:
 
 
 def is_bare() -> bool:
-    """Whether the session was opened by an address that says nothing; once."""
-    state = st.session_state
-    was_bare, state[_BARE] = state[_BARE], False
-    return was_bare
+    """Whether the session was opened by an address that says nothing, until `has_opened`."""
+    return st.session_state[_BARE]
+
+
+def has_opened() -> None:
+    """What a bare address opens with has been chosen."""
+    st.session_state[_BARE] = False
 
 
 def option(
