@@ -81,7 +81,7 @@ def at_rest(page: Page, look: str = "() => null") -> Any:
 
 def drawn(page: Page, chart: str = FOCUS) -> np.ndarray:
     """The weights that the browser holds, (query, key); what is blank or masked is NaN."""
-    z = page.evaluate(f"({ROWS})(document.querySelector('{chart}')).map((row) => row.map((w) => (isNaN(w) ? null : w)))")
+    z = page.evaluate(f"({ROWS})(document.querySelector('{chart}')).map((row) => [...row].map((w) => (isNaN(w) ? null : w)))")
     return np.array([[np.nan if w is None else w for w in row] for row in z])
 
 

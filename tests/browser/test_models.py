@@ -66,7 +66,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
     assert strip(page, "source") == []
     assert page.locator("[data-part=output] .given").count() == trace.n_given == 1
-    expect(page.locator(".arrow")).to_be_hidden()
+    expect(page.locator(".strips .arrow")).to_be_hidden()
     expect(page.locator(".first-read")).to_have_text("The")
     # The first step that was written, and back into the prompt.
     wait_for_step(page, 1)
@@ -160,7 +160,7 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     # Its tokens are the rows, and the only strip: each is a button, and none is still to come.
     assert strip(page, "output") == [display_token(token) for token in trace.source_tokens]
     assert strip(page, "source") == []
-    expect(page.locator(".arrow, .later")).to_be_hidden()
+    expect(page.locator(".strips :is(.arrow, .later)")).to_be_hidden()
     page.keyboard.press("End")
     wait_for_step(page, len(trace.rows) - 1)
     expect(sentence).to_contain_text(f"token {len(trace.rows)} of {len(trace.rows)}")

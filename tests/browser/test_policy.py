@@ -29,9 +29,10 @@ def test_no_page_does_what_the_policy_forbids(browser: Browser, server: str, wit
             forbidden.append(f"{message.text} {url}")
 
     page.on("console", hear)
+    titles = {views.path(view): view.TITLE for view in views.pages()}
     for name in views.names():
         page.goto(f"{server}/{'' if name == 'explore' else name}")
-        expect(page.locator("h1")).to_have_text(name.capitalize())
+        expect(page.locator("h1")).to_have_text(titles[name])
         expect(page.locator(IDLE)).to_be_visible()
         if name not in ("train",):
             expect(page.locator(".chart").first).to_be_attached()

@@ -62,7 +62,8 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     trial = page.locator(".st-key-survey-worst a.other")
     trial.first.click()
     expect(page).to_have_title(re.compile("^Explore"))
-    expect(page.get_by_role("tab", name="On trial")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Heads")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("radio", name="On trial")).to_be_checked()
 
 
 @pytest.mark.slow  # five tabs at five widths

@@ -13,6 +13,8 @@ import pytest
 from tests.figures.conftest import build
 from transformer_viz import save_trace
 from transformer_viz.figures import files
+from transformer_viz.figures.theme import escape
+from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
 PLOTLY = "window.Plotly = undefined"
@@ -73,7 +75,8 @@ def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any
     assert cli(*command).code == 0
     assert Path("RUN.PNG").read_bytes() == b"picture"
     ((figure, format, width, height, scale),) = asked
-    assert figure.layout.title.text == "cross-attention, layer 2 head 1"
+    read = escape(display_token(run.source))
+    assert figure.layout.title.text == f"{read} · cross-attention, layer 2 head 1"
     assert (format, width, height, scale) == ("png", 300, figure.layout.height, 1.5)
 
 

@@ -26,8 +26,7 @@ EVERYDAY = {
         "a string to watch",
         "a sentence of it",
     ),
-    *("projector: large letters, maps only", "hide the answer", "step by step: show nothing before it happens"),
-    *("strings per length", "a click on the mask", "and reaches"),
+    *("projector: large letters, maps only", "hide the answer", "strings per length", "a click on the mask", "and reaches"),
     *(
         "what if it had …",
         "at step",

@@ -5,8 +5,6 @@ import numpy as np
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.trace.trace import Trace
 
-SHARED = 0.8
-
 
 def true_keys(trace: Trace) -> tuple[int | None, ...]:
     """Per step the true key index, or None; padded steps have none, though a task may align them too."""
@@ -33,14 +31,3 @@ def best_head(trace: Trace) -> tuple[int, int, float] | None:
         return None
     place, head = np.unravel_index(int(mass.argmax()), mass.shape)
     return trace.cross.layers[int(place)], int(head), float(mass[place, head])
-
-
-def shared_head(trace: Trace) -> tuple[int, int] | None:
-    """Layer and head of the one with the most weight on the true keys among those whose rows share their weight: on average
-    the largest of a row is at most `SHARED`. None where there is none."""
-    mass = head_mass(trace)
-    if mass is None:
-        return None
-    mass = np.where(trace.cross.weights.max(-1).mean(-1) <= SHARED, mass, -1)
-    place, head = np.unravel_index(int(mass.argmax()), mass.shape)
-    return (trace.cross.layers[int(place)], int(head)) if mass[place, head] >= 0 else None

@@ -140,9 +140,10 @@ def _titled(trace: Trace, what: str, options: Any) -> Any:
     """A figure of a run, and above it of which."""
     figure = figure_of(trace, what, **options)
     now = view(trace, *(options.get(name) for name in ("kind", "layer", "head", "step")))
-    is_of_head = what in ("player", "attention")
-    step = f", {step_name(trace)} {now.step + 1}" if what == "player" else ""
-    words = picture_title(trace, *((now.kind, now.layer, now.head) if is_of_head else ())) + step
+    # Other figures have a title of their own, which says it.
+    is_player = what == "player"
+    step = f", {step_name(trace)} {now.step + 1}" if is_player else ""
+    words = picture_title(trace, *((now.kind, now.layer, now.head) if is_player else ())) + step
     own = f" · {figure.layout.title.text}" if figure.layout.title.text else ""
     at = {
         "x": 0,

@@ -4,7 +4,6 @@ from functools import partial
 
 import streamlit as st
 
-from transformer_viz.analysis.true_key import shared_head
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
@@ -27,8 +26,6 @@ _LEAKS = (
 
 def show() -> None:
     """The page."""
-    if link.is_bare():
-        st.session_state.unfold = True
     chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True)
     if chosen.is_file:
         trace_file.show()
@@ -50,11 +47,7 @@ def show() -> None:
         st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     shown = words.shown(trace)
     if link.is_bare():
-        link.has_opened()
         focus.set_step(trace.n_given)
-        # Weights look like weights where a row shares them.
-        if (shared := shared_head(shown)) is not None:
-            focus.go_to_head("cross", *shared)
     focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     focus.set_step(focus.step())

@@ -32,7 +32,12 @@ class DisplayOptions:
 def current() -> DisplayOptions:
     """As they stand."""
     state = st.session_state
-    return DisplayOptions(is_large=state.projector, with_answer=not state.hide_answer, unfolds=state.unfold, scale=scale())
+    return DisplayOptions(
+        is_large=state.projector,
+        with_answer=not state.hide_answer,
+        unfolds=link.opened_bare() and not levels.is_all(),
+        scale=scale(),
+    )
 
 
 def scale() -> Scale:
@@ -86,7 +91,6 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
             on_change=_begin_anew,
         )
-        link.toggle("Step by step: show nothing before it happens", key="unfold")
         if with_colours:
             scales = list(SCALES)
             with levels.only_in_all("colours", is_used=link.option("colours", scales, words=SCALES.__getitem__) != scales[0]):

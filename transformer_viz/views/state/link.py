@@ -33,6 +33,8 @@ _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
 """Likewise: whether the first address said nothing; the page and the address of the run before; what is to have its
 default; and whether this is another page than that of the run before."""
+_OPENED_BARE = "link_opened_bare"
+"""Likewise: whether the session was opened by an address that said nothing."""
 _DECIDED = "link_decided"
 """Likewise: the value of each key in the last run."""
 _MOST_LISTED = 40
@@ -49,7 +51,8 @@ def sentence(page: str) -> Generator[None]:
     before, here = state.get(_SEEN, (page, address())), (page, address())
     if before != here:
         state.pop(_WRONG, None)
-    state.setdefault(_BARE, not address())
+    state.setdefault(_OPENED_BARE, not address())
+    state.setdefault(_BARE, state[_OPENED_BARE])
     state[_NOW], state[_SWITCHED] = set(), before[0] != page
     # Before the page, which may end at any place; and below it, with what it has found.
     _say(place)
@@ -99,13 +102,15 @@ def address() -> dict[str, str]:
 
 
 def is_bare() -> bool:
-    """Whether the session was opened by an address that says nothing, until `has_opened`."""
-    return st.session_state[_BARE]
+    """Whether the session was opened by an address that says nothing; once."""
+    state = st.session_state
+    was_bare, state[_BARE] = state[_BARE], False
+    return was_bare
 
 
-def has_opened() -> None:
-    """What a bare address opens with has been chosen."""
-    st.session_state[_BARE] = False
+def opened_bare() -> bool:
+    """The same, for the whole session."""
+    return st.session_state.get(_OPENED_BARE, False)
 
 
 def option(

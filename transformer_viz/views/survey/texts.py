@@ -86,7 +86,7 @@ def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str,
 def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
     """Explore's link, from this page."""
     place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
-    said = {"text": text, "checkpoint": model, **place, **({"explore_tab": tab} if tab else {})}
+    said = {"text": text, "checkpoint": model, **place, **({"explore_tab": "Heads", "heads_part": tab} if tab else {})}
     return f"./?{urlencode(said)}"
 
 
@@ -100,7 +100,7 @@ def _open(lines: Sequence[Line], shown: Shown, asked: Any) -> None:
     state.kind, state.layer, state.head = head.kind, head.layer, head.head
     state.step = ""
     if tab == TRIAL:
-        state.explore_tab = TRIAL
+        state.explore_tab, state.heads_part = "Heads", TRIAL
     state[_GO] = True
 
 
