@@ -1,5 +1,6 @@
 """The app's charts, in the page, and waiting for them: each wait is for a condition, and none for a time."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -192,4 +193,5 @@ def choose(page: Page, label: str, option: str) -> None:
     box = page.get_by_role("combobox", name=label)
     bring_into_view(box)
     box.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    # Below it there may be a note, which is a part of its name and not of its text.
+    page.get_by_role("option").filter(has_text=re.compile(f"^{re.escape(option)}$")).click()

@@ -1,11 +1,14 @@
 """A first visit to the bare address: nothing is there before it happened, and after the last step there is somewhere to go."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import at_rest, drawn, texts, wait_for_step, wait_until_drawn
+from tests.browser.charts import at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
+from transformer_viz import tasks
 from transformer_viz.analysis.head_order import farthest_head
 
 pytestmark = pytest.mark.browser
@@ -96,3 +99,22 @@ def test_playing_moves_no_button_and_ends_at_the_last_step(page: Page, server: s
     assert boxes()[:5] == before[:5]
     wait_for_step(page, 11)
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_the_list_of_models_says_what_each_one_does_and_the_link_has_its_name_alone(page: Page, server: str) -> None:
+    open_bare(page, server)
+    box = page.get_by_role("combobox", name="Checkpoint")
+    expect(box).to_have_value("reverse")
+    box.press("ArrowDown")
+    for name in ("german", "reverse-small"):
+        expect(
+            page.get_by_role("option", name=re.compile(f"^{name} .*{tasks.about(name.partition('-')[0])}; "))
+        ).to_be_visible()
+    # What is typed looks for names; each keeps its own words.
+    box.press_sequentially("german")
+    only = page.get_by_role("option")
+    expect(only).to_have_count(1)
+    expect(only).to_have_accessible_name(re.compile("^german translates German"))
+    box.press("Enter")
+    wait_for_link(page, checkpoint="german")
+    expect(box).to_have_value("german")

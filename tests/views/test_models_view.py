@@ -30,10 +30,10 @@ def words(at: AppTest) -> str:
 
 def test_checkpoints_come_first_and_models_say_their_size(start: Start) -> None:
     options = start().selectbox(key="checkpoint").options
-    assert options[0] == "reverse"
-    assert [option.split(" · ")[0] for option in options[1:-1]] == sorted(NAMES)
-    assert all("parameters" in option and "B" in option for option in options[1:-1])
-    assert options[-1] == "a trace file …"
+    assert options == ["reverse", *sorted(NAMES), "a trace file …"]
+    notes = model_list.notes()
+    assert notes["reverse"].startswith("writes text backwards; ")
+    assert all("parameters" in notes[name] and "B" in notes[name] for name in NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

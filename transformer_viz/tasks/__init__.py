@@ -34,16 +34,28 @@ def make_task(
     Raises:
         ConfigError: no such task, options that it does not take, or data that is not installed.
     """
-    if name not in names():
-        raise ConfigError(f"task {quoted(name)} is not known; choose one of {listed(names())}")
+    task = _task_class(name)
     if options is not None and (not isinstance(options, dict) or "vocabularies" in options):
         raise ConfigError(f"options of task {name!r} are {quoted(options)}; keywords with values are needed")
-    if name in _TOYS:
-        task = next(toy for toy in import_module(f"{__name__}.toys").TASKS if toy.name == name)
-    else:
-        task = import_module(f"{__name__}.{name.replace('-', '_')}").TASK
     more = {"vocabularies": vocabularies} if vocabularies and "vocabularies" in signature(task).parameters else {}
     try:
         return task(**(options or {}), **more)
     except TypeError as error:
         raise ConfigError(f"task {name!r} does not take these options: {listed((options or {}).keys())} ({error})") from error
+
+
+def about(name: str) -> str:
+    """What models of the named task do: the rest of a sentence that begins with *This model*; no data is read for it.
+
+    Raises:
+        ConfigError: no such task.
+    """
+    return _task_class(name).about
+
+
+def _task_class(name: str) -> type[Task]:
+    if name not in names():
+        raise ConfigError(f"task {quoted(name)} is not known; choose one of {listed(names())}")
+    if name in _TOYS:
+        return next(toy for toy in import_module(f"{__name__}.toys").TASKS if toy.name == name)
+    return import_module(f"{__name__}.{name.replace('-', '_')}").TASK

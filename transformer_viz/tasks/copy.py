@@ -14,7 +14,7 @@ class Copy(Letters):
     """Writes the source as it is."""
 
     name = "copy"
-    about = "This model writes a text again, letter by letter."
+    about = "writes a text again, letter by letter"
     all_examples = (
         Example("transformer", "the diagonal, letter by letter"),
         Example("aaaaaaaa", "eight equal letters: the model can only count"),

@@ -57,7 +57,7 @@ class Dates(DrawnTask):
     """
 
     name = "dates"
-    about = "This model reads dates as people write them in several languages, and writes year, month and day."
+    about = "writes dates of several languages as year, month and day"
     unknown = "This text is no date of the kinds that it learned; it writes one all the same."
     sources = tuple(LANGUAGES)
     max_length = 44

@@ -17,7 +17,7 @@ class German(Translation):
     """
 
     name = "german"
-    about = "This model reads German sentences of a small world and writes them in English."
+    about = "translates German sentences of a small world into English"
     language = "German"
     all_examples = (
         Example("den Hund sieht der König", "only the article says who sees whom"),

@@ -33,7 +33,7 @@ class Numbers(DrawnTask):
     """
 
     name = "numbers"
-    about = "This model reads German number words and writes digits."
+    about = "writes German number words as digits"
     unknown = "This text is no number of the kind that it learned; it writes one all the same."
     sources = ("any", "short")
     max_length = 12

@@ -25,7 +25,7 @@ class Pinyin(Corpus):
     """
 
     name = "pinyin"
-    about = "This model reads Chinese and writes how it is spoken, in pinyin."
+    about = "writes how Chinese is spoken, in pinyin"
     sources = ("phrases",)
     training_sources = ("characters",)
     max_length = _LONGEST

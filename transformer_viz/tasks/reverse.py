@@ -15,7 +15,7 @@ class Reverse(Letters):
     """Writes the source backwards. By default nothing is held out: strings are drawn afresh for every batch."""
 
     name = "reverse"
-    about = "This model writes text backwards."
+    about = "writes text backwards"
     all_examples = (
         Example("reversethis", "the anti-diagonal, letter by letter"),
         Example("Mississippi 2026!", "repeated letters: only their places tell them apart"),

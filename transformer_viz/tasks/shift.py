@@ -17,7 +17,7 @@ class Shift(Letters):
     """Moves the first `by` letters to the end; the other arguments are those of `Letters`."""
 
     name = "shift"
-    about = "This model moves the first letters of a text to its end."
+    about = "moves the first letters of a text to its end"
     all_examples = (
         Example("transformer", "a diagonal that breaks where the string wraps around"),
         Example("ab", "shifted by its own length: nothing changes"),

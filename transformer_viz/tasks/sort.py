@@ -15,7 +15,7 @@ class Sort(Letters):
     """Writes the letters in the order in which the alphabet has them."""
 
     name = "sort"
-    about = "This model puts letters into the order of the alphabet."
+    about = "puts letters into the order of the alphabet"
     all_examples = (
         Example("transformer", "where to look depends on the letters"),
         Example("almost", "in order already"),

@@ -39,7 +39,7 @@ class Task(ABC):
     """One mapping from source texts to target texts.
 
     Attributes:
-        about: what a model of this task does, in a sentence for people.
+        about: what a model of this task does, for people: the rest of a sentence that begins with *This model*.
         unknown: what is said of a text that can be read and has no answer; nothing where that says nothing of the text.
         source_vocabulary: what the encoder may read.
         target_vocabulary: what the decoder may write.
@@ -54,7 +54,7 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
-    about: ClassVar[str] = "This model turns one text into another."
+    about: ClassVar[str] = "turns one text into another"
     unknown: ClassVar[str] = ""
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary

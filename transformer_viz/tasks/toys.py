@@ -81,7 +81,7 @@ class GermanToy(Sentences):
     """The toy of the `bias-free` source."""
 
     name = "german-toy"
-    about = "This model knows two German sentences and writes them in English."
+    about = "knows two German sentences and writes them in English"
     translations = (
         ("ich mochte ein bier", "i want a beer ."),
         ("ich mochte ein cola", "i want a coke ."),
@@ -93,7 +93,7 @@ class PinyinToy(Sentences):
     what padding and its masks are."""
 
     name = "pinyin-toy"
-    about = "This model knows two English sentences and writes them in Chinese, in pinyin."
+    about = "knows two English sentences and writes them in Chinese, in pinyin"
     translations = (
         ("I have a hd ,", "wo you yi ge hd ,"),
         ("but it is a big dog .", "dan shi ta shi yi zhi gou ."),

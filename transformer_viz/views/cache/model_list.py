@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from cachetools import LRUCache, TTLCache
 
-from transformer_viz import checkpoints, places, readers, untrusted_files
+from transformer_viz import checkpoints, places, readers, tasks, untrusted_files
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
@@ -146,6 +146,20 @@ def is_to_be_loaded(name: str, device: str) -> bool:
         return False
     key = (name, device, changed_at(entry.folder))
     return key not in refused and _get(key) is None
+
+
+def notes() -> dict[str, str]:
+    """What each model that can be chosen does, or of which family it is, and how large, before anybody loads one."""
+    return {entry.name: _note(entry) for entry in (*entries(), *models().values())}
+
+
+def _note(entry: Entry | readers.Entry) -> str:
+    if entry.description is None:
+        return ""
+    if isinstance(entry, readers.Entry):
+        return f"{entry.description.family}, {size_words(entry)}"
+    mistake = ", trained without its mask" if entry.description.recipe.get("mistake") else ""
+    return f"{tasks.about(entry.description.task.name)}{mistake}; {compact_words(entry.n_parameters)} parameters"
 
 
 def size_words(entry: readers.Entry) -> str:

@@ -131,7 +131,7 @@ def show(keys: Keys, usable: list[str]) -> None:
             return
         bar.text_box(f"{keys.name}: source text", keys.text, model, _text_of_b() if keys is B else None)
         first = bar.default_checkpoint(usable) if keys is A else _checkpoint_of_b(usable)
-        link.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, default=first, **quiet)
+        bar.model_box(f"{keys.name}: checkpoint", keys.checkpoint, usable, first, quiet["width"])
         with st.popover(_how_words(keys, model), key=f"how-{keys.name}"):
             _how(keys, model)
 

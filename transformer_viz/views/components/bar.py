@@ -1,6 +1,6 @@
 """The bar above every page: text, checkpoint, device, examples."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
-from transformer_viz.views.components import decoding, how_it_writes, mask_tokens, ways
+from transformer_viz.views.components import decoding, how_it_writes, mask_tokens, option_notes, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, levels, link, switches
 from transformer_viz.views.state.display_options import AUTO, DisplayOptions
@@ -73,22 +73,22 @@ def show(
     levels.start()
     entries = model_list.entries()
     usable, others = _usable(entries), model_list.models()
-    listed = _listed(others)
+    listed = [name for name, entry in others.items() if entry.error is None]
     names, state = [*usable, *listed], st.session_state
     options = [*names, *([FILE] if with_files else [])]
     before = state.get("model_before_file")
     before = before if before in names else None
-    link.option("checkpoint", options, default_checkpoint(names), _checkpoint_words(listed), fallback=before)
+    link.option("checkpoint", options, default_checkpoint(names), _model_words, fallback=before)
     link.option("device", (AUTO, *devices.available()), words=_device_words)
     if state.checkpoint == FILE:
         with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-            _choice(options, listed, default_checkpoint(names))
+            model_box("Checkpoint", "checkpoint", options, default_checkpoint(names))
             display_options.popover(page, with_colours=with_colours)
         return Bar("", None, state.device, is_file=True, **vars(display_options.current()))
     state.model_before_file = state.checkpoint
     is_served = with_models or state.checkpoint not in listed
     if is_served and model_list.is_to_be_loaded(state.checkpoint, state.device):
-        _while_it_is_loaded(options, listed, default_checkpoint(names))
+        _while_it_is_loaded(options, default_checkpoint(names))
     if (chosen := _model_of(state.checkpoint)) is not None:
         switches.start(chosen)
         if with_decoding:
@@ -100,7 +100,7 @@ def show(
         elif with_text:
             _text(chosen)
         if instead is None:
-            _choice(options, listed, default_checkpoint(names))
+            model_box("Checkpoint", "checkpoint", options, default_checkpoint(names))
         if is_served and chosen is not None:
             if with_decoding:
                 decoding.popover(chosen)
@@ -123,10 +123,10 @@ def _first_text(model: LoadedModel | None) -> str:
     return default_text(model) if model else DEFAULT_TEXT
 
 
-def _while_it_is_loaded(options: list[str], listed: dict[str, str], default: str) -> None:
+def _while_it_is_loaded(options: list[str], default: str) -> None:
     """A bar in which another model can be chosen; the page ends with how far the loading is."""
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        _choice(options, listed, default)
+        model_box("Checkpoint", "checkpoint", options, default)
         _device(label_visibility="collapsed", width=150)
     if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
         st.rerun()
@@ -241,19 +241,16 @@ def _has_answer(text: str, model: LoadedModel | None) -> bool:
         return False
 
 
-def _listed(models: Mapping[str, readers.Entry]) -> dict[str, str]:
-    """Those that can be loaded, and how large each is."""
-    return {name: model_list.size_words(entry) for name, entry in models.items() if entry.error is None}
+def model_box(label: str, key: str, options: list[str], default: str, width: int = 190) -> None:
+    """A box of models, for which `link.option` has been called; its list says what each one does."""
+    looks: Any = {"words": _model_words, "width": width, "label_visibility": "collapsed"}
+    link.selectbox(label, options, key=key, default=default, **looks)
+    notes = {FILE: "a run that was saved before; no model runs", **model_list.notes()}
+    option_notes.show(label, [notes.get(name, "") for name in options])
 
 
-def _choice(options: list[str], listed: dict[str, str], default: str) -> None:
-    """Checkpoints first; of other models their sizes, before anybody loads one."""
-    looks: Any = {"words": _checkpoint_words(listed), "width": 300 if listed else 190, "label_visibility": "collapsed"}
-    link.selectbox("Checkpoint", options, key="checkpoint", default=default, **looks)
-
-
-def _checkpoint_words(listed: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda name: f"{name}{link.REMARK}{listed[name]}" if name in listed else _FILE_WORDS if name == FILE else name
+def _model_words(name: str) -> str:
+    return _FILE_WORDS if name == FILE else name
 
 
 def _loaded(name: str, device: str) -> LoadedModel | None:

@@ -75,7 +75,7 @@ def show() -> None:
         limits.caption(whole)
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
-        about = f"**{literal(model.task.about)}** {'' if is_leaky else _LEARNED}" if is_told else ""
+        about = f"**This model {literal(model.task.about)}.** {'' if is_leaky else _LEARNED}" if is_told else ""
         remark = f"{about}{_numbering(shown)}"
         beside = partial(_in_row, trace, model, chosen, remark, is_greedy=is_greedy)
         stepper.show(shown, chosen, beside, measuring.measured)

@@ -22,8 +22,6 @@ from transformer_viz.errors import listed
 from transformer_viz.text_display import shorten
 from transformer_viz.views.components.markdown import literal
 
-REMARK = " · "
-"""Behind this an option may say more of itself, as its size; a link is understood without."""
 LONGEST = 1_500
 """Characters of a text that a link holds."""
 UNKNOWN_PAGE = "page"
@@ -145,7 +143,6 @@ def option(
 def _option(options: Sequence[Any], words: Callable[[Any], str], word: str) -> Any:
     named = {words(each): each for each in options}
     if word not in named:
-        word = word.partition(REMARK)[0]
         named = {each: each for each in options if isinstance(each, str)}
         named |= {number[0]: each for each in options if len(number := re.findall(r"\d+", words(each))) == 1}
     return named.get(word)
