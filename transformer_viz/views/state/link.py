@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -45,6 +46,7 @@ def sentence(page: str) -> Generator[None]:
     # One press of Back leaves a page: see the script.
     with st.container(key="in-link-history"):
         _history()(key="history", data={"to": None}, height=1)
+    _restore_address()
     state, place = st.session_state, st.empty()
     before, here = state.get(_SEEN, (page, address())), (page, address())
     if before != here:
@@ -376,6 +378,18 @@ def _went_through_history() -> bool:
     """Whether this run is of a page that somebody went Back or Forward to: then the address has the last word."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def _restore_address() -> None:
+    """What somebody went Back or Forward to, as the browser has it. Streamlit has taken out of it what a box of the page before
+    has in a popover that was not opened: the browser does not report such a box, and Streamlit takes it for one that has gone."""
+    context = get_script_run_ctx()
+    if context is not None and context.is_history_navigation:
+        for key, words in parse_qs(context.query_string, keep_blank_values=True).items():
+            if key not in st.query_params and key != UNKNOWN_PAGE:
+                # Words that Streamlit keeps for itself, as `embed`, cannot be set.
+                with suppress(StreamlitAPIException):
+                    st.query_params[key] = words
 
 
 def settle(*own: str) -> None:
