@@ -382,7 +382,7 @@ def _went_through_history() -> bool:
 
 def _restore_address() -> None:
     """What somebody went Back or Forward to, as the browser has it. Streamlit has taken out of it what a box of the page before
-    has in a popover that was not opened: the browser does not report such a box, and Streamlit takes it for one that has gone."""
+    has in a popover that was not opened: the browser does not report that box, and Streamlit takes it for one that has gone."""
     context = get_script_run_ctx()
     if context is not None and context.is_history_navigation:
         for key, words in parse_qs(context.query_string, keep_blank_values=True).items():
