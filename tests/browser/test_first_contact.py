@@ -55,6 +55,16 @@ def test_nothing_is_on_the_page_before_it_happened(page: Page, server: str) -> N
     expect(page.locator("[data-part=answer]")).to_have_text("")
 
 
+def test_it_opens_at_a_head_whose_weights_look_like_weights(page: Page, server: str) -> None:
+    open_bare(page, server)
+    page.get_by_role("button", name="Last step").click()
+    wait_for_step(page, 11)
+    weights = drawn(page)
+    assert [int(key) for key in np.nanargmax(weights[:11], axis=1)] == [*range(11, 0, -1)]
+    in_between = (weights > 0.1) & (weights < 0.9)
+    assert in_between.any(axis=1).sum() > 6
+
+
 def test_all_is_there_at_once_where_a_link_says_something(page: Page, server: str) -> None:
     page.goto(f"{server}/?step=1")
     wait_for_step(page, 0)

@@ -133,8 +133,8 @@ def test_a_link_sets_everything(start: Callable[..., AppTest]) -> None:
 
 def test_defaults_stay_out_of_the_link(start: Callable[..., AppTest]) -> None:
     at = start()
-    # The bare address opens at the first step, and a link of the last letter is not bare.
-    assert dict(at.query_params) == {"step": "1"}
+    # The bare address opens at the first step of a head with gradations, and a link of the last letter is not bare.
+    assert dict(at.query_params) == {"step": "1", "head": "head 2"}
     assert "step" in start(text="abc").query_params
     at.text_input(key="text").set_value("abc").run()
     at.selectbox(key="head").set_value(0).run()

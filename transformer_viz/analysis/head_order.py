@@ -7,6 +7,7 @@ import numpy as np
 from transformer_viz.analysis.head_names import ROLES, names
 from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.analysis.true_key import true_keys
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
@@ -60,6 +61,22 @@ def farthest_head(attention: Attention, layer: int, head: Head) -> tuple[int, in
     distances = [[np.abs(there - here).mean() for there in of_layer] for of_layer in attention.weights]
     place, other = np.unravel_index(int(np.nan_to_num(distances).argmax()), (attention.n_layers, attention.n_heads))
     return attention.layers[int(place)], int(other)
+
+
+def graded_head(trace: Trace) -> tuple[int, int] | None:
+    """Layer and head of cross-attention that show best what weights are: of those with the largest weight on the true key
+    at most steps, the one whose weights are spread most. A head that is sure of everything looks like a table of 0 and 1.
+
+    None where the run has no cross-attention or no step has a true key.
+    """
+    steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
+    if "cross" not in trace.attentions or not steps:
+        return None
+    rows, keys = zip(*steps, strict=True)
+    n_right = (trace.cross.weights[:, :, rows].argmax(-1) == keys).sum(-1)
+    spread = np.nan_to_num(statistic(trace, "cross", "entropy_share"))
+    place, head = max(np.ndindex(n_right.shape), key=lambda at: (n_right[at], spread[at]))
+    return trace.cross.layers[place], head
 
 
 def _by_layer(trace: Trace, kind: Kind) -> Iterator[HeadRows]:

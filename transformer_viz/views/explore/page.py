@@ -4,6 +4,7 @@ from functools import partial
 
 import streamlit as st
 
+from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
@@ -48,6 +49,8 @@ def show() -> None:
     shown = words.shown(trace)
     if link.is_bare():
         focus.set_step(trace.n_given)
+        if chosen.unfolds and (place := graded_head(shown)) is not None:
+            focus.go_to_head("cross", *place)
     focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     focus.set_step(focus.step())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
@@ -60,7 +61,7 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
     kind = st.session_state.kind
     layer, head = default_head(trace, model, kind)
     layers = trace.attentions[kind].layers
-    _follow_best(trace, model, kind)
+    _follow_model(trace, model, kind)
     start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
 
 
@@ -70,14 +71,17 @@ def start_kind(kinds: tuple[Kind, ...], default: Kind, fallback: Kind | None = N
     link.option("kind", kinds, default, KIND_TITLES.__getitem__, fallback=fallback or kinds[-1])
 
 
-def _follow_best(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
-    """Another model's heads do other things: where somebody else's best head was in focus, the new one's takes its place."""
+def _follow_model(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
+    """Another model's heads do other things: where somebody else's best head was in focus, or the one at which a first visitor
+    begins, the new one's takes its place."""
     state, name = st.session_state, None if model is None else model.name
-    best, before = best_head(trace) if kind == "cross" else None, state.get("best_before")
-    if before is not None and best is not None and before[0] != name and (state.get("layer"), state.get("head")) == before[1]:
-        state.layer, state.head = best[:2]
-    if best is not None:
-        state.best_before = (name, best[:2])
+    best, graded, before = best_head(trace), graded_head(trace), state.get("shown_before")
+    if kind != "cross" or best is None or graded is None:
+        return
+    places, here = (best[:2], graded), (state.get("layer"), state.get("head"))
+    if before is not None and before[0] != name and here in before[1]:
+        state.layer, state.head = places[before[1].index(here)]
+    state.shown_before = (name, places)
 
 
 def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined: bool = True) -> None:
