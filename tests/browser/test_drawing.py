@@ -16,7 +16,7 @@ BLOCK = ".drawing .block"
 
 
 def block(page: Page, place: str) -> Locator:
-    return page.locator(f'{BLOCK}[data-place="{place}"]')
+    return page.locator(f'{BLOCK}[data-at="{place}"]')
 
 
 def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None:
@@ -25,11 +25,12 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     wait_until_drawn(page)
     page.get_by_text("The model", exact=True).click()
     expect(block(page, "decoder.0.cross_attention")).to_have_attribute("aria-pressed", "true")
-    drawn = page.locator(BLOCK).evaluate_all("blocks => blocks.map((block) => block.getAttribute('data-place'))")
+    drawn = page.locator(BLOCK).evaluate_all("blocks => blocks.map((block) => block.getAttribute('data-at'))")
     assert drawn == [each.place for each in architecture_of(checkpoint.model.config)]
     # Pointed at, a block says what it does.
     block(page, "encoder.1.feed_forward").hover()
-    expect(page.locator(".drawing .says")).to_contain_text("layer 2. Each vector by itself goes from d_model 128 to d_ff")
+    said = page.locator(".drawing .says:visible")
+    expect(said).to_contain_text("layer 2. Each vector by itself goes from d_model 128 to d_ff")
     block(page, "decoder.1.attention").click()
     expect(page).to_have_url(re.compile(r"kind=decoder.*layer=layer\+2"))
     expect(block(page, "decoder.1.attention")).to_have_attribute("aria-pressed", "true")
@@ -41,12 +42,14 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     for key, place in (("Tab", "decoder.1.cross_attention.before"), ("Enter", "decoder.1.cross_attention.before")):
         page.keyboard.press(key)
         expect(block(page, place)).to_be_focused()
-    expect(page.locator(".drawing .says")).to_contain_text("layer 2. ")
+    page.mouse.move(5, 5)
+    expect(said).to_contain_text("layer 2. ")
     block(page, "encoder.1.attention").focus()
     page.keyboard.press(" ")
     expect(page).to_have_url(re.compile(r"kind=encoder.*layer=layer\+2"))
     expect(block(page, "encoder.1.attention")).to_be_focused()
-    # What is out of sight has no pixels to look at.
+    # What is out of sight has no pixels to look at, nor has what is below words.
+    block(page, "encoder.1.attention").blur()
     page.set_viewport_size({"width": 1440, "height": 3600})
     at_rest(page)
     assert not [*faults(page)]

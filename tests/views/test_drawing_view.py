@@ -1,9 +1,9 @@
 """“The model” on Explore and the drawing on Train: what the browser is sent, and that it stays as it was left."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from xml.etree.ElementTree import Element, fromstring, tostring
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -18,24 +18,24 @@ from transformer_viz.views.train.model_drawing import at_sizes_of
 Start = Callable[..., AppTest]
 
 
-def drawings(at: AppTest) -> list[dict[str, Any]]:
+def drawings(at: AppTest) -> list[Element]:
     """What each is sent."""
-    return [json.loads(part.proto.json) for part in at.get("bidi_component") if "-drawing" in part.proto.component_name]
+    sent = [json.loads(part.proto.json) for part in at.get("bidi_component") if "-drawing" in part.proto.component_name]
+    return [fromstring(drawn["html"]) for drawn in sent]
 
 
-def blocks(drawing: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def blocks(drawing: Element) -> list[Element]:
     """All that are drawn, in order."""
-    for stack in drawing["stacks"]:
-        yield from stack["begin"]
-        for layer in stack["layers"]:
-            yield from [layer["fold"]] if "fold" in layer else []
-            for sublayer in layer.get("sublayers", []):
-                yield from (sublayer[slot] for slot in ("before", "block", "within", "after") if slot in sublayer)
-        yield from stack["end"]
+    return [element for element in drawing.iter() if "block" in element.get("class", "").split()]
 
 
-def lit(drawing: dict[str, Any]) -> list[tuple[str, int, str]]:
-    return [(block["kind"], block["layer"], block["lit"]) for block in blocks(drawing) if block.get("lit")]
+def titles_of(drawing: Element, look: str = "block") -> list[str]:
+    """Of the blocks that look so."""
+    return ["".join(block[0].itertext()) for block in blocks(drawing) if look in block.get("class", "").split()]
+
+
+def lit(drawing: Element) -> list[tuple[str | None, str | None]]:
+    return [(block.get("data-at"), block[0][0].tail) for block in blocks(drawing) if len(block[0])]
 
 
 def test_nothing_is_sent_while_it_is_closed(start: Start) -> None:
@@ -47,17 +47,17 @@ def test_nothing_is_sent_while_it_is_closed(start: Start) -> None:
 def test_the_attention_in_focus_is_lit(start: Start) -> None:
     at = start(text="abc", where="true", kind="decoder", layer="2", head="3")
     [drawing] = drawings(at)
-    assert lit(drawing) == [("decoder", 1, "layer 2, head 3")]
+    assert lit(drawing) == [("decoder.1.attention", "layer 2, head 3")]
     at.selectbox(key="layer").set_value(0).run()
     at.selectbox(key="head").set_value("mean").run()
     [drawing] = drawings(at)
-    assert lit(drawing) == [("decoder", 0, "layer 1, mean of heads")]
+    assert lit(drawing) == [("decoder.0.attention", "layer 1, mean of heads")]
 
 
 def test_what_is_drawn_is_the_models_own_architecture(start: Start, folder: Path) -> None:
     config = ModelConfig.from_json(json.loads((folder / "reverse" / "config.json").read_text())["model"])
     [drawing] = drawings(start(text="abc", where="true"))
-    assert [block["sentence"] for block in blocks(drawing)] == [block.sentence for block in architecture_of(config)]
+    assert [block[1][0].tail for block in blocks(drawing)] == [f" {block.sentence}" for block in architecture_of(config)]
 
 
 def test_it_stays_open_from_page_to_page_and_in_the_link(start: Start, visit: Callable[..., AppTest]) -> None:
@@ -77,8 +77,8 @@ def test_it_stays_open_from_page_to_page_and_in_the_link(start: Start, visit: Ca
 def test_it_is_there_while_the_answer_is_hidden_and_for_a_projector(start: Start) -> None:
     for more in ({"hide_answer": "true"}, {"projector": "true"}):
         [drawing] = drawings(start(text="hello", where="true", **more))
-        assert "olleh" not in json.dumps(drawing)
-        assert drawing["large"] is ("projector" in more)
+        assert "olleh" not in tostring(drawing, "unicode")
+        assert ("large" in drawing.get("class", "")) is ("projector" in more)
 
 
 def test_on_train_it_changes_with_the_switches(start: Start) -> None:
@@ -87,7 +87,7 @@ def test_on_train_it_changes_with_the_switches(start: Start) -> None:
     at.toggle(key="train_final_norm").set_value(True).run()
     at.number_input(key="train_n_decoder_layers").set_value(1).run()
     [after] = drawings(at)
-    names = [[block["title"] for block in blocks(drawing)] for drawing in (before, after)]
+    names = [titles_of(drawing) for drawing in (before, after)]
     assert names[0].count("Final norm") == 0
     assert names[1].count("Final norm") == 2
     assert [names[n].count("Cross-attention") for n in (0, 1)] == [2, 1]
@@ -96,7 +96,7 @@ def test_on_train_it_changes_with_the_switches(start: Start) -> None:
 def test_what_differs_from_a_published_variant_is_marked_and_said(start: Start) -> None:
     at = start("train", where="true", train_variant="post-norm", train_beside="torch-reference")
     mine, theirs = drawings(at)
-    marked = [[block["title"] for block in blocks(drawing) if block.get("marked")] for drawing in (mine, theirs)]
+    marked = [titles_of(drawing, "marked") for drawing in (mine, theirs)]
     assert marked == [["+ sinusoid positions"] * 2, ["+ sinusoid positions", "Final norm"] * 2]
     said = " ".join(caption.value for caption in at.caption).replace("\\", "")
     assert "Final norms false, there true; Sinusoid base 10000.0, there 1000.0" in said

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.needs import needs
 from tests.readers import firefox_files
 from tests.views.drawn import titles
-from tests.views.test_drawing_view import blocks, drawings
+from tests.views.test_drawing_view import drawings, titles_of
 from tests.views.test_models_view import words
 from tests.views.test_search_view import tab
 from transformer_viz import decode, load_model, places
@@ -48,7 +48,7 @@ def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start: S
     [kinds] = [group for group in at.get("button_group") if group.key == "kind"]
     assert getattr(kinds, "options", None) == ["encoder self-attention", "cross-attention"]
     [drawing] = drawings(at)
-    assert [block["title"] for block in blocks(drawing) if block["role"] == "recurrence"] == ["Recurrence (SSRU)"] * 2
+    assert titles_of(drawing, "recurrence") == ["Recurrence (SSRU)"] * 2
     assert "no self-attention" not in words(start(text="abc"))
 
 

@@ -15,7 +15,7 @@ from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind
 
 Side = Literal["encoder", "decoder"]
-Role = Literal["embedding", "positions", "norm", "attention", "recurrence", "feed-forward", "output"]
+Role = Literal["embedding", "positions", "norm", "attention", "recurrence", "feed-forward", "output", "fold"]
 _MOST_OPEN = 3
 """Layers of a stack that are all drawn; of a deeper one these many around the focus."""
 
@@ -25,7 +25,7 @@ class Block:
     """One step of the computation.
 
     Attributes:
-        role: what kind of step.
+        role: what kind of step; `fold` stands for layers that are not drawn one by one.
         title: its name in the drawing.
         sentence: what it does, and its sizes.
         place: names it within the model; the same in two models where they have the same step.

@@ -1,22 +1,21 @@
-"""A drawing of a model (`model/architecture.py`), from its tokens below to what it writes above: SVG, made in the browser.
-
-A press on an attention is told to Python; all that is said of a block stands above the drawing while it is pointed at.
+"""A drawing of a model (`model/architecture.py`): each stack from its tokens below to its end above, as Vaswani et al. 2017,
+figure 1. What a block does is said while it is pointed at, and an attention can be pressed.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any
-
-import streamlit as st
 
 from transformer_viz.model.architecture import Architecture, Block, Folded, Stack, Sublayer, unfolded
 from transformer_viz.terms import Kind
+from transformer_viz.views.components import markup
 
 Place = tuple[Kind, int]
 """A kind of attention, and a layer from 0."""
 _BEGINS = {"encoder": "source tokens", "decoder": "tokens written so far"}
+_BOX, _HIGH, _LIT, _STRIP, _SUM, _GAP, _SIDE, _BETWEEN, _TEXT = 134, 24, 38, 17, 7, 10, 14, 28, 16
+"""Pixels: the boxes and their heights, the circle of an addition, the air below a box and beside it, between two
+stacks, and how high words are."""
 
 
 @dataclass(frozen=True)
@@ -35,75 +34,164 @@ class Marks:
     may: Collection[Place] = ()
     different: Collection[str] = ()
 
-    def block(self, block: Block) -> dict[str, Any]:
-        """A block as the browser gets it."""
-        at = None if block.kind is None or block.layer is None else (block.kind, block.layer)
-        return {
-            "place": block.place,
-            "role": block.role,
-            "title": block.title,
-            "sentence": block.sentence,
-            "kind": block.kind,
-            "layer": block.layer,
-            "may": at in self.may,
-            "lit": f"layer {at[1] + 1}, {self.head}" if at is not None and at == self.focus else "",
-            "marked": block.place in self.different,
-        }
 
+def show(
+    architecture: Architecture,
+    title: str,
+    key: str,
+    marks: Marks = Marks(),
+    *,
+    large: bool = False,
+    on_press: Callable[[Block, Any], None] | None = None,
+) -> None:
+    """Draws a model.
 
-def data(architecture: Architecture, title: str, marks: Marks = Marks(), *, large: bool = False) -> dict[str, Any]:
-    """What the component is sent; `title` names the drawing, and `large` is for a projector."""
-    stacks = [
-        {
-            "tokens": "tokens" if len(architecture.stacks) == 1 else _BEGINS[stack.side],
-            "begin": [*map(marks.block, stack.begin)],
-            "layers": [*_layers(stack, marks)],
-            "end": [*map(marks.block, stack.end)],
-            "writes": "probabilities of the next token" if stack.side == "decoder" else "probabilities at each place",
-        }
-        for stack in architecture.stacks
-    ]
-    return {"title": title, "stacks": stacks, "untold": architecture.untold, "large": large}
+    Args:
+        architecture: of the model.
+        title: names the drawing.
+        key: tells it from the page's others.
+        marks: what is marked.
+        large: for a projector.
+        on_press: gets the block that was pressed, and the step that the player is at, as the browser says it.
+    """
+    columns: list[_Column] = []
+    for stack in architecture.stacks:
+        left = 1 + len(columns) * (_BOX + 2 * _SIDE + _BETWEEN)
+        column = _Column(stack.side if len(architecture.stacks) > 1 else "only", left, outwards=1 if columns else -1)
+        column.draw(stack, marks, "tokens" if column.side == "only" else _BEGINS[stack.side])
+        columns.append(column)
+    if len(columns) > 1 and columns[1].crossed:
+        encoder, decoder = columns
+        encoder.connect_to(decoder)
+    blocks = {block.place: block for block in architecture}
 
+    def pressed(place: Any, step: Any) -> None:
+        if on_press is not None and isinstance(place, str) and place in blocks:
+            on_press(blocks[place], step)
 
-def _layers(stack: Stack, marks: Marks) -> Iterator[dict[str, Any]]:
-    for part in unfolded(stack.numbers, 0 if marks.focus is None else marks.focus[1]):
-        if isinstance(part, Folded):
-            yield {"fold": _folded(part, stack)}
-        else:
-            sublayers = [_sublayer(sublayer, marks) for sublayer in stack.layers[part]]
-            yield {"title": f"layer {stack.numbers[part] + 1}", "sublayers": sublayers}
-
-
-def _sublayer(sublayer: Sublayer, marks: Marks) -> dict[str, Any]:
-    blocks = {name: getattr(sublayer, name) for name in ("before", "block", "within", "after")}
-    drawn = {name: marks.block(block) for name, block in blocks.items() if block is not None}
-    return {**drawn, "isResidual": sublayer.is_residual}
-
-
-def _folded(part: Folded, stack: Stack) -> dict[str, Any]:
-    within = [layer for number, layer in zip(stack.numbers, stack.layers, strict=True) if part.first <= number <= part.last]
-    which = f"Layer {part.first + 1}" if len(within) == 1 else f"Layers {part.first + 1} to {part.last + 1}"
-    return {
-        "place": f"{stack.side}.{part.first}-{part.last}",
-        "role": "fold",
-        "title": f"… {len(within)} more",
-        "sentence": f"{which} of the {stack.side}: the boxes of the focus go there.",
-        "isCrossed": any(sublayer.block.kind == "cross" for layer in within for sublayer in layer),
+    parts = {
+        name: [one for column in columns for one in getattr(column, name)]
+        for name in ("frames", "lines", "sums", "words", "blocks")
     }
+    width, height = columns[-1].left + columns[-1].width + 1, max(column.top for column in columns) + 2
+    about = {"title": title, "marks": marks, "untold": architecture.untold, "large": large, "width": width, "height": height}
+    markup.show("components/drawing.html", key, pressed, **about, **parts)
 
 
-def _nobody(place: Any) -> None:
-    """Hears nothing."""
+@dataclass
+class _Column:
+    """One stack, drawn upwards: `top` is the height reached so far. All are pixels from the bottom left.
 
+    Attributes:
+        side: which of the stacks.
+        left: where it begins.
+        outwards: on which side its residual connections are, 1 for the right one.
+        crossed: the heights of the attentions that look at the encoder.
+    """
 
-def show(content: dict[str, Any], key: str, on_press: Callable[[Any], None] = _nobody) -> None:
-    """Mounts it; `on_press` gets what the browser says was pressed: `kind`, `layer` and the player's `step`, or nonsense."""
-    _component()(key=key, data=content, on_press_change=lambda: on_press((st.session_state.get(key) or {}).get("press")))
+    side: str
+    left: int
+    outwards: int
+    top: float = 0
+    width: int = _BOX + 2 * _SIDE
+    crossed: list[float] = field(default_factory=list)
+    frames: list[tuple[float, ...]] = field(default_factory=list)
+    lines: list[tuple[str, bool]] = field(default_factory=list)
+    sums: list[tuple[float, ...]] = field(default_factory=list)
+    words: list[tuple[str, float, float, str]] = field(default_factory=list)
+    blocks: list[tuple[Any, ...]] = field(default_factory=list)
 
+    @property
+    def middle(self) -> float:
+        """Of its boxes."""
+        return self.left + self.width / 2
 
-@cache
-def _component() -> Any:
-    """Registered once a process: the files are ours, and what is said of a model comes as data only."""
-    css, js = (Path(__file__).with_name(f"drawing.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    return st.components.v2.component("transformer-viz-drawing", html='<div class="drawing"></div>', css=css, js=js)
+    def draw(self, stack: Stack, marks: Marks, begins: str) -> None:
+        """All of it, from its tokens on."""
+        self.words.append((begins, self.middle, 0, "middle"))
+        self.top = _TEXT
+        for block in stack.begin:
+            self._step(block, marks)
+        for part in unfolded(stack.numbers, 0 if marks.focus is None else marks.focus[1]):
+            if isinstance(part, Folded):
+                self._fold(part, stack, marks)
+            else:
+                self._layer(f"layer {stack.numbers[part] + 1}", stack.layers[part], marks)
+        for block in stack.end:
+            self._step(block, marks)
+        writes = any(block.role == "output" for block in stack.end)
+        self._up(_GAP + 2, has_tip=writes)
+        if writes:
+            words = "probabilities of the next token" if stack.side == "decoder" else "probabilities at each place"
+            self.words.append((words, self.middle, self.top, "middle"))
+            self.top += _TEXT
+
+    def connect_to(self, decoder: "_Column") -> None:
+        """What the encoder made goes into every cross-attention."""
+        along, ends = self.left + self.width + _BETWEEN / 2, [self.top, *decoder.crossed]
+        self._line((self.middle, self.top), (along, self.top))
+        self._line((along, min(ends)), (along, max(ends)))
+        for height in decoder.crossed:
+            self._line((along, height), (decoder.middle - _BOX / 2, height), has_tip=True)
+
+    def _line(self, *points: tuple[float, float], has_tip: bool = False) -> None:
+        self.lines.append((" ".join(f"{x},{y}" for x, y in points), has_tip))
+
+    def _up(self, by: float, *, has_tip: bool = False) -> None:
+        self._line((self.middle, self.top), (self.middle, self.top + by), has_tip=has_tip)
+        self.top += by
+
+    def _put(self, block: Any, high: float, marks: Marks, *, is_crossed: bool = False) -> None:
+        high = _LIT if block.kind is not None and (block.kind, block.layer) == marks.focus else high
+        if block.kind == "cross" or is_crossed:
+            self.crossed.append(self.top + high / 2)
+        self.blocks.append((block, self.side, self.middle - _BOX / 2, self.top, _BOX, high))
+        self.top += high
+
+    def _step(self, block: Block, marks: Marks) -> None:
+        self._up(_GAP)
+        self._put(block, _STRIP if block.role == "norm" else _HIGH, marks)
+
+    def _fold(self, part: Folded, stack: Stack, marks: Marks) -> None:
+        within = [layer for number, layer in zip(stack.numbers, stack.layers, strict=True) if part.first <= number <= part.last]
+        which = f"Layer {part.first + 1}" if len(within) == 1 else f"Layers {part.first + 1} to {part.last + 1}"
+        sentence = f"{which} of the {stack.side}: the boxes of the focus go there."
+        block = Block(
+            role="fold", title=f"… {len(within)} more", sentence=sentence, place=f"{stack.side}.{part.first}-{part.last}"
+        )
+        is_crossed = any(sublayer.block.kind == "cross" for layer in within for sublayer in layer)
+        self._up(_GAP)
+        self._put(block, _HIGH, marks, is_crossed=is_crossed)
+
+    def _layer(self, title: str, layer: tuple[Sublayer, ...], marks: Marks) -> None:
+        self._up(_GAP)
+        bottom = self.top
+        last = None
+        for sublayer in layer:
+            last = self._around(sublayer, marks)
+        # Its name stands beside its last addition, on the side where no residual connection is, or above all.
+        inner = self.left + 7 if self.outwards > 0 else self.left + self.width - 7
+        at = self.top if last is None else last - _TEXT / 2
+        self.words.append((title, inner, at, "start" if self.outwards > 0 else "end"))
+        self._up(_TEXT if last is None else 5)
+        self.frames.append((self.left, bottom, self.width, self.top - bottom))
+
+    def _around(self, sublayer: Sublayer, marks: Marks) -> float | None:
+        """Gives the height of the addition, where there is one."""
+        self._up(5)
+        fork, at = self.top, None
+        self._up(6)
+        for block, high in ((sublayer.before, _STRIP), (sublayer.block, _HIGH), (sublayer.within, _STRIP)):
+            if block is not None:
+                self._put(block, high, marks)
+                self._up(6)
+        if sublayer.is_residual:
+            at, side = self.top + _SUM, self.middle + self.outwards * (_BOX / 2 + 8)
+            end = self.middle + self.outwards * _SUM
+            self._line((self.middle, fork), (side, fork), (side, at), (end, at), has_tip=True)
+            self.sums.append((self.middle, at, _SUM))
+            self.top = at + _SUM
+        if sublayer.after is not None:
+            self._up(5)
+            self._put(sublayer.after, _STRIP, marks)
+        return at

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.model.architecture import Architecture, summary
+from transformer_viz.model.architecture import Architecture, Block, summary
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.components import drawing
@@ -43,12 +43,11 @@ def _draw(trace: Trace, architecture: Architecture, *, large: bool) -> None:
         head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
         may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
     )
-    content = drawing.data(architecture, f"The model that runs: {summary(architecture)}.", marks, large=large)
-    drawing.show(content, "drawing", lambda pressed: _go(pressed, trace))
+    title = f"The model that runs: {summary(architecture)}."
+    # The same head of another attention; one that it has not is not gone to (`focus.start`).
+    drawing.show(architecture, title, "drawing", marks, large=large, on_press=lambda block, step: _go(block, step, trace))
 
 
-def _go(pressed: Any, trace: Trace) -> None:
-    """The same head of another attention; one that it has not is not gone to (`focus.start`)."""
-    if isinstance(pressed, dict):
-        focus.go_to_attention(pressed.get("kind"), pressed.get("layer"), trace)
-        focus.go_to_step(pressed.get("step"), trace)
+def _go(block: Block, step: Any, trace: Trace) -> None:
+    focus.go_to_attention(block.kind, block.layer, trace)
+    focus.go_to_step(step, trace)

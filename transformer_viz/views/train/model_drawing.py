@@ -39,7 +39,7 @@ def _drawn(config: ModelConfig, variant: str) -> None:
     mine, title = architecture_of(config), "The model of this form"
     if variant == _NONE:
         with st.container(width=_WIDE):
-            drawing.show(drawing.data(mine, f"{title}."), "drawing")
+            drawing.show(mine, f"{title}.", "drawing")
         return
     beside = at_sizes_of(config, variant)
     theirs = architecture_of(beside)
@@ -67,5 +67,4 @@ def difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> 
 def _one(title: str, architecture: Architecture, other: Architecture, key: str) -> None:
     with st.container(width=_WIDE):
         st.markdown(f"**{literal(title)}**")
-        marks = drawing.Marks(different=differing(architecture, other))
-        drawing.show(drawing.data(architecture, f"{title}.", marks), key)
+        drawing.show(architecture, f"{title}.", key, drawing.Marks(different=differing(architecture, other)))

@@ -1,0 +1,17 @@
+// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`.
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const root = parentElement.querySelector(".markup");
+  root.onclick = (event) => {
+    const pressed = event.target.closest("button[data-at], a[data-at]");
+    if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    // The player may be further than the last step that it reported.
+    setTriggerValue("press", { at: pressed.dataset.at, step: document.querySelector(".st-key-focus .chart")?.__step });
+  };
+  if (root.__html === data.html) return;
+  root.__html = data.html;
+  const held = root.getRootNode().activeElement?.dataset?.at;
+  root.innerHTML = data.html;
+  if (held) root.querySelector(`[data-at="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+}
