@@ -58,6 +58,6 @@ def test_a_row_of_zeros_looks_at_nothing() -> None:
 def test_a_wrong_letter_says_which_is_right_unless_the_answer_is_hidden() -> None:
     wrong = planted(output=("o", "x", "l", "e", "h", "<end>"))
     assert "writes `x`" in plain(step_sentence(wrong, "cross", 0, 0, 1))
-    assert "Expected: `l`." in plain(step_sentence(wrong, "cross", 0, 0, 1))
+    assert "The right token: `l`." in plain(step_sentence(wrong, "cross", 0, 0, 1))
     assert "Expected" not in plain(step_sentence(wrong, "cross", 0, 0, 1, with_answer=False))
     assert "Expected" not in plain(step_sentence(wrong, "cross", 0, 0, 2))

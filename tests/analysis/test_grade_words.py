@@ -12,7 +12,7 @@ MIRROR = (5, 4, 3, 2, 1, None)
 def test_the_best_head_and_its_baselines(make_run, on) -> None:
     cross = np.stack([np.full((6, 7), 1 / 7, dtype=np.float32), (0.9 * on(MIRROR, 7) + 0.1 / 7).astype(np.float32)])[None]
     run, untrained = make_run(5, 6, MIRROR, cross=cross), make_run(5, 6, MIRROR)
-    words = "Layer 1 head 2 of cross-attention is best: 91 % of its weight is on the right key"
+    words = "Layer 1 head 2 of cross-attention is best: 91 % of its weight is on the right token"
     words += ", which is the largest at 100 % of the steps."
     even = "Uniform attention would have 14 % there"
     assert plain(grades_sentence(alignment(run))) == f"{words} {even}."
@@ -22,4 +22,4 @@ def test_the_best_head_and_its_baselines(make_run, on) -> None:
 
 def test_without_a_right_key_it_says_how_heads_are_ranked(make_run) -> None:
     for run in (make_run(5, 6), make_run(5, 6, attentions={})):
-        assert "No step of this run has a known right key" in plain(grades_sentence(alignment(run)))
+        assert "No step of this run has a known right token" in plain(grades_sentence(alignment(run)))

@@ -69,7 +69,7 @@ def test_decoder_patterns(make_run, name: str) -> None:
 def test_the_true_key_has_its_own_name_where_it_is_not_the_mirror(make_run, on) -> None:
     odd = [3, 1, 7, 2, None]
     grade = one_head(make_run, "cross", on(odd, 9), odd)
-    assert (grade.name, grade.score, grade.mass) == ("true key", 1.0, 1.0)
+    assert (grade.name, grade.score, grade.mass) == ("right token", 1.0, 1.0)
     mirrored = CROSS["mirror"]
     assert one_head(make_run, "cross", on(mirrored, 9), mirrored).name == "mirror"
 

@@ -111,7 +111,7 @@ def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another:
     page.mouse.down()
     page.mouse.up()
     weight = hello.cross.weights[0, 1, 2, 5]
-    said = f"Pinned: row 3, l → token 6, o: {weight:.2f}" if weight >= 0.005 else "Pinned: row 3, l → token 6, o: < 0.01"
+    said = f"Pinned: row 3·l→l, key 6·o: {weight:.2f}" if weight >= 0.005 else "Pinned: row 3·l→l, key 6·o: < 0.01"
     expect(page.locator("[data-part=sentence]")).to_contain_text(said)
     page.wait_for_function("location.search.includes('pin=3%2C6')")
     another.goto(page.url)
@@ -132,7 +132,7 @@ def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
     assert len(bands(page)["cross"]) == 8
     page.keyboard.press("Enter")
     page.wait_for_function("location.search.includes('pin=%2C3')")
-    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: token 3, e")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: key 3·e")
     assert not page.locator(OUTPUT).nth(1).evaluate("(token) => token.matches('.now')")
     # A written token is a step as well.
     page.locator(OUTPUT).nth(1).focus()

@@ -122,15 +122,15 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
 def test_it_follows_the_step_and_the_pinned_cell(page: Page, server: str) -> None:
     open_inside(page, server)
     row, title = page.locator(".inside [data-part=row]"), page.locator(f"{EXPLAINED} h2")
-    expect(row).to_contain_text("Row 4, ")
+    expect(row).to_contain_text("Row 4·")
     page.keyboard.press("ArrowLeft")
     # A browser with much else to do: what was due one after the other is due at once.
     page.evaluate("const end = performance.now() + 600; while (performance.now() < end);")
     wait_for_step(page, 2)
-    expect(row).to_contain_text("Row 3, ")
+    expect(row).to_contain_text("Row 3·")
     box = area(page)
     page.mouse.click(box["x"] + box["width"] * 1.5 / 7, box["y"] + box["height"] * 4.5 / 6)
-    expect(row).to_contain_text("Row 5, ")
+    expect(row).to_contain_text("Row 5·")
     expect(title).to_have_text("weight of 2·h")
 
 

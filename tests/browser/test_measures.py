@@ -54,7 +54,7 @@ def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: st
     # A cell of the second map is the same place as in the first: pinned, both numbers are said.
     box = area(page, name="x3y3")
     page.mouse.click(box["x"] + box["width"] * 5.5 / 7, box["y"] + box["height"] * 0.5 / 6)
-    words = f"Pinned: row 1, o → token 6, o: > 0.99, cause by word +{cause.values[0, 5]:.2f} nats"
+    words = f"Pinned: row 1·<start>→o, key 6·o: > 0.99, cause by word +{cause.values[0, 5]:.2f} nats"
     expect(page.locator("[data-part=sentence]")).to_contain_text(words)
     marks = page.locator(f"{FOCUS} .marks .pinned").get_attribute("d")
     assert marks is not None and marks.count("M") == 4, "row and column of both maps"

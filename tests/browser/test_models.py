@@ -167,7 +167,7 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     expect(page.locator("[data-part=output] .now")).to_have_text(trace.source_tokens[-1])
     page.locator("[data-part=output] .token").nth(1).click()
     wait_for_step(page, 1)
-    expect(sentence).to_contain_text(f"Pinned: row 2, {trace.source_tokens[1]}")
+    expect(sentence).to_contain_text(f"Pinned: row 2·{trace.source_tokens[1]}")
     expect(page.locator("[data-part=output] .attended")).to_have_count(len(trace.rows))
     expect(page).to_have_url(re.compile(r"pin=2\b"))
     expect(page.get_by_role("tab", name="What if")).to_have_count(0)

@@ -128,7 +128,7 @@ def test_knock_out(model, cli):
     assert [head["log_p"]["value"] for head in data["heads"]] == [head.log_p.value for head in own.heads]
     assert len(data["removed"]) == len(own.heads) and data["left"] == []
     done = cli("knock-out", *TINY, *GIVEN)
-    assert done.out.startswith("3 texts, the true answer; in the place of a head: zero\n")
+    assert done.out.startswith("3 texts, the right answer; in the place of a head: zero\n")
     assert "\ncross.2.3 " in done.out and "suffices" not in done.out
 
 

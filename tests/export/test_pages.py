@@ -234,10 +234,10 @@ def test_impossible_options_are_refused(trace: Trace, options: dict[str, Any]) -
 def test_hiding_the_answer_leaves_nothing_of_it(make_trace: Callable[..., Trace]) -> None:
     wrong = make_trace(expected="lxl $&", expected_tokens=("l", "xx", "l", " ", "$", "&", "<end>"))
     shown = html(wrong, plotlyjs=False)
-    assert "Expected: " in shown
+    assert "The right token: " in shown
     assert data_of(shown)["answer"]["words"][1:3] == [["plain", ", expected "], ["code", "lxl␣$&"]]
     hidden = html(wrong, plotlyjs=False, with_answer=False)
-    assert "Expected: " not in hidden
+    assert "The right token: " not in hidden
     data = data_of(hidden)
     assert data["best"] is None
     assert data["answer"] is None

@@ -68,15 +68,15 @@ def test_letters_are():
     text = said(letters())
     assert "key: the source letter looked at" in text
     assert "query: the letter that looks" in text
-    assert "ring = the true letter" in text
+    assert "ring = the right token" in text
     assert "the source token" not in text
 
 
 def test_the_page_says_the_same():
-    for trace, here, not_here in ((words(), "true token", "true letter"), (letters(), "true letter", "true token")):
+    for trace, here, not_here in ((words(), "token", "letter"), (letters(), "letter", "token")):
         page = tv.export.html(trace)
-        assert here in page
-        assert not_here not in page
+        assert f"column = the {here} looked at \\u00b7 ring" in page
+        assert f"column = the {not_here} looked at \\u00b7 ring" not in page
 
 
 @pytest.mark.parametrize(

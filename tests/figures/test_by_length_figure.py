@@ -35,7 +35,7 @@ def traces_of(figure):
 def test_points_interval_and_mass_are_those_of_the_report():
     figure = figures.accuracy_by_length(FOUND)
     found = traces_of(figure)
-    exact, band, mass = found["whole output right"], found["its 95 % interval"], found["weight on the true key"]
+    exact, band, mass = found["whole output right"], found["its 95 % interval"], found["weight on the right token"]
     assert list(exact.x) == [2, 3, 7, 11]
     np.testing.assert_allclose(exact.y, [0, 1, 31 / 40, 1 / 40])
     np.testing.assert_allclose(mass.y, [0.5, 0.75, 0.5, 0.01])

@@ -52,7 +52,7 @@ def test_each_tile_has_its_heads_grade_name_and_value(trace, tint):
 def test_a_run_will_do_and_without_a_right_key_it_says_so(trace, make_trace):
     assert figures.grades(trace).to_json() == figures.grades(alignment(trace)).to_json()
     figure = figures.grades(make_trace(alignment=(None,) * 7), "mass")
-    assert [note.text.split(": ")[1] for note in figure.layout.annotations[1:]] == ["no right key"] * 3
+    assert [note.text.split(": ")[1] for note in figure.layout.annotations[1:]] == ["no right token"] * 3
 
 
 def test_impossible_wishes(trace, make_trace):

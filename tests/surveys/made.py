@@ -29,7 +29,7 @@ from transformer_viz.version import __version__
 
 SHARES = tuple(i / 20 for i in range(21))
 STATISTICS = (
-    SurveyedStatistic(name="mass", title="weight on the right key", help="Mean of it", is_share=True, edges=SHARES),
+    SurveyedStatistic(name="mass", title="weight on the right token", help="Mean of it", is_share=True, edges=SHARES),
     SurveyedStatistic(name="entropy_share", title="entropy, of the largest", help="A share", is_share=True, edges=SHARES),
     SurveyedStatistic(name="distance", title="mean distance", help="In positions", is_share=False, edges=(0.0, 1.0, 4.0, 16.0)),
 )

@@ -140,7 +140,9 @@ def test_the_head_that_was_moved_changed_most():
     assert "changed most in layer 2 head 1 of cross-attention" in said and "+0.100" in said and "1 of 6 heads" in said
     near = compare_surveys(MADE, made.changed(MADE, HEAD, "mass", mean=before.mean + 0.001), "mass")
     assert near.largest is None
-    assert sentences.changed(near, "one", "two").startswith("From one to two no head's weight on the right key differs by more")
+    assert sentences.changed(near, "one", "two").startswith(
+        "From one to two no head's weight on the right token differs by more"
+    )
 
 
 def test_shares_have_the_interval_of_the_paper():

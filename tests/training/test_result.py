@@ -107,7 +107,7 @@ def test_the_sentence_says_what_is_written_and_how_far_the_head_is() -> None:
     said = plain(snapshot_sentence(one, 3, found, "cross", 1, 0))
     assert said == (
         f"After 27 steps of training the model writes `ca`, which is right; "
-        f"layer 2 head 1 has {mass} of its attention on the expected letters."
+        f"layer 2 head 1 has {mass} of its attention on the right tokens."
     )
     wrong = replace(one, step=0, written=trace(3, text="", expected="ca", finished="length"))
     said = plain(snapshot_sentence(wrong, 3, found, "cross", 1, 0))

@@ -20,8 +20,8 @@ def test_curves_hold_the_numbers_and_name_the_best_head(narrow):
     loss, *shares = figure.data
     assert (list(loss.x), list(loss.y)) == ([50, 100, 150], [2.0, 0.5, 0.05])
     assert [(trace.name, list(trace.x), list(trace.y)) for trace in shares] == [
-        ("L1 H1 on the true key", [50, 150], [0.1, 0.2]),
-        ("L2 H3 on the true key", [50, 150], [0.3, 0.9]),
+        ("L1 H1 on the right token", [50, 150], [0.1, 0.2]),
+        ("L2 H3 on the right token", [50, 150], [0.3, 0.9]),
         ("exact match, held out", [50, 150], [0.25, 0.75]),
     ]
     assert shares[1].line.color != shares[0].line.color

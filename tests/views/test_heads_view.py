@@ -44,8 +44,8 @@ def test_heads_are_graded_beside_both_baselines(start: Callable[..., AppTest], c
         assert grade.untrained is not None
         for value, column in (
             (grade.score, "fit"),
-            (grade.mass, "right key"),
-            (grade.uniform.mass, "right key, uniform"),
+            (grade.mass, "right token"),
+            (grade.uniform.mass, "right token, uniform"),
             (grade.untrained.hit_rate, "on top, untrained"),
             (grade.entropy, "entropy"),
             (grade.distance, "distance"),
@@ -53,7 +53,7 @@ def test_heads_are_graded_beside_both_baselines(start: Callable[..., AppTest], c
             assert row[column] == pytest.approx(value, abs=1e-6) if value is not None else row[column] != row[column]
     drawn = json.loads(figures.grades(want, "mass").to_json())
     assert [t["text"] for t in last_chart(at)["data"] if "text" in t] == [t["text"] for t in drawn["data"] if "text" in t]
-    assert "of its weight is on the right key" in said(at)
+    assert "of its weight is on the right token" in said(at)
     assert "an untrained model" in said(at)
 
 
@@ -76,7 +76,7 @@ def test_a_branch_of_a_search_has_its_heads_too(start: Callable[..., AppTest]) -
     at.session_state["explore_tab"] = "Heads"
     at.run()
     assert not at.exception
-    assert "right key" in at.dataframe[-1].value.columns
+    assert "right token" in at.dataframe[-1].value.columns
     assert len(at.dataframe[-1].value) == 15
 
 

@@ -88,7 +88,7 @@ def test_every_number_is_that_of_the_run(start: Start, folder: Path, kind: Any, 
 
 def test_the_pinned_cell_is_explained_and_what_a_link_names(start: Start, folder: Path) -> None:
     at = start(**HERE, pin="3,2", step="5")
-    assert shown(at)["row"][0] == ["plain", "Row 3, "]
+    assert shown(at)["row"][1] == ["code", "3·5→0"]
     assert shown(at)["explained"]["address"] == "weight.2"
     assert "explained" not in at.query_params
     at = start(**HERE, explained="score.4")
@@ -160,7 +160,7 @@ def test_a_file_shows_what_it_holds(start: Start, folder: Path) -> None:
     at = start(None, held, explore_tab="Inside", kind="decoder", layer="1", head="1", step="2", checkpoint="trace file")
     assert not is_there(at)
     at.button(key="go-inside-cross.2.3:4").click().run()
-    assert shown(at)["row"][0] == ["plain", "Row 4, "]
+    assert shown(at)["row"][1] == ["code", "4·0→x"]
 
 
 def many_keys(n: int, **others: Any) -> Inside:

@@ -49,7 +49,7 @@ def test_each_kind_of_model_opens_and_every_tab_of_it(start: Start, name: str) -
         assert not at.exception and not at.error, title
         if title == "Heads":
             options = at.selectbox(key="tint").options
-            assert options and not any("right key" in option for option in options)
+            assert options and not any("right token" in option for option in options)
     assert "whether it is right" not in sent(at)
 
 

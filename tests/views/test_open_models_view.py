@@ -85,7 +85,7 @@ def test_groups_are_kept_and_named(start: Start) -> None:
     assert (table["more arrays"], table["guesses at mask tokens"]) == ("norms", "1")
     assert not {"written", "ended", "made by: strategy", "made by: max_length"} & set(table)
     at.session_state["explore_tab"] = "Heads"
-    assert not {"right key", "on top"} & set(at.run().dataframe[0].value)
+    assert not {"right token", "on top"} & set(at.run().dataframe[0].value)
 
 
 def test_two_files_of_different_models(start: Start) -> None:

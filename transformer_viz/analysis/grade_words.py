@@ -9,15 +9,15 @@ from transformer_viz.terms import KIND_TITLES, head_title
 def grades_sentence(grades: Grades) -> Sentence:
     """The best head and its baselines; where no step has a right key, how many heads have which name.
 
-    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right key.
+    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right token.
     Uniform attention would have 8 %, …`
     """
     if not grades or grades[0].mass is None:
-        return (("plain", "No step of this run has a known right key, so heads are ranked by how well their names fit."),)
+        return (("plain", "No step of this run has a known right token, so heads are ranked by how well their names fit."),)
     best = grades[0]
     pieces: list[tuple[Style, str]] = [
         ("strong", f"{head_title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "),
-        ("plain", f"{percent_words(best.mass or 0.0)} of its weight is on the right key"),
+        ("plain", f"{percent_words(best.mass or 0.0)} of its weight is on the right token"),
     ]
     if best.hit_rate is not None:
         pieces.append(("plain", f", which is the largest at {percent_words(best.hit_rate)} of the steps"))

@@ -44,7 +44,7 @@ class HeadGrade(Measures):
     """One head; layer and head count from 0.
 
     Attributes:
-        name: `mirror`, `true key`, `same place`, `previous`, `next`, `first`, `last`, `broad`, `focused`, `mixed`
+        name: `mirror`, `right token`, `same place`, `previous`, `next`, `first`, `last`, `broad`, `focused`, `mixed`
             or `nothing` (see `analysis.head_names`).
         rule: what the name says, in words.
         score: the number by which it was named: the mean weight on the keys of the pattern; of `broad` the entropy's

@@ -93,7 +93,7 @@ def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
 
 PLACES: tuple[PlaceRule, ...] = (
     PlaceRule("mirror", "the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
-    PlaceRule("true key", "the source token that is right for the step", lambda heads: heads.true_keys),
+    PlaceRule("right token", "the source token that is right for the step", lambda heads: heads.true_keys),
     PlaceRule("same place", "its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
     PlaceRule("previous", "one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
     PlaceRule("next", "one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),

@@ -36,7 +36,7 @@ def step_sentences(
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
         heads: layer and head of each. Beside a decoder the encoder's sentences name none.
-        with_answer: with the expected token where the model wrote another one.
+        with_answer: with the right token where the model wrote another one.
 
     Raises:
         OptionError: the run has no such kind, layer or head.
@@ -80,7 +80,7 @@ def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sente
             pieces = [("plain", f"{joined}the model writes "), of_run(written), ("plain", f", p {p}.")]
         true = trace.true_token(step) if with_answer and written is not None else None
         if true is not None and true != written:
-            pieces += [("plain", " Expected: "), of_run(true), ("plain", ".")]
+            pieces += [("plain", " The right token: "), of_run(true), ("plain", ".")]
         if kind == "encoder":
             same = " The encoder read the whole source before the first step: its maps are the same at every step."
             pieces += [("plain", same)]
@@ -161,12 +161,12 @@ def plain(sentence: Sentence) -> str:
 
 
 def best_head_words(trace: Trace) -> str | None:
-    """`best cross head: L1 H2, 96 % on the true letter`; None where no step has a true key, or the run no numbers."""
+    """`best cross head: L1 H2, 96 % on the right token`; None where no step has a true key, or the run no numbers."""
     found = best_head(trace)
     if found is None or not np.isfinite(found[2]):
         return None
     layer, head, mass = found
-    return f"best cross head: {head_label(layer, head)}, {percent_words(mass)} on the true {source_unit(trace)}"
+    return f"best cross head: {head_label(layer, head)}, {percent_words(mass)} on the right token"
 
 
 def source_unit(trace: Trace) -> str:

@@ -28,7 +28,7 @@ def run(
         str | None, "40 pairs that come with the program, aligned by hand: pt-en or en-pt", Option(either="texts")
     ] = None,
     targets: Annotated[
-        Path | None, "what it should write, line by line (the true answer, or what it writes)", existing_file
+        Path | None, "what it should write, line by line (the right answer, or what it writes)", existing_file
     ] = None,
     links: Annotated[
         Path | None, "words that say the same, line by line, as 0-0 1-2; punctuation is apart", existing_file

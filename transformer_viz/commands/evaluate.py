@@ -75,7 +75,7 @@ def print_evaluation(result: dict[str, Any]) -> None:
     print_lines(f"exact match   {result['exact_match']:.4f}   of {result['samples']} {judged_by}, seed {result['seed']}")
     if best := result.get("best_head"):
         place = head_title(best["layer"], best["head"])
-        print_lines(f"best head     {result['best_head_mass']:.4f}   of its attention on the expected key, {place}")
+        print_lines(f"best head     {result['best_head_mass']:.4f}   of its attention on the right token, {place}")
     for name in ("source", "length"):
         print_lines(f"by {name}")
         for key, share in result[f"by_{name}"].items():

@@ -57,7 +57,7 @@ def run(
     ] = 300,
     mode: Mode = "word",
     by: Annotated[
-        str | None, "the statistic by which texts are typical (mass where a true key is known, else entropy_share)"
+        str | None, "the statistic by which texts are typical (mass where the right token is known, else entropy_share)"
     ] = None,
     k: Annotated[int, "texts that are kept of each head", Range(1, 50)] = 5,
     max_length: MaxLength = None,

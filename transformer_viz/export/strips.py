@@ -13,7 +13,7 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 _LEGENDS: dict[Kind, str] = {
     "encoder": "row = the source {read} that looks · column = the {read} looked at",
     "decoder": "row = the {written} being written · column = the {written} looked at",
-    "cross": "row = the {written} being written · column = the {read} looked at · ring = the true {read}",
+    "cross": "row = the {written} being written · column = the {read} looked at · ring = the right token",
 }
 
 
@@ -90,7 +90,7 @@ def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     return {
         "text": display_token(token),
         "title": f"step {t + 1}: {display_token(token)}{number}{certainty}"
-        + (f"; expected {display_token(true)}" if is_wrong else ""),
+        + (f"; the right token is {display_token(true)}" if is_wrong else ""),
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),

@@ -36,12 +36,12 @@ def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None,
             f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
             right_words(point.n_exact, point.n_strings),
             f"tokens right: {percent_words(point.token_accuracy, 1)}",
-            "" if mass is None else f"weight on the true key: {mass:.3f}",
+            "" if mass is None else f"weight on the right token: {mass:.3f}",
         ]
         hovers.append("<br>".join(filter(None, lines)))
     counts = [(point.length, point.n_exact, point.n_strings) for point in accuracy.points]
     dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
-    mass_line = share_line(f"weight on the true key, {head_title(*best)}", masses, **dotted) if best is not None else []
+    mass_line = share_line(f"weight on the right token, {head_title(*best)}", masses, **dotted) if best is not None else []
     title = escape("tokens of the source, without <start> and <end>")
     drawn = length_chart(counts, hovers, mass_line, title, height or (460 if style.large else 400), style)
     # The trained lengths as far as they are drawn; what they are stands between the legend and the chart.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, Style, of_run, source_unit
+from transformer_viz.analysis.sentences import Sentence, Style, of_run
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import Count, Share
@@ -107,8 +107,8 @@ def certainty(moment: TrainingSnapshot) -> float:
 def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind: Kind, layer: int, head: int) -> Sentence:
     """What the model writes at a moment, and how far a head is.
 
-    ``After 128 steps of training the model writes `olelh`, which is wrong; layer 1 head 2 has 43 % of its mass on the
-    true letters.``
+    ``After 128 steps of training the model writes `olelh`, which is wrong; layer 1 head 2 has 43 % of its attention on the
+    right tokens.``
     """
     pieces: list[tuple[Style, str]] = [("strong", when(moment.step)), ("plain", " the model writes ")]
     text = moment.written.text
@@ -120,7 +120,7 @@ def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind:
     value = float(found.values[place, moment.forced.attentions[kind].layer_index(layer), head])
     name = head_title(layer, head)
     if found.measure == "mass":
-        words = f"; {name} has {percent_words(value)} of its attention on the expected {source_unit(moment.forced)}s."
+        words = f"; {name} has {percent_words(value)} of its attention on the right tokens."
     else:
         words = f"; the rows of {name} have {percent_words(value)} of the entropy of uniform attention."
     return (*pieces, ("plain", words))

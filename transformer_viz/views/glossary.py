@@ -125,7 +125,9 @@ TERMS: dict[str, Term] = {
     "logit": Term("The model's number for a token before the softmax makes probabilities of them"),
     "score": Term("QKᵀ/√d_k, before mask and softmax; of a hypothesis, what it is ranked by"),
     "trace": Term("The complete record of one run, in arrays: tokens, weights, masks with reasons, candidates"),
-    "expected token": Term("The right one at a step, where the task has an answer; a ring is around its key"),
+    "right token": Term(
+        "What should be written at a step, where the task has an answer; a ring is around the key that it comes from"
+    ),
     "exact match": Term("The share of texts whose whole output is right", PAGES),
     "entropy share": Term(
         "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",

@@ -27,6 +27,6 @@ MEASURE = Measure(
     of,
     column="distance",
     title="mean distance",
-    help="Mean distance from the right key; in self-attention, from the row's own position. In positions",
+    help="Mean distance from the right token; in self-attention, from the row's own position. In positions",
     order=4,
 )

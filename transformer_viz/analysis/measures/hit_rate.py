@@ -20,9 +20,9 @@ def of(heads: HeadRows) -> np.ndarray | None:
 MEASURE = Measure(
     of,
     column="on top",
-    title="steps with the right key on top",
-    help="Share of those steps whose largest weight is on the right key",
+    title="steps with the right token on top",
+    help="Share of those steps whose largest weight is on the right token",
     order=1,
     is_share=True,
-    missing="no right key",
+    missing="no right token",
 )

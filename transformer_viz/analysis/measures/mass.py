@@ -15,10 +15,10 @@ def of(heads: HeadRows) -> np.ndarray | None:
 
 MEASURE = Measure(
     of,
-    column="right key",
-    title="weight on the right key",
-    help="Mean weight on the right key, over the steps that have one",
+    column="right token",
+    title="weight on the right token",
+    help="Mean weight on the right token, over the steps that have one",
     order=0,
     is_share=True,
-    missing="no right key",
+    missing="no right token",
 )

@@ -54,7 +54,7 @@ class KnockOut:
     def __str__(self) -> str:
         """What was done, and a table of all heads."""
         answers = "the answer" if self.n_known else "what was written"
-        answers = "the true answer" if self.n_known == self.n_texts else answers
+        answers = "the right answer" if self.n_known == self.n_texts else answers
         rows = [("all heads", str(self.exact_before), "")]
         rows += [(str(effect.place), str(effect.exact), str(effect.log_p)) for effect in self.heads]
         title = f"{count_words(self.n_texts, 'text')}, {answers}; in the place of a head: {self.how}"

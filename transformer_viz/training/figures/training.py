@@ -36,7 +36,7 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
     shares: list[tuple[str, list[tuple[int, float]], dict[str, Any]]] = []
     for place, points in sorted(head_masses(rows).items(), key=lambda item: item[0] == best):
         line = {"color": colours.accent, "width": 2} if place == best else {"color": colours.other, "width": 1}
-        shares.append((f"{head_label(*place)} on the true key", points, {"mode": "lines", "line": line}))
+        shares.append((f"{head_label(*place)} on the right token", points, {"mode": "lines", "line": line}))
     if held_out := [(row["step"], row["held_out"]) for row in rows if isinstance(row.get("held_out"), int | float)]:
         marked = {"mode": "lines+markers", "line": {"color": colours.chosen, "width": 2.5}, "marker": {"size": 5}}
         shares.append(("exact match, held out", held_out, marked))
@@ -51,7 +51,7 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
     across = axis(colours, size, (0, steps * 1.01), "step", showgrid=True)
     loss = axis(colours, size, (least, max(most, least + 1)), showgrid=True, **decades)
     said = (
-        f"<span style='color:{colours.chosen}'>● exact match, held out</span><br>attention on the expected token: "
+        f"<span style='color:{colours.chosen}'>● exact match, held out</span><br>attention on the right token: "
         f"<span style='color:{colours.accent}'>● best head</span>, others grey"
     )
     looks = {"size": size - (1 if narrow else 0), "colour": colours.muted, "align": "left"}

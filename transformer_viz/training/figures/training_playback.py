@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axes, map_traces
@@ -205,7 +204,7 @@ class _Playback:
             brief, more = "<b>entropy of the rows</b>, each head", "<br>1: uniform attention"
         else:
             brief, more = (
-                f"<b>attention on the expected {source_unit(self.trace)}s</b>, each head",
+                "<b>attention on the right tokens</b>, each head",
                 "<br>dotted: uniform attention",
             )
         titles = ((brief if narrow or self.style.large else brief + more, top), (f"candidates at <b>{row}</b>", lower))

@@ -309,11 +309,11 @@ class Highlight {
     const place = this.aligned && inKind(this.pinned, "cross");
     if (place) return this.aligned.words(place, (strip, at) => this.tokens(strip)[at]?.textContent);
     const { query, key } = this.pinned, { rows, keys } = this.about, weights = this.weights();
-    const row = query === null ? [] : [["plain", `row ${query + 1}, `], ["code", rows[query]]];
-    const token = key === null ? [] : [["plain", `token ${key + 1}, `], ["code", keys[key]]];
-    const arrow = row.length && token.length ? [["plain", " → "]] : [];
-    const number = arrow.length && weights ? [["plain", `: ${weights.words(query, key)}${secondWords(this.focus, query, key)}`]] : [];
-    return [["strong", " Pinned: "], ...row, ...arrow, ...token, ...number];
+    const row = query === null ? [] : [["plain", "row "], ["code", rows[query]]];
+    const token = key === null ? [] : [["plain", "key "], ["code", keys[key]]];
+    const comma = row.length && token.length ? [["plain", ", "]] : [];
+    const number = comma.length && weights ? [["plain", `: ${weights.words(query, key)}${secondWords(this.focus, query, key)}`]] : [];
+    return [["strong", " Pinned: "], ...row, ...comma, ...token, ...number];
   }
 }
 

@@ -19,7 +19,7 @@ from transformer_viz.figures.theme import THEMES, ThemeName
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title
+from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_label
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
 from transformer_viz.views import glossary
@@ -82,9 +82,10 @@ def _rest(inside: Inside, keys: Sequence[int]) -> list[int]:
 
 
 def _row_words(inside: Inside) -> Sentence:
-    writes = () if inside.written is None else (("plain", ", which writes "), of_run(inside.written))
+    written = "" if inside.written is None else f"→{display_token(inside.written)}"
     at = f", {head_title(inside.layer, inside.head)} of the {KIND_TITLES[inside.kind]}"
-    return (("plain", f"Row {inside.row + 1}, "), of_run(inside.row_token), ("plain", at), *writes)
+    row = place_label(inside.row, display_token(inside.row_token)) + written
+    return (("plain", "Row "), of_run(row), ("plain", at))
 
 
 def _hint(inside: Inside) -> str:

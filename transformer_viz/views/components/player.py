@@ -18,7 +18,7 @@ from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
-from transformer_viz.terms import Head, Kind
+from transformer_viz.terms import Head, Kind, place_labels, row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state.focus import Focus, Pin
@@ -68,7 +68,7 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHea
     """
     written = trace.output_tokens
     stepped = trace.is_stepped(kind)
-    rows = written or trace.rows if stepped else trace.source_tokens
+    attention = trace.attentions[kind]
     encoder = "source" if trace.writes else "output"
     return {
         "kind": kind,
@@ -78,8 +78,8 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHea
         "pin": list(pin),
         "lines": lines,
         "aligner": aligned(trace, aligner),
-        "rows": [display_token(token) for token in rows],
-        "keys": [display_token(token) for token in trace.attentions[kind].keys],
+        "rows": row_labels(attention.queries, None if kind == "encoder" else written),
+        "keys": place_labels(attention.keys),
         "first": display_token(trace.target_tokens[0]) if trace.target_tokens else "",
         "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
     }

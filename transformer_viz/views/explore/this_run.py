@@ -124,7 +124,7 @@ _JUDGED_BY = {"held-out": "texts that training never saw", "trained": "texts, th
 
 def _best_head(metrics: Mapping[str, Any]) -> str:
     mass = metrics.get("best_head_mass")
-    return "" if mass is None else f"; its best head has {percent_words(mass, 1)} of its weight on the true key"
+    return "" if mass is None else f"; its best head has {percent_words(mass, 1)} of its weight on the right token"
 
 
 def _preference(checkpoint: "Checkpoint") -> str:

@@ -25,7 +25,7 @@ def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large
     kind, layer, head = at.kind, at.layer, at.head
     assert isinstance(head, int)
     found = course(moments, kind)
-    ring = " · ring = the true one" if found.measure == "mass" else ""
+    ring = " · ring = the right token" if found.measure == "mass" else ""
     return {
         "run": at.run,
         "step": at.step,

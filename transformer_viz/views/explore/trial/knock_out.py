@@ -68,14 +68,14 @@ def _over(texts: runs.Texts) -> str:
         return f"Over {count_words(len(texts.lines), 'text')} of your own."
     if texts.n_drawn:
         drawn = count_words(texts.n_drawn, "fresh text")
-        return f"Over {drawn} of the task, of all lengths, against their true answers. A result is kept."
+        return f"Over {drawn} of the task, of all lengths, against their right answers. A result is kept."
     return "Over this run alone, against what it wrote: one answer, which stays or does not."
 
 
 def _in_full(found: KnockOut) -> str:
     """The numbers of one head."""
     [effect] = found.heads
-    answers = "true answers" if found.n_known == found.n_texts else "what was written" if not found.n_known else "answers"
+    answers = "right answers" if found.n_known == found.n_texts else "what was written" if not found.n_known else "answers"
     before, without = percent_words(found.exact_before.value), percent_words(effect.exact.value)
     return (
         f"{count_words(found.n_texts, 'text')}, {answers}: {before} are written with all heads, {without} without "
