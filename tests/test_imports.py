@@ -4,7 +4,7 @@ errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, ed
 atomic_files, serving, keywords, options, model_options, locks, text_table, grammar <- model <- tasks, decoding, checkpoints,
 loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other: analysis <-
 figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation,
-attribution, inside_head <- training, surveys
+attribution, inside_head <- training, surveys; training <- learn
 (what runs models). Both end in commands, and in views <- app.py.
 """
 
@@ -55,7 +55,8 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "checks": ({"mask_checks", "evaluation", "attribution", "inside_head"}, ("batches",)),
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
-    "views": ({"views"}, ("export", "training")),
+    "learn": ({"learn"}, ("training",)),
+    "views": ({"views"}, ("export", "learn")),
     "app": ({"app"}, ("views",)),
 }
 """Which rooms a floor has, and on which floors it stands."""
@@ -69,11 +70,12 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
-ROOMS = {"attribution", "evaluation", "inside_head", "mask_checks", "surveys", "training"}
+ROOMS = {"attribution", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
 STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
 OF_SURVEYS = ("statistics", "columns", "sentences", "comparison", "block_results", "merge")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
+STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions")}
 """Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 

@@ -80,6 +80,10 @@ class SurveyError(TransformerVizError):
     """A survey, or a survey's file, whose parts do not fit together."""
 
 
+class LessonError(TransformerVizError):
+    """A lesson, or a lesson's file, that cannot be taught; the message says in which step and why."""
+
+
 class TraceTooLargeHere(TraceError):
     """A trace, or a trace file, that is larger than is read or drawn in this place."""
 

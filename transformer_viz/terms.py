@@ -33,16 +33,17 @@ MODES = ("word", "position", "deleted")
 """How a token is occluded."""
 INSTEAD = ("zero", "mean", "uniform")
 """What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
-MISTAKES = (
-    "no-causal",
-    "causal-off-by-one",
-    "invalid-by-invalid",
-    "source-mask-forgotten",
-    "padded-queries-nan",
-    "wrong-sign",
-    "wrong-axis",
-)
-"""Deliberate mask mistakes, which `model/mistakes.py` makes."""
+MISTAKE_TITLES = {
+    "no-causal": "No causal mask",
+    "causal-off-by-one": "Causal mask off by one",
+    "invalid-by-invalid": "Padding as invalid ⊗ invalid",
+    "source-mask-forgotten": "Source mask forgotten in decoding",
+    "padded-queries-nan": "Padded queries give NaN",
+    "wrong-sign": "Additive mask with the wrong sign",
+    "wrong-axis": "Mask broadcast over the wrong axis",
+}
+"""Deliberate mask mistakes, which `model/mistakes.py` makes, and what people read."""
+MISTAKES = tuple(MISTAKE_TITLES)
 
 
 class ModelKind(StrEnum):

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
-from transformer_viz.terms import Kind, Reason
+from transformer_viz.terms import MISTAKE_TITLES, Kind, Reason
 
 Parts = tuple[Tensor, Tensor]
 """What a faulty mask masks as padding, and what as the future; the mask is one or the other."""
@@ -38,7 +38,6 @@ class Mistake:
     """One mistake: what is wrong, where it comes from, and how it is put right."""
 
     name: str
-    title: str
     wrong: str
     """What is wrong, in a sentence or two."""
     faulty_code: str
@@ -49,11 +48,15 @@ class Mistake:
     needs_padding: bool = True
     """Nothing happens where nothing is padded."""
 
+    @property
+    def title(self) -> str:
+        """As people read it."""
+        return MISTAKE_TITLES[self.name]
+
 
 _ALL = (
     Mistake(
         name="no-causal",
-        title="No causal mask",
         wrong="The decoder reads the tokens that it is about to write. A model that is trained so looks perfect, since the "
         "answer is in its input, and writes nonsense as soon as it must decode.",
         faulty_code="model(source, target)",
@@ -64,7 +67,6 @@ _ALL = (
     ),
     Mistake(
         name="causal-off-by-one",
-        title="Causal mask off by one",
         wrong="Every query may see one token too many: exactly the one that it must predict.",
         faulty_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=2)",
         fixed_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)",
@@ -77,7 +79,6 @@ _ALL = (
     ),
     Mistake(
         name="invalid-by-invalid",
-        title="Padding as invalid ⊗ invalid",
         wrong="A cell is masked only where the query and the key are both padding, so every real query still looks at "
         "padded keys.",
         faulty_code="masked = padding[:, :, None] & padding[:, None, :]",
@@ -86,7 +87,6 @@ _ALL = (
     ),
     Mistake(
         name="source-mask-forgotten",
-        title="Source mask forgotten in decoding",
         wrong="The encoder masks the source's padding, the cross-attention of the decoder does not: what a sentence becomes "
         "depends on how long its neighbours in the batch are.",
         faulty_code="logits = model.decode(target, memory)",
@@ -95,7 +95,6 @@ _ALL = (
     ),
     Mistake(
         name="padded-queries-nan",
-        title="Padded queries give NaN",
         wrong="The rows of padded queries are masked as well. The softmax of a row of −∞ is NaN, and 0 · NaN is NaN: the next "
         "layer carries it into every real token.",
         faulty_code="masked = padding[:, :, None] | padding[:, None, :]\n"
@@ -105,7 +104,6 @@ _ALL = (
     ),
     Mistake(
         name="wrong-sign",
-        title="Additive mask with the wrong sign",
         wrong="The mask is added with a plus: what must not be seen wins every softmax. In float32 a score vanishes "
         "beside 10⁹, so the weight is spread evenly over the forbidden cells.",
         faulty_code="scores = scores + masked * 1e9",
@@ -120,7 +118,6 @@ _ALL = (
     ),
     Mistake(
         name="wrong-axis",
-        title="Mask broadcast over the wrong axis",
         wrong="The padding mask lies on the query axis instead of the key axis. No shape complains; padded queries see nothing "
         "and real ones see all the padding.",
         faulty_code="masked = padding[:, None, :, None]  # (batch, head, query, key)",

@@ -1,0 +1,179 @@
+"""Reading a lesson: what a good one becomes, and what of a bad or hostile one is refused, in one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from transformer_viz.errors import LessonError
+from transformer_viz.learn.actions import Action, read_action
+from transformer_viz.learn.check import check_lesson
+from transformer_viz.learn.lesson import LESSONS, Piece, count_words, find_lessons, read_lesson
+from transformer_viz.learn.links import Link, read_link
+
+FRONT = '+++\ntitle = "A lesson"\nminutes = 5\nlevel = "first steps"\n+++\n'
+ASK = 'start = "/?text=hello"\nask = { kind = "writes", row = 1 }\n'
+
+
+def written(folder: Path, body: str, front: str = FRONT, name: str = "01-good.md") -> Path:
+    folder.mkdir(exist_ok=True, parents=True)
+    file = folder / name
+    file.write_text(f"{front}\n{body}", encoding="utf-8")
+    return file
+
+
+def step(block: str = "", text: str = "Some text.") -> str:
+    return f"## A step\n\n{text}\n\n```toml\n{block}```\n"
+
+
+def test_a_lesson_is_read_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "map.png").write_bytes(b"")
+    text = "Look at `hello` in *row* 2, **now**.\nSee [the masks](/masks?sources=ab).\n\n![a map](map.png)"
+    hints = 'hints = ["One.", "Two."]\npoint = "map"\ndo = "step 3"\n'
+    lesson = read_lesson(written(tmp_path, step(ASK + hints, text)))
+    assert (lesson.name, lesson.title, lesson.minutes, lesson.model) == ("good", "A lesson", 5, "reverse")
+    [one] = lesson.steps
+    assert one.start == Link("explore", {"text": "hello"}) and one.point == "map" and one.do == Action("step", "3")
+    assert one.ask is not None and (one.ask.kind, one.ask.row) == ("writes", 1) and one.hints == ("One.", "Two.")
+    first, second = one.text
+    styles = [(piece.style, piece.text) for piece in first if piece.style != "plain"]
+    assert styles == [("code", "hello"), ("emphasis", "row"), ("strong", "now"), ("link", "the masks")]
+    assert first[-2].target == "/masks?sources=ab" and second == (Piece("image", "a map", "map.png"),)
+    assert "".join(piece.text for piece in first) == "Look at hello in row 2, now. See the masks."
+
+
+def test_a_step_begins_where_the_last_link_before_it_leads(tmp_path: Path) -> None:
+    lesson = read_lesson(written(tmp_path, step(ASK) + step() + step('start = "/masks?sources=ab"\n')))
+    assert [at.page for at in map(lesson.start_of, range(3)) if at] == ["explore", "explore", "masks"]
+
+
+def test_what_looks_like_markup_is_text(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script> <img src=x onerror=alert(1)> {{ 7 * 7 }} &lt; [x] (y) **"
+    [one] = read_lesson(written(tmp_path, step(ASK, hostile))).steps
+    assert one.text == ((Piece("plain", hostile),),)
+
+
+def test_words_are_counted_in_both_languages() -> None:
+    assert count_words(((Piece("plain", "It isn’t 3.5 words-long, no."),),)) == 5
+    assert count_words(((Piece("plain", "这一行看哪个词元？"),),)) == 4
+
+
+NESTED = "[" * 3000 + "]" * 3000
+BROKEN = {
+    "no head": ("", "## A step\n\nText.\n", "does not begin with a line +++"),
+    "no title": ('+++\nminutes = 5\nlevel = "first steps"\n+++\n', step(ASK), "lacks 'title'"),
+    "no TOML": (FRONT, step("ask = {\n"), "step 1: its block is no TOML"),
+    "endless nesting": (FRONT, step(f"ask = {NESTED}\n"), "step 1: its block is no TOML"),
+    "unknown field": (FRONT, step(ASK + "go = 1\n"), "step 1: it has 'go', which does not belong there"),
+    "too many words": (FRONT, step(ASK, "word " * 71), "step 1: its text has 71 words; at most 70"),
+    "foreign link": (FRONT, step(ASK, "See [this](https://example.org/)."), "is no link of this app"),
+    "foreign start": (FRONT, step('start = "//example.org/?text=hello"\n'), "is no link of this app"),
+    "script link": (FRONT, step(ASK, "See [this](javascript:alert)."), "is no link of this app"),
+    "image elsewhere": (FRONT, step(ASK, "![x](../../secret.png)"), "is no image of the lesson's folder"),
+    "image from a server": (FRONT, step(ASK, "![x](https://example.org/x.png)"), "is no image of the lesson's folder"),
+    "unknown page": (FRONT, step('start = "/nowhere?text=hello"\n'), "the app has no page 'nowhere'"),
+    "unknown control": (FRONT, step('start = "/?texts=hello"\n'), "no control 'texts'"),
+    "unknown target": (FRONT, step(ASK + 'point = "moon"\n'), "point='moon' is not possible"),
+    "unknown action": (FRONT, step(ASK + 'do = "dance"\n'), "is nothing that can be done"),
+    "unknown question": (FRONT, step('start = "/?text=hi"\nask = { kind = "why" }\n'), "ask.kind='why' is not possible"),
+    "four hints": (FRONT, step(ASK + 'hints = ["1", "2", "3", "4"]\n'), "hints"),
+    "no start": (FRONT, step('ask = { kind = "writes" }\n'), "step 1: nothing says where it begins"),
+    "unreadable text": (FRONT, step('start = "/?text=häuser"\nask = { kind = "writes" }\n'), "step 1: "),
+    "no such model": (FRONT, step('start = "/?text=hi&checkpoint=nobody"\nask = { kind = "writes" }\n'), "step 1: "),
+    "no such row": (FRONT, step('start = "/?text=hi"\nask = { kind = "looks-most", row = 90 }\n'), "has no row 90"),
+    "no such head": (FRONT, step('start = "/?text=hi&layer=7"\nask = { kind = "looks-most" }\n'), "layer 7"),
+    "no run": (FRONT, step('start = "/survey"\nask = { kind = "writes" }\n'), "shows no run"),
+    "target of another page": (
+        FRONT,
+        step('start = "/masks?sources=ab"\npoint = "map"\nask = { kind = "masked" }\n'),
+        "is not on the page masks",
+    ),
+    "no question": (FRONT, step('start = "/?text=hi"\n'), "it asks nothing"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_lesson_is_one_line(name: str, tmp_path: Path) -> None:
+    front, body, words = BROKEN[name]
+    [fault] = check_lesson(written(tmp_path, body, front)).faults
+    assert words in fault and "\n" not in fault
+
+
+@pytest.mark.parametrize("name", ["Good Lesson.md", "01-.md", "x" * 60 + ".md"])
+def test_the_name_of_a_file_is_a_name_in_a_link(name: str, tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="is no name for a lesson"):
+        read_lesson(written(tmp_path, step(ASK), name=name))
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "01-a.md").mkdir()
+    (tmp_path / "02-b.md").write_bytes(b"\xff\xfe")
+    (tmp_path / "03-c.md").write_bytes(b" " * 100_001)
+    for name, words in (("01-a", "a folder"), ("02-b", "not UTF-8"), ("03-c", "at most 100,000"), ("04-d", "no such file")):
+        with pytest.raises(LessonError, match=words):
+            read_lesson(tmp_path / f"{name}.md")
+
+
+def test_two_languages_have_one_structure(tmp_path: Path) -> None:
+    body = step(ASK + 'hints = ["One."]\n')
+    english = written(tmp_path / "en", body)
+    written(tmp_path / "zh", body.replace("One.", "一").replace("Some text", "文字"))
+    assert not check_lesson(english).faults
+    written(tmp_path / "zh", body.replace("row = 1", "row = 2"))
+    assert "step 1: its ask differs from that of zh/01-good.md" in check_lesson(english).faults
+    written(tmp_path / "zh", body + step())
+    assert "it has 1 steps, and zh/01-good.md has 2" in check_lesson(english).faults
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for folder in ("en", "zh") for file in find_lessons(LESSONS / folder)],
+    ids=lambda f: f"{f.parent.name}-{f.stem}",
+)
+def test_every_shipped_lesson_can_be_taught(file: Path) -> None:
+    found = check_lesson(file)
+    assert not found.faults
+    assert 5 <= found.n_steps <= 10 and found.n_questions >= 3
+
+
+# ---- links and what is done
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello", "https://x.org/?text=a", "//x.org", "/\\x.org", "/?text=a#b", "/?text=a&text=b", "/?te\nxt=a"]
+)
+def test_what_is_no_link_of_ours(text: str) -> None:
+    with pytest.raises(LessonError):
+        read_link(text)
+
+
+def test_a_link_names_what_the_page_has_in_focus() -> None:
+    for words in ("kind=cross&layer=2&head=1", "kind=cross-attention&layer=layer+2&head=head+1"):
+        link = read_link(f"/?{words}")
+        assert (link.kind, link.number("layer"), link.head) == ("cross", 2, 0)
+        assert read_link(link.address) == link
+    assert read_link("/?head=mean+of+heads").head == "mean"
+
+
+DONE = [
+    ("step 4", "/?step=2", "/?step=4", True),
+    ("step 4", "/?step=2", "/?step=3", False),
+    ("step 4", "/?step=2", "/", False),
+    ("cell 3,5", "/", "/?pin=3,5", True),
+    ("cell", "/", "/?pin=3", True),
+    ("cell 3,5", "/", "/?pin=3", False),
+    ("head cross.2.1", "/", "/?kind=cross-attention&layer=layer+2&head=head+1", True),
+    ("head cross.2.1", "/", "/?kind=decoder&layer=2&head=1", False),
+    ("head", "/?head=1", "/?head=2", True),
+    ("text", "/?text=a", "/?text=b", True),
+    ("text", "/?text=a", "/?text=a&step=2", False),
+    ("mask", "/masks", "/masks?edits=cross:1-2", True),
+    ("mistake no-causal", "/masks", "/masks?mistake=wrong-sign", False),
+    ("run", "/?text=a", "/?text=a&decoding=beam", True),
+    ("tab Inside", "/", "/?explore_tab=Inside", True),
+    ("page masks", "/", "/masks", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("action", "before", "now", "is_done"), DONE)
+def test_whether_something_is_done_stands_in_the_link(action: str, before: str, now: str, is_done: bool) -> None:
+    assert read_action(action).is_done(read_link(before), read_link(now)) is is_done

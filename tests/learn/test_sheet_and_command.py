@@ -1,0 +1,50 @@
+"""The sheet for a class, and the command that checks lessons and writes it."""
+
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from tests.learn.test_lesson import ASK, FRONT, step, written
+from transformer_viz.commands import main
+from transformer_viz.errors import LessonError
+from transformer_viz.learn.sheet import PARTS, sheet_html
+
+
+def test_a_sheet_has_eight_questions_before_and_eight_after_and_the_key() -> None:
+    page = sheet_html(0)
+    assert page == sheet_html(0), "the seed alone decides it"
+    assert page != sheet_html(3)
+    parts = page.split("<section>")[1:]
+    assert len(parts) == len(PARTS) + 1 and [part.count("<article>") for part in parts] == [8, 8, 0]
+    before, after, key = map(unescape, parts)
+    assert before != after and key.count("<strong>") == 16
+    assert "<script" not in page and "http" not in page and "None" not in page
+
+
+def test_there_are_no_sheets_in_an_unknown_language() -> None:
+    with pytest.raises(LessonError, match="there are some in en"):
+        sheet_html(0, "../en")
+
+
+def test_the_command_writes_a_sheet_and_replaces_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "class.html"
+    assert main(["lesson", "sheet", "-o", str(file), "--seed", "5"]) == 0
+    assert file.read_text(encoding="utf-8") == sheet_html(5)
+    assert main(["lesson", "sheet", "-o", str(file)]) == 2
+    assert main(["lesson", "sheet", "-o", str(tmp_path / "class.pdf")]) == 2
+    assert "ends in .html" in capsys.readouterr().err
+
+
+def test_the_command_says_of_each_lesson_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    written(good, step(ASK))
+    written(bad, step(ASK) + step('point = "moon"\n'), FRONT)
+    assert main(["lesson", "check", str(good)]) == 0
+    assert capsys.readouterr().out == "good/01-good.md: good, 1 steps, 1 questions\n"
+    assert main(["lesson", "check", str(good), str(bad / "01-good.md")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("bad/01-good.md: step 2: point='moon' is not possible")
+    assert main(["lesson", "check", str(tmp_path / "nothing.md")]) == 1
+    assert "there is no such file" in capsys.readouterr().out
+    assert main(["lesson", "check", str(tmp_path)]) == 2, "a folder without lessons"

@@ -1,0 +1,87 @@
+"""What a step of a lesson asks its learner to do, and whether it has been done: all of it can be read from the page's link."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from transformer_viz.errors import LessonError, listed
+from transformer_viz.learn.links import PAGES, Link
+from transformer_viz.terms import KINDS, MISTAKES
+from transformer_viz.text_display import quote_text
+
+RUN = ("text", "checkpoint", "decoding", "beam", "alpha", "temperature", "seed", "sources", "edits", "mistake", "b_text")
+"""Controls of which each makes another run."""
+_STEP = re.compile(r"[1-9]\d{0,2}", re.ASCII)
+_CELL = re.compile(r"[1-9]\d{0,2},[1-9]\d{0,2}", re.ASCII)
+_HEAD = re.compile(rf"({'|'.join(KINDS)})\.[1-9]\d?\.[1-9]\d?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What can be done: what may stand behind the word, in words, and whether a value is that."""
+
+    about: str
+    is_possible: Callable[[str], bool]
+    is_done: Callable[[str, Link, Link], bool]
+
+
+@dataclass(frozen=True)
+class Action:
+    """What is to be done: a verb, and what stands behind it, as in `step 4`."""
+
+    verb: str
+    value: str = ""
+
+    def is_done(self, before: Link, now: Link) -> bool:
+        """Whether it has been done between two links of the page: that at which the step began, and that of now."""
+        return VERBS[self.verb].is_done(self.value, before, now)
+
+
+def read_action(text: str) -> Action:
+    """What a lesson says: a verb, and behind a space its value.
+
+    Raises:
+        LessonError: nothing that can be done.
+    """
+    verb, _, value = text.partition(" ")
+    if verb not in VERBS or not VERBS[verb].is_possible(value):
+        possible = listed(f"{name} {known.about}".strip() for name, known in VERBS.items())
+        raise LessonError(f"do={quote_text(text)} is nothing that can be done; possible are {possible}")
+    return Action(verb, value)
+
+
+def _differs(*names: str) -> Callable[[Link, Link], bool]:
+    return lambda before, now: any(before.values.get(name) != now.values.get(name) for name in names)
+
+
+def _changes(name: str) -> Callable[[str, Link, Link], bool]:
+    """Another value than before; where one is said, that one."""
+    return lambda value, before, now: now.values.get(name) == value if value else _differs(name)(before, now)
+
+
+def _chosen_head(value: str, before: Link, now: Link) -> bool:
+    if not value:
+        return _differs("kind", "layer", "head")(before, now)
+    kind, layer, head = value.split(".")
+    return (now.kind or "cross", now.number("layer"), now.head) == (kind, int(layer), int(head) - 1)
+
+
+def _reached(value: str, before: Link, now: Link) -> bool:
+    return (now.number("step") or 0) >= int(value)
+
+
+VERBS: dict[str, Verb] = {
+    "step": Verb("N", lambda value: bool(_STEP.fullmatch(value)), _reached),
+    "cell": Verb("[ROW,COLUMN]", lambda value: not value or bool(_CELL.fullmatch(value)), _changes("pin")),
+    "head": Verb("[cross.2.1]", lambda value: not value or bool(_HEAD.fullmatch(value)), _chosen_head),
+    "text": Verb("[TEXT]", lambda value: True, _changes("text")),
+    "model": Verb("[NAME]", lambda value: True, _changes("checkpoint")),
+    "mistake": Verb("[NAME]", lambda value: not value or value in MISTAKES, _changes("mistake")),
+    "mask": Verb("", lambda value: not value, lambda value, before, now: _differs("edits", "mistake")(before, now)),
+    "run": Verb("", lambda value: not value, lambda value, before, now: _differs(*RUN)(before, now)),
+    "moment": Verb("[STEP OF TRAINING]", lambda value: not value or value.isdecimal(), _changes("moment")),
+    "tab": Verb(
+        "TITLE", bool, lambda value, before, now: value in (now.values.get("explore_tab"), now.values.get("masks_tab"))
+    ),
+    "page": Verb(listed(PAGES), lambda value: value in PAGES, lambda value, before, now: now.page == value),
+}

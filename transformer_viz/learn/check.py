@@ -1,0 +1,123 @@
+"""Whether lessons can be taught: their links open, what they point at is there, and their questions have answers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from transformer_viz.checkpoints import Checkpoint, load_checkpoint
+from transformer_viz.errors import LessonError, TransformerVizError, listed
+from transformer_viz.learn.example_run import Example, example_run, measured
+from transformer_viz.learn.lesson import Lesson, Step, read_lesson
+from transformer_viz.learn.links import read_link
+from transformer_viz.learn.points import POINTS
+from transformer_viz.learn.questions import NotAsked, question
+from transformer_viz.learn.words import languages
+from transformer_viz.untrusted_files import is_file, list_folder
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})?")
+"""The name of a folder of lessons in one language."""
+
+
+@dataclass
+class Findings:
+    """What was found about one lesson.
+
+    Attributes:
+        file: of the lesson.
+        faults: a sentence each; none of a good one.
+        n_steps: of the lesson, where it could be read.
+        n_questions: that have an answer on their example.
+    """
+
+    file: Path
+    faults: list[str] = field(default_factory=list)
+    n_steps: int = 0
+    n_questions: int = 0
+
+
+def check_lesson(file: Path) -> Findings:
+    """Reads a lesson, makes the run of each of its links, and asks its questions of these.
+
+    Of folders with the names of languages, `en` beside `zh`, files of one name are one lesson.
+    """
+    found = Findings(file)
+    try:
+        lesson = read_lesson(file)
+    except LessonError as error:
+        found.faults.append(str(error))
+        return found
+    found.n_steps = len(lesson.steps)
+    for number, step in enumerate(lesson.steps):
+        try:
+            _check_step(lesson, number, step)
+            found.n_questions += step.ask is not None
+        except TransformerVizError as error:
+            found.faults.append(f"step {number + 1}: {error}")
+    if all(step.ask is None for step in lesson.steps):
+        found.faults.append("it asks nothing; at least one step needs an ask")
+    found.faults += _differences(lesson)
+    return found
+
+
+def _check_step(lesson: Lesson, number: int, step: Step) -> None:
+    at = lesson.start_of(number)
+    if at is None:
+        raise LessonError('nothing says where it begins; the first step needs a start, such as start = "/?text=hello"')
+    if step.point and at.page not in POINTS[step.point].pages:
+        raise LessonError(f"{step.point!r} is not on the page {at.page}; it is on {listed(POINTS[step.point].pages)}")
+    for address in (at.address, *(piece.target for part in step.text for piece in part if piece.style == "link")):
+        _example(address, lesson.model)
+    if (ask := step.ask) is None:
+        return
+    example = _example(at.address, lesson.model, is_of_writing=ask.kind == "writes")
+    if example is None:
+        raise LessonError(f"the page {at.page} shows no run that could be asked about")
+    language = lesson.file.parent.name if lesson.file.parent.name in languages() else languages()[0]
+    made = question(measured(example, ask), ask, example.focus, language)
+    if isinstance(made, NotAsked):
+        raise LessonError(f"its question has no answer on the example. {made.why}")
+
+
+@lru_cache(maxsize=64)
+def _example(address: str, default_model: str, *, is_of_writing: bool = False) -> Example | None:
+    return example_run(read_link(address), default_model, _load, is_of_writing=is_of_writing)
+
+
+@cache
+def _load(name: str) -> Checkpoint:
+    return load_checkpoint(name, "cpu")
+
+
+def _differences(lesson: Lesson) -> Iterator[str]:
+    """How the same lesson in another language is another one."""
+    mine = lesson.file.absolute().parent
+    for folder in list_folder(mine.parent):
+        file = folder / lesson.file.name
+        if folder == mine or not all(map(_LANGUAGE.fullmatch, (mine.name, folder.name))) or not is_file(file):
+            continue
+        try:
+            other = read_lesson(file)
+        except LessonError:  # is said where that file is checked
+            continue
+        if len(lesson.steps) != len(other.steps):
+            yield f"it has {len(lesson.steps)} steps, and {folder.name}/{file.name} has {len(other.steps)}"
+            continue
+        for number, (step, its) in enumerate(zip(lesson.steps, other.steps, strict=True), 1):
+            for name, value in _structure(step).items():
+                if value != _structure(its)[name]:
+                    yield f"step {number}: its {name} differs from that of {folder.name}/{file.name}"
+
+
+def _structure(step: Step) -> dict[str, Any]:
+    """What a step has in every language."""
+    return {
+        "start": step.start,
+        "point": step.point,
+        "do": step.do,
+        "ask": None if step.ask is None else replace(step.ask, words=""),
+        "number of hints": len(step.hints),
+        "terms": step.terms,
+    }

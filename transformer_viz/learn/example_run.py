@@ -1,0 +1,132 @@
+"""The run that a lesson's link opens, with what its question reads of it: the example on which a lesson is checked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_viz import edits as plain_edits
+from transformer_viz.attribution.attribute import attribute
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import LessonError, listed
+from transformer_viz.inside_head.run import inside
+from transformer_viz.learn.lesson import Ask
+from transformer_viz.learn.links import Link
+from transformer_viz.learn.questions import CAUSE, Spot, spot_of
+from transformer_viz.terms import MISTAKES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.batch import read_batch
+from transformer_viz.tracing.decode import decode
+from transformer_viz.training.replay import replay
+
+Load = Callable[[str], Checkpoint]
+_NOT_TEXT: dict[str, Callable[[str], Any]] = {"beam": int, "alpha": float, "temperature": float, "seed": int}
+BEAM = 5
+"""Hypotheses of a search that a link does not ask for."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A run, the model that made it, and what its page has in focus."""
+
+    model: Checkpoint
+    trace: Trace
+    focus: Spot
+
+
+def example_run(link: Link, default_model: str, load: Load, *, is_of_writing: bool = False) -> Example | None:
+    """The run that a link opens; None of a page that shows none.
+
+    Args:
+        link: of the app.
+        default_model: the checkpoint where the link names none.
+        load: gives a checkpoint by its name.
+        is_of_writing: of a moment of a training, the run that it wrote by itself, not the one that reads the right target.
+
+    Raises:
+        LessonError: the link names what this run does not have.
+        TransformerVizError: there is no such checkpoint, or it cannot read the text.
+    """
+    if link.page == "survey":
+        return None
+    values, model = link.values, load(link.values.get("checkpoint", default_model))
+    text = values.get("text") or model.task.examples()[0].text
+    if link.page == "masks":
+        trace = _sentence(link, model)
+    elif "moment" in values:
+        moments = {str(moment.step): moment for moment in replay(model, text)}
+        if values["moment"] not in moments:
+            raise LessonError(f"moment={values['moment'][:20]!r} is not possible; {model.name} has {listed(moments)}")
+        moment = moments[values["moment"]]
+        trace = moment.written if is_of_writing else moment.forced
+    else:
+        trace = decode(model, text, **_keywords(link))
+    return Example(model, trace, _focus(link, model, trace))
+
+
+def measured(example: Example, ask: Ask) -> Trace:
+    """The run with what a question reads beside the weights: the cause, the inside of a head, or a search.
+
+    Raises:
+        TransformerVizError: the model cannot give it.
+    """
+    model, trace, spot = example.model, example.trace, spot_of(ask, example.focus)
+    if ask.kind == "matters-most" and CAUSE not in trace.attributions:
+        return trace.with_attribution(attribute(model, trace, "occlusion", mode="word", kind="cross"))
+    if ask.kind == "greedy-or-beam" and trace.search is None:
+        return decode(model, trace.source, strategy="beam", beam_size=BEAM)
+    has_row = spot.kind in trace.kinds and spot.row < len(trace.attentions[spot.kind].queries)
+    if ask.kind == "number" and ask.number != "probability" and has_row and isinstance(spot.head, int):
+        return trace.with_inside(inside(model, trace, spot.kind, spot.layer, spot.head, spot.row))
+    return trace
+
+
+def _keywords(link: Link) -> dict[str, Any]:
+    """How the link decodes, as keywords of `decode`."""
+    names = {"beam": {"beam": "beam_size", "alpha": "length_penalty"}, "sample": {"temperature": "temperature", "seed": "seed"}}
+    strategy = link.values.get("decoding", "greedy")
+    if strategy == "forced":
+        return {"target": link.values["forced_target"]} if link.values.get("forced_target") else {}
+    if strategy not in (*names, "greedy"):
+        raise LessonError(f"decoding={strategy[:20]!r} is not possible; it is greedy, beam, sample or forced")
+    try:
+        given = {of: _NOT_TEXT[name](link.values[name]) for name, of in names.get(strategy, {}).items() if name in link.values}
+    except ValueError as error:
+        raise LessonError(f"a number of the link cannot be read: {error}") from None
+    return {} if strategy == "greedy" else {"strategy": strategy, **given}
+
+
+def _sentence(link: Link, model: Checkpoint) -> Trace:
+    """The sentence in focus of the batch of the page Masks, as the change makes it."""
+    values, mistake = link.values, link.values.get("mistake", "")
+    if not values.get("sources"):
+        raise LessonError("a link to masks has to name its sentences: /masks?sources=hello%0Aab")
+    named = next((name for name in MISTAKES if mistake == name), None)
+    if mistake and named is None:
+        raise LessonError(f"mistake={mistake[:40]!r} is not known; choose one of {listed(MISTAKES)}")
+    edits = tuple(map(str, plain_edits.parse(values.get("edits", ""))))
+    targets = [line or None for line in values["targets"].split("\n")] if values.get("targets") else None
+    traces = read_batch(model, values["sources"].split("\n"), targets, edits=edits, mistake=named)
+    number = link.number("sentence") or 1
+    if number > len(traces):
+        raise LessonError(f"sentence={number} is not possible; there are {len(traces)} sentences")
+    return traces[number - 1]
+
+
+def _focus(link: Link, model: Checkpoint, trace: Trace) -> Spot:
+    """What the page has in focus, by the link or as it opens."""
+    values = link.values
+    if "kind" in values and link.kind not in trace.kinds:
+        raise LessonError(f"kind={values['kind'][:40]!r} is not possible; this run has {listed(trace.kinds)}")
+    kind: Kind = link.kind or ("cross" if "cross" in trace.kinds else trace.kinds[0])
+    best = model.metrics.get("best_head") if kind == "cross" else None
+    layer, head = (best["layer"], best["head"]) if best else (0, 0)
+    layer = layer if (said := link.number("layer")) is None else said - 1
+    head = head if link.head is None else link.head
+    attention = trace.attentions[kind]
+    if layer not in attention.layers or (isinstance(head, int) and not 0 <= head < attention.n_heads):
+        raise LessonError(f"layer {layer + 1} head {values.get('head', head)} is not in this run; it has {attention.n_layers} "
+                          f"layers of {attention.n_heads} heads")  # fmt: skip
+    step = link.number("step") or 1
+    if step > max(1, len(trace.rows)):
+        raise LessonError(f"step={step} is not possible; this run has {len(trace.rows)} steps")
+    return Spot(kind, layer, head, step - 1)

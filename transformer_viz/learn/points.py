@@ -1,0 +1,42 @@
+"""What a step of a lesson may light: names, and where each stands on its pages."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Point:
+    """A part of a page.
+
+    Attributes:
+        pages: that have it; none named is all.
+        selector: of its element, in CSS.
+    """
+
+    pages: tuple[str, ...]
+    selector: str
+
+
+_EXPLORE = ("explore",)
+_WITH_TEXT = ("explore", "train")
+POINTS: dict[str, Point] = {
+    "text": Point(_WITH_TEXT, ".st-key-text"),
+    "model": Point(("explore", "masks", "train"), ".st-key-checkpoint"),
+    "decoding": Point(_EXPLORE, ".st-key-decoding-popover"),
+    "settings": Point(("explore", "masks"), ".st-key-bar"),
+    "player": Point(("explore", "train"), ".st-key-player-area"),
+    "map": Point(("explore", "train"), ".st-key-focus"),
+    "kind": Point(("explore", "masks", "compare", "train", "survey"), ".st-key-kind"),
+    "small maps": Point(_EXPLORE, ".st-key-mosaic-cross, .st-key-mosaic-decoder, .st-key-mosaic-encoder"),
+    "cross-attention maps": Point(_EXPLORE, ".st-key-mosaic-cross"),
+    "decoder maps": Point(_EXPLORE, ".st-key-mosaic-decoder"),
+    "encoder maps": Point(_EXPLORE, ".st-key-mosaic-encoder"),
+    "tree": Point(_EXPLORE, ".st-key-search-tree-chart"),
+    "tabs": Point(_EXPLORE, ".st-key-explore_tab"),
+    "inside": Point(_EXPLORE, ".st-key-inside"),
+    "mistake": Point(("masks",), ".st-key-mistake"),
+    "sentence": Point(("masks",), ".st-key-sentence"),
+    "masks": Point(("masks",), ".st-key-masks_tab"),
+    "moments": Point(("train",), ".st-key-player-area"),
+    "texts": Point(("compare",), ".st-key-side-A, .st-key-side-B"),
+}
+"""By the names that lessons use. A test opens each page and finds them."""

@@ -1,0 +1,235 @@
+"""A sheet of questions for a class: eight for before and eight for after the lessons, from runs of drawn texts, to print."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from transformer_viz.addresses import parse_head
+from transformer_viz.attribution.verdict import draw_texts
+from transformer_viz.checkpoints import Checkpoint, load_checkpoint
+from transformer_viz.errors import LessonError
+from transformer_viz.learn.example_run import Example, measured
+from transformer_viz.learn.lesson import Ask
+from transformer_viz.learn.questions import CAUSE, Question, Spot, question
+from transformer_viz.learn.words import Words, words
+from transformer_viz.numbers_in_words import number_words
+from transformer_viz.terms import KIND_TITLES, MISTAKES, Kind, place_labels, row_labels
+from transformer_viz.text_display import display_text
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.batch import read_batch
+from transformer_viz.tracing.decode import decode
+
+PARTS = ("before", "after")
+_FEWEST_TOKENS, _MOST_TOKENS, _MOST_TEXTS, _LONG_OPTION = 4, 11, 200, 30
+
+
+class Cell(NamedTuple):
+    """What stands in a cell, and its grey: 255 is white."""
+
+    text: str
+    shade: int = 255
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A map as a table: labels of its columns, and rows with theirs."""
+
+    columns: list[str]
+    rows: list[tuple[str, list[Cell]]]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question on the sheet, with the maps that it is about and what stands above each."""
+
+    question: Question
+    figures: list[tuple[str, Grid]]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its options need a line each."""
+        return max(map(len, self.question.options), default=0) > _LONG_OPTION
+
+    @property
+    def answer(self) -> str:
+        """The letters of the right options, or the number."""
+        if self.question.number is not None:
+            return number_words(self.question.number, 2)
+        return ", ".join(chr(ord("a") + place) for place in sorted(self.question.right))
+
+
+Show = Callable[[Question, Trace, str, Words], list[tuple[str, Grid]]]
+
+
+class _Kind(NamedTuple):
+    """What is asked of which model and head (kind, layer, head), and what is shown with it."""
+
+    ask: Ask
+    model: str
+    head: tuple[Kind, int, int]
+    show: Show
+
+
+def sheet_html(seed: int = 0, language: str = "en") -> str:
+    """The sheet as a page. It depends on the seed and the language alone.
+
+    Args:
+        seed: of the texts.
+        language: of the words.
+
+    Raises:
+        LessonError: there are no questions in this language, or too few fair ones with this seed.
+    """
+    say = words(language)
+    items: dict[str, list[Item]] = {part: [] for part in PARTS}
+    for kind in _KINDS:
+        found = _items(kind, seed, language)
+        first = next(found, None)
+        # Where the options are the same, another one is to be right.
+        second = next((item for item in found if first and _answer(item) != _answer(first)), None)
+        if first is None or second is None:
+            raise LessonError(f"with seed {seed} no two texts can be asked {kind.ask.kind}; take another --seed")
+        items["before"].append(first)
+        items["after"].append(second)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    models = say.list(sorted({kind.model for kind in _KINDS}))
+    return environment.get_template("sheet.html").render(
+        language=language, say=say, parts=list(items.items()), seed=seed, models=models
+    )
+
+
+def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:
+    return item.question.options, item.question.right, item.question.number
+
+
+def _items(kind: _Kind, seed: int, language: str) -> Iterator[Item]:
+    """What drawn texts can be asked, each at another row."""
+    model, ask, say = _load(kind.model), kind.ask, words(language)
+    texts = _short_words(seed) if ask.kind == "greedy-or-beam" else draw_texts(model, _MOST_TEXTS, seed)
+    for place, text in enumerate(texts):
+        if not _FEWEST_TOKENS <= len(model.task.read(text)) <= _MOST_TOKENS:
+            continue
+        if ask.kind == "mistake":
+            trace = read_batch(model, [text, text[: len(text) // 2]], mistake=MISTAKES[place % len(MISTAKES)])[-1]
+        else:
+            trace = decode(model, text)
+        example = Example(model, trace, Spot(*kind.head, 1 + place % max(1, trace.n_steps - 2)))
+        trace = measured(example, ask)
+        made = question(trace, ask, example.focus, language)
+        if isinstance(made, Question) and _is_worth_asking(made, trace):
+            yield Item(made, kind.show(made, trace, model.name, say))
+
+
+def _is_worth_asking(made: Question, trace: Trace) -> bool:
+    """Whether there is something to think about: no weight of everything or nothing, no head that looks at the cause itself."""
+    if made.kind == "matters-most":
+        looked = trace.cross.row(made.spot.layer, made.spot.head, made.spot.row).argmax()
+        return place_labels(trace.cross.keys)[looked] not in {made.options[place] for place in made.right}
+    return made.number is None or 0.15 < made.number < 0.85
+
+
+def _short_words(seed: int) -> list[str]:
+    """Shorter than `reverse-small` was trained with, so that it is unsure, and greedy and beam search often part."""
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list("aenst"), 6)) for _ in range(_MOST_TEXTS)]
+
+
+@cache
+def _load(name: str) -> Checkpoint:
+    return load_checkpoint(name, "cpu")
+
+
+# ---- what is shown with a question
+
+
+def _map(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+    """The map of its head; of *what is written next* as far as its row, with nothing of what is written there."""
+    spot, is_open = question.spot, question.kind != "writes"
+    last = trace.n_steps if is_open else spot.row + 1
+    fields = {"model": model, "source": _code(trace.source), "kind": KIND_TITLES[spot.kind], "head": spot.label}
+    about = say("sheet.of", **fields, output=_code(trace.text) if is_open else "…")
+    return [(about, _weights(trace, spot, last))]
+
+
+def _maps(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+    """The maps of the heads that its options name."""
+    labels = sorted({label for option in question.options for label in option.split(" > ")})
+    heads = [(label, place) for label in labels if (place := parse_head(label)) is not None]
+    return [(label, _weights(trace, Spot(question.spot.kind, *place, 0), trace.n_steps)) for label, place in heads]
+
+
+def _nothing(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+    return []
+
+
+def _masks(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+    figures = []
+    for kind, attention in trace.attentions.items():
+        reads, keys = trace.labels(kind)
+        cells = [
+            [Cell("", 60 if is_masked else 255) for is_masked in row] for row in attention.head_mask(attention.layers[0], 0)
+        ]
+        about = say("sheet.of-mask", model=model, source=_code(trace.source), kind=KIND_TITLES[kind])
+        figures.append((about, Grid(place_labels(keys), list(zip(place_labels(reads), cells, strict=True)))))
+    return figures
+
+
+def _hypotheses(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+    """The greedy run beside the best of the beam, token by token."""
+    assert trace.search is not None
+    figures = []
+    best = [(node.token, float(np.exp(node.log_probability))) for node in trace.search.path(trace.search.best[0])]
+    greedy = [(step.token, step.probability) for step in decode(_load(model), trace.source).steps]
+    for name, way in (("greedy", greedy), ("beam", best)):
+        cells = [Cell(number_words(probability, 2)) for _, probability in way]
+        figures.append((say(f"sheet.{name}"), Grid([display_text(token) for token, _ in way], [("p", cells)])))
+    return figures
+
+
+def _causes(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+    spot = question.spot
+    weights = trace.cross.row(spot.layer, spot.head, spot.row)
+    losses = trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1, len(weights))[0]
+    rows = [
+        (say("sheet.weight"), [_shaded(float(weight)) for weight in weights]),
+        (say("sheet.loss"), [Cell(number_words(float(loss), 2)) for loss in losses]),
+    ]
+    return [(say("sheet.of-causes", head=spot.label), Grid(place_labels(trace.cross.keys), rows))]
+
+
+def _weights(trace: Trace, spot: Spot, n_rows: int) -> Grid:
+    attention = trace.attentions[spot.kind]
+    reads, keys = trace.labels(spot.kind)
+    is_told = n_rows == trace.n_steps and spot.kind != "encoder"
+    names = row_labels(reads, trace.output_tokens if is_told else None)
+    cells = [[_shaded(float(weight)) for weight in row] for row in attention.head(spot.layer, spot.head)]
+    return Grid(place_labels(keys), list(zip(names, cells, strict=True))[:n_rows])
+
+
+def _shaded(weight: float) -> Cell:
+    """Per cent, from white to black."""
+    return Cell(f"{100 * weight:.0f}" if weight >= 0.005 else "", round(255 - 215 * min(1.0, weight)))
+
+
+def _code(text: str) -> str:
+    return f"`{display_text(text)}`"
+
+
+_KINDS = (
+    _Kind(Ask(kind="looks-most"), "german", ("cross", 1, 2), _map),
+    _Kind(Ask(kind="number", number="weight", tolerance=0.05), "reverse", ("cross", 0, 1), _nothing),
+    _Kind(Ask(kind="mistake"), "reverse", ("decoder", 0, 0), _masks),
+    _Kind(Ask(kind="aligns"), "german", ("cross", 1, 2), _maps),
+    _Kind(Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0), _maps),
+    _Kind(Ask(kind="greedy-or-beam"), "reverse-small", ("cross", 0, 1), _hypotheses),
+    _Kind(Ask(kind="writes"), "reverse", ("cross", 1, 1), _map),
+    _Kind(Ask(kind="matters-most"), "german", ("cross", 0, 1), _causes),
+)
+"""One for each lesson that is shipped, in their order."""
