@@ -120,7 +120,7 @@ def test_candidates_are_the_steps_own(trace: Trace) -> None:
     for t, frame in enumerate(spec(figures.player(trace, "cross"))["frames"]):
         bars = frame["data"][-1]
         best = trace.steps[t].candidates[:6]
-        np.testing.assert_allclose(bars["x"], [max(p, 1e-4) for _, p in best])
+        np.testing.assert_allclose(bars["x"], [p for _, p in best])
         assert frame["layout"]["yaxis2"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
 
 

@@ -114,7 +114,7 @@ def test_candidates_are_those_of_the_position_at_the_moment(moments: list[Traini
     for moment, frame in zip(moments, spec(figures.training_playback(moments, position=position))["frames"], strict=True):
         step = moment.forced.steps[position]
         best = step.candidates[:6]
-        np.testing.assert_allclose(frame["data"][2]["x"], [max(p, 1e-4) for _, p in best])
+        np.testing.assert_allclose(frame["data"][2]["x"], [p for _, p in best])
         assert frame["layout"]["yaxis3"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
 
 

@@ -1,4 +1,4 @@
-"""What could have been written at a step: bars of probability on a logarithmic axis, best first."""
+"""What could have been written at a step: bars of probability, best first."""
 
 import math
 from typing import Any
@@ -11,12 +11,12 @@ from transformer_viz.trace.steps import Candidate, Step
 from transformer_viz.trace.trace import Trace
 
 N_CANDIDATES = 6
-LEAST = -4.0
-"""The axis begins at 10^-4; less is said in words."""
 _LONGEST_NAME, _ROOM = 14, 6.3
 """Signs of a token beside its bar, and how wide it may be, as a multiple of the letters' size."""
-_INSIDE_FROM = 0.03
-"""From here up a bar is long enough for its own number, also on a phone; plotly.js measures too late, when bars are hidden."""
+_INSIDE_FROM = 0.5
+"""From here up a bar has its number inside; plotly.js measures too late, when bars are hidden."""
+_IN_FULL = 1e-4
+"""A smaller probability is written as a power of ten."""
 
 
 def bars(size: int, number: int) -> Plain:
@@ -48,7 +48,7 @@ def at_step(step: Step | None, theme: Theme) -> dict[str, Any]:
     """A step's candidates as properties of the bars; the step's own token stands out."""
     best = _best(step)
     return {
-        "x": [max(p, 10**LEAST) for _, p, _, _ in best],
+        "x": [p for _, p, _, _ in best],
         "y": list(range(len(best))),
         "text": [_probability(p) for _, p, _, _ in best],
         "textposition": ["inside" if p >= _INSIDE_FROM else "outside" for _, p, _, _ in best],
@@ -77,11 +77,11 @@ def token_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dic
 
 
 def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:
-    """The axis of probabilities, from 10^-4 to 1."""
-    ticks = {"tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1], "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"], "tickangle": 0}
+    """The axis of probabilities, from 0 to 1."""
+    ticks = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "", "0.5", "", "1"], "tickangle": 0}
     looks: dict[str, Any] = {"tickfont": {"size": size - 2, "color": theme.muted}, "ticklabeloverflow": "allow"}
-    more = {"type": "log", "showgrid": True, "domain": domain, "anchor": f"y{number}", "fixedrange": True}
-    return axis(theme, size, (LEAST, 0.02), "candidates: probability (log scale)", **ticks, **looks, **more)
+    more = {"showgrid": True, "domain": domain, "anchor": f"y{number}", "fixedrange": True}
+    return axis(theme, size, (0, 1.02), "candidates: probability", **ticks, **looks, **more)
 
 
 def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:
@@ -102,7 +102,8 @@ def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:
 
 
 def _probability(p: float) -> str:
-    """Four places, never rounded up to certainty; below them the order of magnitude."""
-    if p < 10**LEAST:
-        return f"10<sup>{math.floor(math.log10(p))}</sup>" if p > 0 else "0"
+    """Four places, never rounded up to certainty; below them one digit and a power of ten."""
+    if p < _IN_FULL:
+        digit, power = f"{p:.0e}".split("e")
+        return f"{digit}·10<sup>−{-int(power)}</sup>" if p > 0 else "0"
     return f"{math.floor(p * 1e4) / 1e4:.4f}" if p < 1 else "1"

@@ -203,9 +203,7 @@ class GuessFocus(Focus):
     def layout(self, step: int) -> dict[str, Any]:
         layout = super().layout(step)
         if self.trace.steps:
-            words = (
-                f"candidates of step {step + 1}: probability (log scale)" if step >= 0 else "candidates: after the first step"
-            )
+            words = f"candidates of step {step + 1}: probability" if step >= 0 else "candidates: after the first step"
             layout["xaxis2"]["title"] = {**layout["xaxis2"]["title"], "text": words}
         return layout
 
