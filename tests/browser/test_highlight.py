@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, TEXTS, area, at_rest, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose, wait_for_link, wait_for_step, wait_until_drawn
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -142,6 +142,32 @@ def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
     page.keyboard.press("Escape")
     page.wait_for_function("!location.search.includes('pin=')")
     assert not any(bands(page, "pinned").values())
+
+
+def test_a_box_pins_what_a_click_does_and_knows_what_was_clicked(page: Page, server: str) -> None:
+    open_app(page, server)
+    sentence = page.locator("[data-part=sentence]")
+    page.get_by_role("button", name="Pin", exact=True).press("Enter")
+    choose(page, "Row", "3·l→l")
+    expect(sentence).to_contain_text("Pinned: row 3, l")
+    choose(page, "Column", "6·o")
+    expect(sentence).to_contain_text("Pinned: row 3, l → token 6, o")
+    wait_for_link(page, pin="3,6")
+    at_rest(page)
+    assert (marked(page, SOURCE, "pinned"), marked(page, OUTPUT, "pinned")) == ([5], [2])
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("combobox", name="Row")).to_be_hidden()
+    expect(sentence).to_contain_text("Pinned: row 3, l")
+    # The next one is pinned by a click, and only its row by a box.
+    page.locator(SOURCE).nth(2).click()
+    expect(sentence).to_contain_text("Pinned: token 3, e")
+    wait_for_link(page, pin=",3")
+    page.get_by_role("button", name="Pin", exact=True).press("Enter")
+    choose(page, "Row", "2·o→l")
+    expect(sentence).to_contain_text("Pinned: row 2, l → token 3, e")
+    choose(page, "Column", "none")
+    expect(sentence).not_to_contain_text("token 3, e")
+    wait_for_link(page, pin="2")
 
 
 @pytest.mark.parametrize("kind", KINDS)

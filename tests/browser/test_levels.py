@@ -58,7 +58,7 @@ def test_all_controls_of_the_map_stand_in_one_row(page: Page, server: str, width
     page.goto(f"{server}/?text=hello&all_controls=true")
     wait_until_drawn(page)
     at_rest(page)
-    row = [page.locator(f".st-key-{key}") for key in ("kind", "layer", "head", "best-head", "where")]
+    row = [page.locator(f".st-key-{key}") for key in ("kind", "layer", "head", "best-head", "where", "pin-place")]
     boxes: list[Any] = [each.bounding_box() for each in (*row, page.get_by_role("button", name="Compare with"))]
     assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes)
     assert place(page, FOCUS)["top"] <= 240

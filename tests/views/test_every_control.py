@@ -16,6 +16,7 @@ VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 EXCEPTIONS = {
     "inside": "a click on a number of the tab Inside is `explained`",
     "player": "the step player: where it rests is `step`, in *How it learned* `moment`",
+    "pin-boxes": "it opens the boxes of `pin`",
     "mosaic-encoder": "a click on a tile moves kind, layer and head",
     "mosaic-decoder": "likewise",
     "mosaic-cross": "likewise",
@@ -44,6 +45,8 @@ EXCEPTIONS = {
 """Widgets that are not bound to the link, and why. Buttons and downloads need no link."""
 OF_OTHER_MODELS = {
     "what_if_find": "it narrows what the box beside it offers; what was chosen there is `what_if_prefix` or `what_if_ban`",
+    "pin_row": "drawn while its popover is open; it is the row of `pin`",
+    "pin_column": "likewise the column",
     "verdict_table": "asked for; a row moves layer and head: test_trial_tab.py",
 }
 """Likewise of what the rooms here do not have: models that are not ours, and what is asked for."""

@@ -28,9 +28,9 @@ class Highlight {
     return this.root.isConnected && Boolean(this.about);
   }
 
-  // Like the step, what is pinned is further here than in Python, but for another run or another kind.
+  // Like the step, what is pinned is further here than in Python, but for another run or another kind, and where a box pinned it.
   update({ linked, run }) {
-    const isOther = !linked || this.about?.kind !== linked.kind || this.run !== run;
+    const isOther = !linked || ["kind", "boxed"].some((name) => this.about?.[name] !== linked[name]) || this.run !== run;
     this.about = linked;
     this.run = run;
     this.aligned = linked?.aligner ? new Aligned(linked.aligner) : null;

@@ -64,7 +64,7 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHea
 
     Returns:
         Among others `strips`: for each kind in which strip its rows and its columns are; and `read`: where in the output strip
-        each token is that is a column of it, None where it is not there.
+        each token is that is a column of it, None where it is not there; and `boxed`: how often a box has set the pin.
     """
     written = trace.output_tokens
     stepped = trace.is_stepped(kind)
@@ -76,6 +76,7 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHea
         "isStepped": stepped,
         "isPrompt": trace.model_kind.has_prompt,
         "pin": list(pin),
+        "boxed": st.session_state.get("pins_by_box", 0),
         "lines": lines,
         "aligner": aligned(trace, aligner),
         "rows": row_labels(attention.queries, None if kind == "encoder" else written),

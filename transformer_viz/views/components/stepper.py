@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ from transformer_viz.errors import listed
 from transformer_viz.export.content import picture_title
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.maps import labels_of
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import guess as guess_figure
 from transformer_viz.figures.player import player as player_figure
@@ -74,12 +76,20 @@ def _map_beside_boxes(
 ) -> Generator[None]:
     """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
     if not chosen.is_large:
-        focus.controls(trace, in_levels=True, beside=beside)
+        focus.controls(trace, in_levels=True, beside=partial(_in_row, trace, chosen, beside))
         measured.row()
     yield
     if chosen.is_large:
         focus.controls(trace, in_levels=True, beside=beside)
         measured.row()
+
+
+def _in_row(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None]) -> None:
+    beside()
+    # Below the pictures of a hidden answer nothing is pinned.
+    if levels.is_all() and chosen.with_answer:
+        with st.container(width="content", key="pin-place"):
+            _pin_boxes(trace, focus.current().kind)
 
 
 @st.fragment
@@ -126,6 +136,27 @@ def _pinned(trace: Trace) -> None:
     report, state = player.said("pin"), st.session_state
     if (report.get("run"), report.get("kind")) == (state.get("run"), state.get("kind")):
         focus.pin(report.get("place"), trace)
+
+
+@st.fragment
+def _pin_boxes(trace: Trace, kind: Kind) -> None:
+    """Boxes for the row and the column that are pinned, drawn while their popover is open: the keyboard's way to what a click
+    on the large map does."""
+    state = st.session_state
+    if state.pop("whole_page_wanted", False):
+        st.rerun()
+    with st.popover("Pin", icon=":material/push_pin:", key="pin-boxes", on_change="rerun") as popover:
+        if popover.open:
+            state.pin_row, state.pin_column = focus.pinned() or (None, None)
+            rows, columns = ({None: "none", **dict(enumerate(names))} for names in labels_of(trace, kind))
+            st.selectbox("Row", rows, key="pin_row", format_func=rows.__getitem__, on_change=_pinned_by_box)
+            st.selectbox("Column", columns, key="pin_column", format_func=columns.__getitem__, on_change=_pinned_by_box)
+
+
+def _pinned_by_box() -> None:
+    state = st.session_state
+    focus.set_pin((state.pin_row, state.pin_column))
+    state.pins_by_box, state.whole_page_wanted = state.get("pins_by_box", 0) + 1, True
 
 
 def _lines_switched() -> None:
