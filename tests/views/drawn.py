@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from typing import Any
+from xml.etree.ElementTree import Element, fromstring
 
 import pandas as pd
 from streamlit.testing.v1 import AppTest
@@ -29,6 +30,24 @@ def charts(at: AppTest) -> list[Drawn]:
 def pictures(at: AppTest) -> list[dict[str, Any]]:
     """Their figures alone."""
     return [drawn.figure for drawn in charts(at)]
+
+
+def markups(at: AppTest, name: str) -> list[Element]:
+    """What a template of this name has become, each time that it is on the page."""
+    sent = [part.proto for part in at.get("bidi_component") if part.proto.component_name == f"transformer-viz-{name}"]
+    return [fromstring(json.loads(proto.json)["html"]) for proto in sent]
+
+
+def text_of(element: Element | None) -> str:
+    """As one reads it."""
+    assert element is not None
+    return "".join(element.itertext())
+
+
+def token_words(compared: Element, strip: str, side: int) -> list[str]:
+    """The tokens of one run in a strip of Compare; nothing where another run alone has a token."""
+    pairs = [pair for pair in compared.iter("span") if pair.find(f"*[@data-strip='{strip}']") is not None]
+    return [text_of(pair[side]) if pair[side].get("data-strip") else "" for pair in pairs]
 
 
 def table_of(at: AppTest, column: str) -> pd.DataFrame:

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from xml.etree.ElementTree import Element, fromstring, tostring
+from xml.etree.ElementTree import Element, tostring
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import markups, text_of
 from tests.views.widgets import link_of
 from transformer_viz.model import variants
 from transformer_viz.model.architecture import architecture_of
@@ -19,9 +20,7 @@ Start = Callable[..., AppTest]
 
 
 def drawings(at: AppTest) -> list[Element]:
-    """What each is sent."""
-    sent = [json.loads(part.proto.json) for part in at.get("bidi_component") if "-drawing" in part.proto.component_name]
-    return [fromstring(drawn["html"]) for drawn in sent]
+    return markups(at, "drawing")
 
 
 def blocks(drawing: Element) -> list[Element]:
@@ -31,7 +30,7 @@ def blocks(drawing: Element) -> list[Element]:
 
 def titles_of(drawing: Element, look: str = "block") -> list[str]:
     """Of the blocks that look so."""
-    return ["".join(block[0].itertext()) for block in blocks(drawing) if look in block.get("class", "").split()]
+    return [text_of(block[0]) for block in blocks(drawing) if look in block.get("class", "").split()]
 
 
 def lit(drawing: Element) -> list[tuple[str | None, str | None]]:

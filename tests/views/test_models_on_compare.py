@@ -1,6 +1,5 @@
 """Compare with models that are not ours: other tokens, an edit beside none, what cannot be laid upon each other."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.until import until
+from tests.views.drawn import markups, text_of, token_words
 from tests.views.test_compare_view import difference, said
 from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
@@ -32,9 +32,9 @@ def run(models: Path) -> Callable[..., Trace]:
 
 def sent(at: AppTest) -> str:
     """The sentence and the table."""
-    (shown,) = [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
-    rows = [" | ".join([row["what"], *row["cells"]]) for row in shown["rows"]]
-    return "\n".join(["".join(text for _, text in shown["sentence"]), *rows])
+    (shown,) = markups(at, "shown")
+    rows = [" | ".join(text_of(cell).strip() for cell in row) for row in shown.findall(".//tr")[1:]]
+    return "\n".join([text_of(shown.find("*[@class='sentence']")), *rows])
 
 
 def pair(a: str, b: str, text: str = TEXT, b_text: str = TEXT) -> dict[str, str]:
@@ -108,10 +108,10 @@ def test_by_words_the_frame_of_one_model_shifts_nothing(start: Start, run: Calla
     at = start("compare", **pair(MARIAN, BERT, text, text), unit="words", layer="2", head="1")
     assert not at.exception and not at.error
     a, b = (tv.by_words(run(name, text)) for name in (MARIAN, BERT))
-    (shown,) = [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
-    upon, under = (["" if token is None else token["text"] for token in side["tokens"]] for side in shown["strips"][0]["sides"])
+    [shown] = markups(at, "shown")
+    upon, under = (token_words(shown, "reads", side) for side in (0, 1))
     assert [under[0], upon[0], under[1], upon[1]] == ["[CLS]", "", "the", "The"]
-    assert not shown["strips"][1]["sides"][1]["tokens"], "an encoder alone writes nothing"
+    assert not "".join(token_words(shown, "writes", 1)), "an encoder alone writes nothing"
     assert upon[2:4] == under[2:4] == ["house", "is"]
     assert (upon[4:], under[4:]) == (["</s>"], ["[SEP]"])
     assert "by their text" in said(at)

@@ -1,10 +1,10 @@
 """Patching on Compare: nothing before it is asked for, then the effects that Python finds, the run of a place, and refusals."""
 
-import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
 from tests.until import until
-from tests.views.drawn import Drawn, charts
+from tests.views.drawn import Drawn, charts, markups, text_of, token_words
 from tests.views.rooms import files
 from tests.views.test_compare_view import decoded, said
 from tests.views.test_long_jobs import finished
@@ -50,13 +50,9 @@ def drawn_effects(at: AppTest) -> dict[str, np.ndarray]:
     return {kind: decoded(drawn.figure["data"][0]["z"]) for kind, drawn in maps(at).items()}
 
 
-def outcome(at: AppTest) -> dict[str, Any]:
-    """What is sent of the run with one place of A."""
-    return next(each for each in _sent(at) if "B′" in each.get("columns", ()))
-
-
-def _sent(at: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
+def outcome(at: AppTest) -> Element:
+    """What is shown of the run with one place of A."""
+    return markups(at, "shown")[-1]
 
 
 def same(at: AppTest, found: Any) -> None:
@@ -89,11 +85,11 @@ def test_the_button_shows_what_python_finds(
     assert at.query_params["patching"] == "true"
     best = found.largest(1)[0]
     changed = tv.patched_run(model, *pair, best.place, best.query)
-    strips, rows = outcome(at)["strips"][0], outcome(at)["rows"]
-    assert [side["name"] for side in strips["sides"]] == ["A", "B", "B′"]
-    assert [token["text"] for token in strips["sides"][2]["tokens"]] == list(changed.tokens)
-    assert [row["cells"] for row in rows[:2]] == [[f"{p:.3g}" for p in of] for of in zip(*changed.of_both, strict=True)]
-    leads = [float(cell.replace("−", "-")) for cell in rows[2]["cells"]]
+    rows = [[text_of(cell).strip() for cell in row.findall("td")] for row in outcome(at).findall(".//tr")[1:]]
+    assert [side.text for side in outcome(at).findall(".//*[@class='side']")] == ["A", "B", "B′"]
+    assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
+    assert rows[:2] == [[f"{p:.3g}" for p in of] for of in zip(*changed.of_both, strict=True)]
+    leads = [float(cell.replace("−", "-")) for cell in rows[2]]
     assert leads == pytest.approx([np.log(ours) - np.log(other) for ours, other in changed.of_both], abs=0.006)
     assert str(extent_of(model, pair)) in said(at) and f"{best.value:+.2f}".replace("-", "−") in said(at)
     again = run_code(programs(at)[0])
@@ -115,7 +111,7 @@ def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, p
     assert not at.exception
     same(at, tv.patch(model, *pair, by="layer"))
     changed = tv.patched_run(model, *pair, Place("encoder", 0), 2)
-    assert [token["text"] for token in outcome(at)["strips"][0]["sides"][2]["tokens"]] == list(changed.tokens)
+    assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
     assert {name: at.query_params[name] for name in ("patching", "patch_by", "patch_place")} == {
         "patching": "true", "patch_by": "layers of A", "patch_place": "encoder.1:3",
     }  # fmt: skip
@@ -124,7 +120,7 @@ def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, p
     # The box has every place, and another one is another run.
     at.selectbox(key="patch_place").set_value("cross.2:1").run()
     changed = tv.patched_run(model, *pair, Place("cross", 1), 0)
-    assert [token["text"] for token in outcome(at)["strips"][0]["sides"][2]["tokens"]] == list(changed.tokens)
+    assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
     # Heads have other places.
     at.segmented_control(key="patch_by").set_value("head").run()
     same(at, tv.patch(model, *pair))

@@ -1,11 +1,10 @@
 """The page Over many texts: its numbers are the summary's, links open the same, and of anybody's file it says what is wrong."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.surveys.made import survey
-from tests.views.drawn import charts, pictures, table_of
+from tests.views.drawn import charts, markups, pictures, table_of, text_of
 from tests.views.widgets import link_of
 from transformer_viz import places, serving
 from transformer_viz.surveys import sentences
@@ -39,10 +38,9 @@ def put(folder: Path, name: str, text: str | bytes) -> None:
     (folder / name / "summary.json").write_bytes(text.encode() if isinstance(text, str) else text)
 
 
-def lists(at: AppTest) -> list[dict[str, Any]]:
-    """What the lists of texts were sent."""
-    sent = [part.proto.json for part in at.get("bidi_component") if part.proto.json]
-    return [section for data in map(json.loads, sent) if "sections" in data for section in data["sections"]]
+def lists(at: AppTest) -> list[list[Element]]:
+    """The lines of each list of texts."""
+    return [section.findall(".//li") for drawn in markups(at, "texts") for section in drawn.findall("section")]
 
 
 def said(at: AppTest) -> str:
@@ -66,19 +64,19 @@ def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start: Start)
     row, known = MADE.at(place, "mass"), MADE.texts_of(place)
     assert row is not None and known is not None
     assert any(f"mean {row.mean:.3f}," in str(trace.get("name")) for trace in histogram.figure["data"])
-    listed = [[line["text"] for line in section["lines"]] for section in lists(at)]
+    listed = [[text_of(line.find("*[@class='text']")) for line in lines] for lines in lists(at)]
     assert listed == [[each.text.replace(" ", "␣") for each in one] for one in (known.highest, known.typical, known.unusual)]
 
 
 def test_every_text_is_a_link_to_explore_with_its_head(start: Start, folder: Path) -> None:
     at = start("survey", kind="encoder", layer="2", head="3")
-    lines = [line for section in lists(at) for line in section["lines"]]
+    lines = [line for lines in lists(at) for line in lines]
     assert len(lines) == 9
     for line in lines:
-        (link,) = line["links"]
-        query = {name: value for name, (value,) in parse_qs(urlsplit(link["href"]).query).items()}
+        (link,) = line.findall("a")
+        query = {name: value for name, (value,) in parse_qs(urlsplit(link.attrib["href"]).query).items()}
         place = {"kind": "encoder self-attention", "layer": "layer 2", "head": "head 3"}
-        assert query == {"text": line["text"].replace("␣", " "), "checkpoint": "reverse", **place}
+        assert query == {"text": text_of(link).replace("␣", " "), "checkpoint": "reverse", **place}
     opened = start(**query)  # the last one; the tiny model has fewer layers than the survey
     assert opened.session_state.text == query["text"] and opened.session_state.kind == "encoder"
 
@@ -92,8 +90,8 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
         assert len(pictures(at)) == 1 + 3
     if tab == "Outputs":
         assert literal(sentences.right(MADE.outputs)) in said(at) and literal(sentences.calibrated(MADE.outputs)) in said(at)
-        (section,) = lists(at)
-        assert [link["tab"] for link in section["lines"][0]["links"]] == ["", "On trial"]
+        (lines,) = lists(at)
+        assert [link.attrib["class"] for link in lines[0].findall("a")] == ["text", "other"]
     if tab == "On trial":
         table = table_of(at, "map")
         assert list(table["map"]) == [each.name for each in MADE.verdict.maps]
@@ -199,7 +197,7 @@ def test_markup_in_a_survey_is_text(start: Start, surveys: Path) -> None:
         assert bad not in said(at) and (tab != "This head" or literal(bad) in said(at))
     at = start("survey", survey="surveys/markup")
     # No model of that name is here: nothing can be opened.
-    assert "is not among the models of this machine" in said(at) and not lists(at)[0]["lines"][0]["links"]
+    assert "is not among the models of this machine" in said(at) and not lists(at)[0][0].findall("a")
 
 
 def test_what_is_dropped_is_shown_or_refused_and_stays_in_its_session(start: Start, folder: Path) -> None:

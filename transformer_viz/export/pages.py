@@ -26,7 +26,7 @@ BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
 LARGEST_SHOWN = 8 * 2**20
 """Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
-_SCRIPTS = ("arrays.js", "charts.js", "numbers.js", "player.js", "focus.js", "masks.js")
+_SCRIPTS = ("arrays.js", "charts.js", "numbers.js", "pieces.js", "player.js", "focus.js", "masks.js")
 _OF_AN_ALIGNER = ("lines.js", "aligned.js", "crossing.js")
 
 

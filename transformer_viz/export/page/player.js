@@ -190,15 +190,6 @@ class Player {
   }
 }
 
-// The elements of a sentence.
-function pieces(sentence) {
-  return sentence.map(([style, text]) => {
-    const piece = document.createElement(style === "code" ? "code" : style === "strong" ? "strong" : "span");
-    piece.textContent = text;
-    return piece;
-  });
-}
-
 // Letters and arrows belong to whatever control has the focus; the player's own slider moves itself.
 function isTyping(event) {
   const target = event.composedPath()[0];

@@ -93,7 +93,7 @@ def show() -> None:
         return
     place.start(comparison)
     pair = patching.Pair(given, (sides.asked(A), sides.asked(B)), chosen.device)
-    shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
+    shown.show(shown.of_both(comparison, **looks), on_kind=lambda kind: place.go_to_farthest(kind, comparison))
     figure = _maps(comparison, with_words=words.is_offered(*given))
     patched = patching.show(pair, st.session_state.kind, large=chosen.is_large)
     if not chosen.is_large:

@@ -218,7 +218,7 @@ def _content(pair: Pair, found: Patching, chosen: PatchEffect, changed: PatchedR
         f"p of {other}": [f"{p:.3g}" for _, p in changed.of_both],
         f"logit of {ours} less that of {other}": [signed_words(lead, 2) for lead in leads],
     }
-    rows = [{"what": what, "cells": row, "kind": None, "isText": False} for what, row in cells.items()]
+    rows = [{"what": what, "cells": row, "kind": None, "is_text": False} for what, row in cells.items()]
     return {
         "sentence": _outcome(pair, found, chosen, changed),
         "strips": [strip],

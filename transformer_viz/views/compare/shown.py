@@ -1,11 +1,9 @@
-"""The sentence, the strips and the table of Compare as one component: what was typed comes to it as data only."""
+"""The sentence, the strips and the table of Compare."""
 
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import streamlit as st
 
 from transformer_viz.analysis.compare_words import table, tokens_read, verdict
 from transformer_viz.analysis.comparison import Comparison
@@ -16,34 +14,35 @@ from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import markup
 from transformer_viz.views.state import aligner
 
-_FOLDER = Path(__file__).parent
 _KEY = "compare-shown"
-_HTML = '<div class="compare"></div>'
 
 
-def show(content: dict[str, Any], on_kind: Callable[[], None] = lambda: None, key: str = _KEY) -> None:
-    """Mounts the component; `on_kind` is called when the place where a kind differs most was chosen."""
-    _component()(key=key, data=content, on_kind_change=on_kind)
+def show(content: dict[str, Any], on_kind: Callable[[Any], None] = lambda _: None, key: str = _KEY) -> None:
+    """Draws it; `on_kind` gets the kind whose largest difference was chosen, as the browser says it."""
+    about = {"aligners": content.get("aligners")}
+    markup.show("compare/shown.html", key, lambda kind, _: on_kind(kind), script=_script(), data=about, **content)
 
 
-def asked_kind() -> object:
-    """The kind whose largest difference was chosen."""
-    return (st.session_state.get(_KEY) or {}).get("kind")
+@cache
+def _script() -> str:
+    own = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    return assets.script("arrays.js", "aligned.js", "pieces.js") + own
 
 
 def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any]:
-    """What it is sent of two runs."""
+    """What it shows of two runs."""
     a, b = comparison.a, comparison.b
     rows = [
-        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind, "isText": row.what in ("reads", "writes")}
+        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind, "is_text": row.what in ("reads", "writes")}
         for row in table(comparison)
         if row.kind is not None or not large
     ]
     sides = (("A", a), ("B", b))
     return {
-        "sentence": [list(piece) for piece in verdict(comparison)],
+        "sentence": verdict(comparison),
         "strips": _upon(comparison, _strips(sides)),
         "caption": "What differs",
         "columns": ["what", "A", "B", "A against B"],
@@ -55,7 +54,7 @@ def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any
 
 
 def of_one(name: str, trace: Trace, *, large: bool, dark: bool) -> dict[str, Any]:
-    """What it is sent where the other side could not be run."""
+    """What it shows where the other side could not be run."""
     words = [["strong", name], ["plain", " alone: there is nothing to compare it with yet."]]
     return {"sentence": words, "strips": _strips(((name, trace),)), "rows": [], "large": large, "dark": dark}
 
@@ -98,11 +97,3 @@ def _prompt_strip(run: Trace) -> list[dict[str, Any]]:
     """What a decoder without an encoder read of its text."""
     tokens = map(display_token, tokens_read(run))
     return [{"text": token, "title": f"{place_words(place)}: {token}", "class": "given"} for place, token in enumerate(tokens)]
-
-
-@cache
-def _component() -> Any:
-    """Registered once a process: the files are ours."""
-    css, own = ((_FOLDER / f"shown.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
-    js = "\n".join([assets.script("arrays.js", "aligned.js"), own])
-    return st.components.v2.component("transformer-viz-compare", html=_HTML, css=css, js=js)

@@ -74,7 +74,14 @@ def show(
         for name in ("frames", "lines", "sums", "words", "blocks")
     }
     width, height = columns[-1].left + columns[-1].width + 1, max(column.top for column in columns) + 2
-    about = {"title": title, "marks": marks, "untold": architecture.untold, "large": large, "width": width, "height": height}
+    about: dict[str, Any] = {
+        "title": title,
+        "marks": marks,
+        "untold": architecture.untold,
+        "large": large,
+        "width": width,
+        "height": height,
+    }
     markup.show("components/drawing.html", key, pressed, **about, **parts)
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from transformer_viz.analysis.guesses import Guess, is_right, outcome_words, question_words, tally_words
 from transformer_viz.analysis.sentences import Sentence
-from transformer_viz.export.assets import asset
+from transformer_viz.export.assets import asset, script
 from transformer_viz.export.strips import output_strip, prompt_token, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.hidden_answer import HIDDEN
@@ -144,5 +144,5 @@ def _keep(said: dict[str, Any], step: int, trace: Trace, at: focus.Focus) -> Non
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html, css, js = (Path(__file__).with_name(f"guess.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    css, js = f"{asset('player.css')}\n{css}", f"{asset('player.js')}\n{js}"
+    css, js = f"{asset('player.css')}\n{css}", f"{script('pieces.js', 'player.js')}\n{js}"
     return st.components.v2.component("transformer-viz-guess", html=html, css=css, js=js)

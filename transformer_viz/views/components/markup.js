@@ -1,4 +1,5 @@
-// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`.
+// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`. A template's own script, put
+// before this, may `begin` with what was drawn.
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".markup");
@@ -9,9 +10,11 @@ export default function ({ parentElement, data, setTriggerValue }) {
     // The player may be further than the last step that it reported.
     setTriggerValue("press", { at: pressed.dataset.at, step: document.querySelector(".st-key-focus .chart")?.__step });
   };
-  if (root.__html === data.html) return;
-  root.__html = data.html;
+  const text = JSON.stringify(data);
+  if (root.__shown === text) return;
+  root.__shown = text;
   const held = root.getRootNode().activeElement?.dataset?.at;
   root.innerHTML = data.html;
+  if (typeof begin === "function") begin(root, data);
   if (held) root.querySelector(`[data-at="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }

@@ -3,7 +3,7 @@
 Templates escape what is put into them: what a user typed is text in them, never markup.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ _TEMPLATES = Environment(
 )
 
 
-def show(template: str, key: str, on_press: Callable[[Any, Any], None] | None = None, **parts: Any) -> None:
+def show(
+    template: str,
+    key: str,
+    on_press: Callable[[Any, Any], None] | None = None,
+    *,
+    script: str = "",
+    data: Mapping[str, Any] | None = None,
+    **parts: Any,
+) -> None:
     """Draws a template.
 
     Args:
@@ -25,21 +33,24 @@ def show(template: str, key: str, on_press: Callable[[Any, Any], None] | None = 
         key: tells it from the page's others.
         on_press: is called with the `data-at` of what was pressed and the step that the player is at, as the browser says
             them, which may be nonsense.
+        script: a function `begin(root, data)` of the template's own, which is called whenever it was drawn anew.
+        data: what that is given.
         parts: what the template needs.
     """
-    name = Path(template).stem
-    component = _component(f"transformer-viz-{name}", str(Path(template).with_suffix(".css")))
 
     def heard() -> None:
         pressed = (st.session_state.get(key) or {}).get("press")
         if on_press is not None and isinstance(pressed, dict):
             on_press(pressed.get("at"), pressed.get("step"))
 
-    component(key=key, data={"html": _TEMPLATES.get_template(template).render(parts)}, on_press_change=heard)
+    html = _TEMPLATES.get_template(template).render(parts)
+    _component(template, script)(key=key, data={"html": html, **(data or {})}, on_press_change=heard)
 
 
 @cache
-def _component(name: str, style: str) -> Any:
-    """Registered once a process for each style."""
-    css, js = (_VIEWS / style).read_text(encoding="utf-8"), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    return st.components.v2.component(name, html='<div class="markup"></div>', css=css, js=js)
+def _component(template: str, script: str) -> Any:
+    """Registered once a process for each template."""
+    place = _VIEWS / template
+    css, js = (path.read_text(encoding="utf-8") for path in (place.with_suffix(".css"), Path(__file__).with_suffix(".js")))
+    name = f"transformer-viz-{place.stem}"
+    return st.components.v2.component(name, html='<div class="markup"></div>', css=css, js=f"{script}\n{js}")

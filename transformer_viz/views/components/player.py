@@ -125,7 +125,7 @@ def _component() -> Any:
     names = ("measures.css", "highlight.js", "measures.js", "player.js")
     css, *scripts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
     css = assets.script("player.css", "lines.css") + css
-    js = "\n".join([assets.script("arrays.js", "charts.js", "player.js", "lines.js", "aligned.js"), *scripts])
+    js = "\n".join([assets.script("arrays.js", "charts.js", "pieces.js", "player.js", "lines.js", "aligned.js"), *scripts])
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,11 +12,10 @@ from transformer_viz.surveys.block_results import CUT
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import navigation
+from transformer_viz.views.components import markup, navigation
 from transformer_viz.views.state import focus
 from transformer_viz.views.survey.shown import Shown
 
-_FOLDER = Path(__file__).parent
 _GO = "survey_go"
 TRIAL = "On trial"
 """The tab of Explore that asks whether a head's attention is the cause."""
@@ -46,16 +43,11 @@ def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
     lines = [line for found in lists.values() for line in found]
     has_model = is_there(shown.survey.model.name)
     places = iter(range(len(lines)))
-    sections = [
-        {"title": title, "lines": [_data(line, next(places), shown, has_model=has_model) for line in found]}
-        for title, found in lists.items()
-    ]
+    sections = {
+        title: [_data(line, next(places), shown, has_model=has_model) for line in found] for title, found in lists.items()
+    }
     # The texts are of the corpus, and what they open is this page's own: the browser says which line alone.
-    _component()(
-        key=key,
-        data={"sections": sections, "large": shown.is_large},
-        on_open_change=lambda: _open(lines, shown, (st.session_state.get(key) or {}).get("open")),
-    )
+    markup.show("survey/texts.html", key, lambda at, _: _open(lines, shown, at), sections=sections, large=shown.is_large)
 
 
 def is_there(name: str) -> bool:
@@ -78,9 +70,10 @@ def is_going() -> bool:
 def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str, Any]:
     is_cut = len(line.text) >= CUT
     tabs = ("", *((TRIAL,) if line.has_trial else ())) if has_model and not is_cut else ()
-    links = [{"tab": tab, "href": address(line.text, shown.survey.model.name, shown.head, tab)} for tab in tabs]
+    model = shown.survey.model.name
+    links = [{"tab": tab, "at": f"{place} {tab}", "href": address(line.text, model, shown.head, tab)} for tab in tabs]
     more = " ".join(filter(None, ["Only its beginning is kept, so that it cannot be opened." if is_cut else "", line.more]))
-    return {"place": place, "value": line.value, "text": display_text(line.text), "more": more, "links": links}
+    return {"value": line.value, "text": display_text(line.text), "more": more, "links": links}
 
 
 def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
@@ -90,22 +83,15 @@ def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
     return f"./?{urlencode(said)}"
 
 
-def _open(lines: Sequence[Line], shown: Shown, asked: Any) -> None:
+def _open(lines: Sequence[Line], shown: Shown, at: Any) -> None:
     """Puts a line into the session as Explore reads it; what is no line of these lists is passed over."""
-    place, tab = (asked.get("place"), asked.get("tab")) if isinstance(asked, dict) else (None, None)
-    if not isinstance(place, int) or not 0 <= place < len(lines) or not is_there(shown.survey.model.name):
+    place, _, tab = str(at).partition(" ")
+    if place not in map(str, range(len(lines))) or not is_there(shown.survey.model.name):
         return
     state, model, head = st.session_state, shown.survey.model.name, shown.head
-    state.text, state.checkpoint, state.text_checkpoint = lines[place].text, model, model
+    state.text, state.checkpoint, state.text_checkpoint = lines[int(place)].text, model, model
     state.kind, state.layer, state.head = head.kind, head.layer, head.head
     state.step = ""
     if tab == TRIAL:
         state.explore_tab, state.heads_part = "Heads", TRIAL
     state[_GO] = True
-
-
-@cache
-def _component() -> Any:
-    """Registered once a process: the files are ours, texts come as data only."""
-    css, js = ((_FOLDER / f"texts.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
-    return st.components.v2.component("transformer-viz-texts", html='<div class="texts"></div>', css=css, js=js)
