@@ -32,7 +32,11 @@ def test_a_lesson_is_read_as_it_is_written(tmp_path: Path) -> None:
     lesson = read_lesson(written(tmp_path, step(ASK + hints, text)))
     assert (lesson.name, lesson.title, lesson.minutes, lesson.model) == ("good", "A lesson", 5, "reverse")
     [one] = lesson.steps
-    assert one.start == Link("explore", {"text": "hello"}) and one.point == "map" and one.do == Action("step", "3")
+    assert (
+        one.start == Link("explore", {"checkpoint": "reverse", "text": "hello"})
+        and one.point == "map"
+        and one.do == Action("step", "3")
+    )
     assert one.ask is not None and (one.ask.kind, one.ask.row) == ("writes", 1) and one.hints == ("One.", "Two.")
     first, second = one.text
     styles = [(piece.style, piece.text) for piece in first if piece.style != "plain"]

@@ -141,7 +141,7 @@ def test_the_numbers_of_a_head_come_from_those_that_are_given() -> None:
     trace = trace.with_inside(inside(model, trace, "cross", 0, 1, 1))
     [head] = trace.insides
     assert head.scores is not None
-    weight = asked(trace, "number", spot)
+    weight = asked(trace, "number", spot, number="softmax")
     assert weight.number == pytest.approx(
         float(np.exp(head.scores - head.scores.max()).max() / np.exp(head.scores - head.scores.max()).sum()), abs=1e-5
     )

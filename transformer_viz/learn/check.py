@@ -69,10 +69,10 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     if step.point and at.page not in POINTS[step.point].pages:
         raise LessonError(f"{step.point!r} is not on the page {at.page}; it is on {listed(POINTS[step.point].pages)}")
     for address in (at.address, *(piece.target for part in step.text for piece in part if piece.style == "link")):
-        _example(address, lesson.model)
+        _example(address)
     if (ask := step.ask) is None:
         return
-    example = _example(at.address, lesson.model, is_of_writing=ask.kind == "writes")
+    example = _example(at.address, is_of_writing=ask.kind == "writes")
     if example is None:
         raise LessonError(f"the page {at.page} shows no run that could be asked about")
     language = lesson.file.parent.name if lesson.file.parent.name in languages() else languages()[0]
@@ -82,8 +82,8 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
 
 
 @lru_cache(maxsize=64)
-def _example(address: str, default_model: str, *, is_of_writing: bool = False) -> Example | None:
-    return example_run(read_link(address), default_model, _load, is_of_writing=is_of_writing)
+def _example(address: str, *, is_of_writing: bool = False) -> Example | None:
+    return example_run(read_link(address), _load, is_of_writing=is_of_writing)
 
 
 @cache

@@ -12,14 +12,16 @@ from transformer_viz.inside_head.run import inside
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.links import Link
 from transformer_viz.learn.questions import CAUSE, Spot, spot_of
-from transformer_viz.terms import MISTAKES, Kind
+from transformer_viz.terms import MISTAKE_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.batch import read_batch
+from transformer_viz.tracing.batch import decode_batch, read_batch
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training.replay import replay
 
 Load = Callable[[str], Checkpoint]
 _NOT_TEXT: dict[str, Callable[[str], Any]] = {"beam": int, "alpha": float, "temperature": float, "seed": int}
+DEFAULT_MODEL = "reverse"
+"""What the app opens where a link names none."""
 BEAM = 5
 """Hypotheses of a search that a link does not ask for."""
 
@@ -33,14 +35,13 @@ class Example:
     focus: Spot
 
 
-def example_run(link: Link, default_model: str, load: Load, *, is_of_writing: bool = False) -> Example | None:
+def example_run(link: Link, load: Load, *, is_of_writing: bool = False) -> Example | None:
     """The run that a link opens; None of a page that shows none.
 
     Args:
         link: of the app.
-        default_model: the checkpoint where the link names none.
         load: gives a checkpoint by its name.
-        is_of_writing: of a moment of a training, the run that it wrote by itself, not the one that reads the right target.
+        is_of_writing: of a moment of a training, and on Masks, what was written, and not the run that only reads the target.
 
     Raises:
         LessonError: the link names what this run does not have.
@@ -48,10 +49,10 @@ def example_run(link: Link, default_model: str, load: Load, *, is_of_writing: bo
     """
     if link.page == "survey":
         return None
-    values, model = link.values, load(link.values.get("checkpoint", default_model))
+    values, model = link.values, load(link.values.get("checkpoint", DEFAULT_MODEL))
     text = values.get("text") or model.task.examples()[0].text
     if link.page == "masks":
-        trace = _sentence(link, model)
+        trace = _sentence(link, model, is_of_writing=is_of_writing)
     elif "moment" in values:
         moments = {str(moment.step): moment for moment in replay(model, text)}
         if values["moment"] not in moments:
@@ -75,7 +76,7 @@ def measured(example: Example, ask: Ask) -> Trace:
     if ask.kind == "greedy-or-beam" and trace.search is None:
         return decode(model, trace.source, strategy="beam", beam_size=BEAM)
     has_row = spot.kind in trace.kinds and spot.row < len(trace.attentions[spot.kind].queries)
-    if ask.kind == "number" and ask.number != "probability" and has_row and isinstance(spot.head, int):
+    if ask.kind == "number" and ask.number not in ("weight", "probability") and has_row and isinstance(spot.head, int):
         return trace.with_inside(inside(model, trace, spot.kind, spot.layer, spot.head, spot.row))
     return trace
 
@@ -95,17 +96,21 @@ def _keywords(link: Link) -> dict[str, Any]:
     return {} if strategy == "greedy" else {"strategy": strategy, **given}
 
 
-def _sentence(link: Link, model: Checkpoint) -> Trace:
+def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:
     """The sentence in focus of the batch of the page Masks, as the change makes it."""
     values, mistake = link.values, link.values.get("mistake", "")
     if not values.get("sources"):
         raise LessonError("a link to masks has to name its sentences: /masks?sources=hello%0Aab")
-    named = next((name for name in MISTAKES if mistake == name), None)
+    named = next((name for name, title in MISTAKE_TITLES.items() if mistake in (name, title)), None)
     if mistake and named is None:
-        raise LessonError(f"mistake={mistake[:40]!r} is not known; choose one of {listed(MISTAKES)}")
+        raise LessonError(f"mistake={mistake[:40]!r} is not known; choose one of {listed(MISTAKE_TITLES)}")
     edits = tuple(map(str, plain_edits.parse(values.get("edits", ""))))
+    sources = values["sources"].split("\n")
     targets = [line or None for line in values["targets"].split("\n")] if values.get("targets") else None
-    traces = read_batch(model, values["sources"].split("\n"), targets, edits=edits, mistake=named)
+    if is_of_writing:
+        traces = decode_batch(model, sources, edits=edits, mistake=named)
+    else:
+        traces = read_batch(model, sources, targets, edits=edits, mistake=named)
     number = link.number("sentence") or 1
     if number > len(traces):
         raise LessonError(f"sentence={number} is not possible; there are {len(traces)} sentences")

@@ -61,7 +61,7 @@ class Ask:
         head: an address as `cross.2.1`.
         row: from 1.
         column: from 1; of `number` alone.
-        number: which one; of `number` alone: `weight`, `probability`, `score`, `output`.
+        number: of `number` alone: `weight`, `probability`, or what is computed by hand: `score`, `softmax`, `output`.
         by: a measure of heads, such as `entropy`; of `heads-by` alone.
         tolerance: how far from the right number an answer may be; of `number` alone.
     """
@@ -71,7 +71,7 @@ class Ask:
     head: Annotated[str, Range(0, 40)] = ""
     row: _Position | None = None
     column: _Position | None = None
-    number: Annotated[str, Choice(("weight", "probability", "score", "output"))] = "weight"
+    number: Annotated[str, Choice(("weight", "probability", "score", "softmax", "output"))] = "weight"
     by: Annotated[str, Range(1, 40)] = "entropy"
     tolerance: Annotated[float, Range(0, 100, above=True)] = 0.02
 
@@ -114,7 +114,7 @@ class Lesson:
         title: as the list of lessons has it.
         minutes: that it takes.
         level: of whom it is for.
-        model: the checkpoint that its steps begin with.
+        model: the checkpoint of the links that name none.
         steps: in their order.
         file: that it was read from; its images lie beside it.
     """
@@ -187,7 +187,7 @@ def read_lesson(file: Path) -> Lesson:
     steps = []
     for number, (title, body) in enumerate(zip(titles, bodies, strict=True), 1):
         try:
-            steps.append(_read_step(title, body, file))
+            steps.append(_read_step(title, body, file, front.model))
         except TransformerVizError as error:
             raise LessonError(f"step {number}: {error}") from error
     return Lesson(
@@ -208,7 +208,7 @@ def count_words(text: tuple[tuple[Piece, ...], ...]) -> int:
     return len(words) - n_chinese + (n_chinese + 1) // 2
 
 
-def _read_step(title: str, body: str, file: Path) -> Step:
+def _read_step(title: str, body: str, file: Path, model: str) -> Step:
     if len(title) > 200:
         raise LessonError(f"its title has {len(title)} characters; at most 200 are possible")
     blocks = _BLOCK.findall(body)
@@ -224,13 +224,18 @@ def _read_step(title: str, body: str, file: Path) -> Step:
     return Step(
         title=title,
         text=text,
-        start=None if block.start is None else read_link(block.start),
+        start=None if block.start is None else _with_model(read_link(block.start), model),
         point=block.point,
         do=None if block.do is None else read_action(block.do),
         ask=block.ask,
         hints=block.hints,
         terms=block.terms,
     )
+
+
+def _with_model(link: Link, model: str) -> Link:
+    """The link, with the lesson's model where it runs one and names none."""
+    return link if link.page == "survey" else Link(link.page, {"checkpoint": model, **link.values})
 
 
 def _read_toml(kind: Any, text: str, where: str) -> Any:

@@ -172,7 +172,7 @@ def masked(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAske
     why = say("masked.why-none")
     if names:
         parts = [say(f"masked.reasons.{(name or 'unknown').lower()}") for name in names.values()]
-        why = say("masked.why", n=int((reasons > 0).sum()), all=len(reasons), reasons=say.list(parts))
+        why = say("masked.why", n=int((reasons > 0).sum()), all=len(reasons), reasons="; ".join(parts))
     return Question(
         kind=ask.kind,
         spot=spot,
@@ -223,24 +223,20 @@ def number(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAske
             return NotAsked(say("common.nothing-written"))
         value = trace.steps[spot.row].probability
         fields |= {"step": row, "token": _code(trace.steps[spot.row].token)}
-    elif inside is None and name != "weight":
-        return NotAsked(say("common.not-measured"))
     elif name == "weight":
         value = float(weights[key])
-        if inside is None or inside.scores is None:
-            name = "seen"
-        else:
-            fields |= _softmax_by_hand(inside, key, say)
+    elif inside is None or inside.scores is None:
+        return NotAsked(say("common.not-measured"))
+    elif name == "softmax":
+        value = float(weights[key])
+        fields |= _softmax_by_hand(inside, key, say)
     elif name == "score":
-        assert inside is not None
-        if inside.scores is None or inside.bias is not None or inside.softcap is not None or not inside.scale:
-            return NotAsked(say("common.not-measured"))
         value, width = float(inside.scores[key]), len(inside.query)
-        if not math.isclose(inside.scale, width**-0.5, rel_tol=1e-6):
+        is_plain = inside.bias is None and inside.softcap is None and math.isclose(inside.scale or 0, width**-0.5, rel_tol=1e-6)
+        if not is_plain:
             return NotAsked(say("common.not-measured"))
-        fields |= {"dot": _figure(value / inside.scale), "width": width}
+        fields |= {"dot": _figure(value * width**0.5), "width": width}
     else:
-        assert inside is not None
         value = float(inside.output[0])
         fields |= _output_by_hand(inside, say)
     return Question(
@@ -326,7 +322,7 @@ def heads_by(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAs
     middle = min(values[1:-1], key=lambda one: abs(one[0] - (highest + lowest) / 2))
     three, spread = [values[0], middle, values[-1]], highest - lowest
     gaps = [three[0][0] - three[1][0], three[1][0] - three[2][0]]
-    if spread <= 0 or min(gaps) < BLURRED * spread:
+    if spread <= 0 or min(gaps) < max(WITHIN, BLURRED * spread):
         return NotAsked(say("common.too-close"))
     orders = sorted(permutations([head_label(*place) for _, place in three]), key=_shuffled(trace.source, spot.row))
     right = tuple(head_label(*place) for _, place in three)

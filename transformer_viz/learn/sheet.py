@@ -224,7 +224,7 @@ def _code(text: str) -> str:
 
 _KINDS = (
     _Kind(Ask(kind="looks-most"), "german", ("cross", 1, 2), _map),
-    _Kind(Ask(kind="number", number="weight", tolerance=0.05), "reverse", ("cross", 0, 1), _nothing),
+    _Kind(Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1), _nothing),
     _Kind(Ask(kind="mistake"), "reverse", ("decoder", 0, 0), _masks),
     _Kind(Ask(kind="aligns"), "german", ("cross", 1, 2), _maps),
     _Kind(Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0), _maps),
