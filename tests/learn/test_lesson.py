@@ -1,6 +1,9 @@
 """Reading a lesson: what a good one becomes, and what of a bad or hostile one is refused, in one sentence."""
 
+import tomllib
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
 import pytest
 
@@ -9,6 +12,7 @@ from transformer_viz.learn.actions import Action, read_action
 from transformer_viz.learn.check import check_lesson
 from transformer_viz.learn.lesson import LESSONS, Piece, count_words, find_lessons, read_lesson
 from transformer_viz.learn.links import Link, read_link
+from transformer_viz.learn.words import FILE, languages
 
 FRONT = '+++\ntitle = "A lesson"\nminutes = 5\nlevel = "first steps"\n+++\n'
 ASK = 'start = "/?text=hello"\nask = { kind = "writes", row = 1 }\n'
@@ -181,3 +185,33 @@ DONE = [
 @pytest.mark.parametrize(("action", "before", "now", "is_done"), DONE)
 def test_whether_something_is_done_stands_in_the_link(action: str, before: str, now: str, is_done: bool) -> None:
     assert read_action(action).is_done(read_link(before), read_link(now)) is is_done
+
+
+# ---- what is shipped
+
+
+def test_both_languages_have_the_same_lessons() -> None:
+    english, chinese = ([file.name for file in find_lessons(LESSONS / language)] for language in ("en", "zh"))
+    assert english == chinese and len(english) == 8
+
+
+@pytest.mark.parametrize("file", find_lessons(), ids=lambda file: file.stem)
+def test_a_lesson_ends_with_what_was_not_in_it(file: Path) -> None:
+    *before, last = (lesson := read_lesson(file)).steps
+    assert last.ask is not None and last.start is not None
+    seen = {(at.values["checkpoint"], at.values.get("text")) for step in before if (at := step.start) is not None}
+    assert (last.start.values["checkpoint"], last.start.values["text"]) not in seen, lesson.name
+
+
+def test_questions_have_words_for_the_same_in_every_language() -> None:
+    def names(table: dict[str, Any], prefix: str = "") -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for name, value in table.items():
+            if isinstance(value, dict):
+                found |= names(value, f"{prefix}{name}.")
+            else:
+                found[prefix + name] = {field for _, field, _, _ in Formatter().parse(value) if field}
+        return found
+
+    tables = [names(tomllib.loads((LESSONS / language / FILE).read_text(encoding="utf-8"))) for language in languages()]
+    assert languages() == ["en", "zh"] and tables[0] == tables[1]

@@ -247,13 +247,14 @@ def test_each_mistake_is_known_by_its_mask(name: str) -> None:
 # ---- on real runs
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("text", ["garden", "a", "aaaa", "Mississippi 2026!"])
 @pytest.mark.parametrize("kind", QUESTIONS)
-def test_any_question_of_any_run_is_fair_or_says_why_not(kind: str, text: str) -> None:
+def test_any_question_of_any_run_is_fair_or_says_why_not(kind: str, text: str, language: str) -> None:
     model = load_checkpoint("reverse", "cpu")
     trace = decode(model, text)
     for row in range(trace.n_steps + 1):
-        made = question(trace, Ask(kind=kind), Spot("decoder", 1, 0, row), "en")
+        made = question(trace, Ask(kind=kind), Spot("decoder", 1, 0, row), language)
         if isinstance(made, Question):
             assert made.why and (made.number is not None or 1 <= len(made.right) < len(made.options))
             assert all(0 <= place < len(made.options) for place in made.right)

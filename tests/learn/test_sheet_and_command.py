@@ -14,7 +14,7 @@ from transformer_viz.learn.sheet import PARTS, sheet_html
 def test_a_sheet_has_eight_questions_before_and_eight_after_and_the_key() -> None:
     page = sheet_html(0)
     assert page == sheet_html(0), "the seed alone decides it"
-    assert page != sheet_html(3)
+    assert page != sheet_html(3) and "学习之前" in sheet_html(0, "zh")
     parts = page.split("<section>")[1:]
     assert len(parts) == len(PARTS) + 1 and [part.count("<article>") for part in parts] == [8, 8, 0]
     before, after, key = map(unescape, parts)

@@ -235,7 +235,8 @@ def _read_step(title: str, body: str, file: Path, model: str) -> Step:
 
 def _with_model(link: Link, model: str) -> Link:
     """The link, with the lesson's model where it runs one and names none."""
-    return link if link.page == "survey" else Link(link.page, {"checkpoint": model, **link.values})
+    has_model = link.page not in ("train", "survey") or "learned" in link.values
+    return Link(link.page, {"checkpoint": model, **link.values}) if has_model else link
 
 
 def _read_toml(kind: Any, text: str, where: str) -> Any:

@@ -146,7 +146,7 @@ def looks_most(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | Not
         return NotAsked(say("common.all-alike"))
     largest_first = [int(key) for key in np.argsort(-weights, kind="stable")]
     keys = sorted({*right, *largest_first[:MOST_KEYS]}) if len(weights) > MOST_KEYS else [*range(len(weights))]
-    top = [f"{_key(attention, key)} {percent_words(float(weights[key]))}" for key in largest_first[:3]]
+    top = [f"{_key(attention, key)} {_share(float(weights[key]))}" for key in largest_first[:3]]
     return Question(
         kind=ask.kind,
         spot=spot,
@@ -196,7 +196,7 @@ def writes(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAske
     tempting += [candidate for candidate, _ in trace.steps[step].candidates]
     others = [other for other in dict.fromkeys(tempting) if other != token and other != trace.target_tokens[0]]
     options = sorted([token, *others[:MOST_OPTIONS]], key=_shuffled(trace.source, step))
-    share = percent_words(trace.steps[step].probability)
+    share = _share(trace.steps[step].probability)
     why = "writes.why" if token == right_token else "writes.why-wrong"
     return Question(
         kind=ask.kind,
@@ -296,7 +296,7 @@ def matters_most(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | N
     keys = sorted({*right[:2], *[key for key in dict.fromkeys(others) if key not in right][:MOST_OPTIONS]})
     written = _code(trace.output_tokens[spot.row])
     fields = {"key": _key(trace.cross, best), "token": written, "loss": _figure(losses[best]), "head": spot.label}
-    fields |= {"looked": _key(trace.cross, looked), "share": percent_words(float(weights[looked]))}
+    fields |= {"looked": _key(trace.cross, looked), "share": _share(float(weights[looked]))}
     name = "matters-most.why-same" if looked in right else "matters-most.why-other"
     return Question(
         kind=ask.kind,
@@ -392,7 +392,7 @@ def aligns(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAske
     options = sorted([right[0], *wrong[::-step][: MOST_OPTIONS - 1]])
     n_heads = mass.shape[1]
     labels = {place: head_label(trace.cross.layers[place // n_heads], place % n_heads) for place in options}
-    figures = [f"{labels[place]} {percent_words(float(mass.ravel()[place]))}" for place in options]
+    figures = [f"{labels[place]} {_share(float(mass.ravel()[place]))}" for place in options]
     return Question(
         kind=ask.kind,
         spot=spot,
@@ -473,6 +473,11 @@ def _label(tokens: Sequence[str], key: int) -> str:
 def _code(*tokens: str) -> str:
     """Tokens or a text in a sentence."""
     return f"`{' '.join(display_text(token) for token in tokens)}`"
+
+
+def _share(share: float) -> str:
+    """`96 %`, in signs that every language reads: `> 99 %` and `< 1 %` where it would round to everything or nothing."""
+    return percent_words(share).replace("over ", "> ").replace("under ", "< ")
 
 
 def _figure(value: float, places: int = 2) -> str:

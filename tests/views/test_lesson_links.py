@@ -1,0 +1,61 @@
+"""What lessons say of the app is so: their links open it as it says, their terms are in the glossary, their names are known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.views.rooms import PAGES, rooms
+from transformer_viz import places
+from transformer_viz.learn.lesson import Step, find_lessons, read_lesson
+from transformer_viz.learn.links import PAGES as NAMES
+from transformer_viz.learn.links import Link, read_link
+from transformer_viz.views import glossary
+
+Start = Callable[..., AppTest]
+LESSONS = [read_lesson(file) for file in find_lessons()]
+STEPS = {f"{lesson.name}.{number}": step for lesson in LESSONS for number, step in enumerate(lesson.steps, 1)}
+LINKS = {step.start.address: step.start for step in STEPS.values() if step.start is not None}
+NO_LESSON_NEEDS = ("train_", "code", "a_file", "b_file")
+"""The form of a training, lines of code that are open, and files, which only their session has."""
+
+
+@pytest.fixture
+def shipped(folder: Path, only: Callable[[Path], Path]) -> Path:
+    """The shipped checkpoints."""
+    return only(places.ROOT / "checkpoints")
+
+
+@pytest.mark.parametrize("address", LINKS)
+def test_a_link_opens_what_it_names(start: Start, shipped: Path, address: str) -> None:
+    link = LINKS[address]
+    at = start(None if link.page == "explore" else link.page, **link.values)
+    assert not at.exception
+    assert not [box.value for box in at.warning if "Not possible here" in box.value] and not at.error
+    said = at.session_state
+    for name in ("text", "sources", "moment", "edits", "step", "checkpoint"):
+        assert name not in link.values or said[name] == link.values[name]
+    if link.kind is not None and (layer := link.number("layer")):
+        assert (said["kind"], said["layer"], said["head"]) == (link.kind, layer - 1, link.head)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_term_is_in_the_glossary(name: str) -> None:
+    step: Step = STEPS[name]
+    assert {*step.terms} <= {*glossary.TERMS}
+
+
+@pytest.mark.xdist_group("rooms")
+@pytest.mark.parametrize("page", PAGES)
+def test_a_lesson_may_name_every_control_of_a_page(start: Start, everything: Path, page: str | None) -> None:
+    name = page or "explore"
+    assert name in NAMES
+    there = {widget.key for room in rooms(start, page) for widget in room.widgets if widget.is_bound}
+    Link(name, {key: "" for key in there if not key.startswith(NO_LESSON_NEEDS)})
+
+
+def test_what_the_browser_shows_is_a_link_for_a_lesson(start: Start, shipped: Path) -> None:
+    at = start("masks", sources="hello\nab", mistake="no-causal", sentence="2")
+    link = read_link("/masks?" + "&".join(f"{key}={value}" for key, value in dict(at.query_params).items() if key != "sources"))
+    assert link.number("sentence") == 2
