@@ -199,7 +199,7 @@ def test_both_languages_have_the_same_lessons() -> None:
 def test_a_lesson_ends_with_what_was_not_in_it(file: Path) -> None:
     *before, last = (lesson := read_lesson(file)).steps
     assert last.ask is not None and last.start is not None
-    seen = {(at.values["checkpoint"], at.values.get("text")) for step in before if (at := step.start) is not None}
+    seen = {(at.values.get("checkpoint"), at.values.get("text")) for step in before if (at := step.start) is not None}
     assert (last.start.values["checkpoint"], last.start.values["text"]) not in seen, lesson.name
 
 
