@@ -13,18 +13,18 @@ from tests.browser.charts import area, at_rest, wait_for_step
 
 pytestmark = pytest.mark.browser
 
-FIGURE = ".inside [data-part=figure]"
-EXPLAINED = ".inside [data-part=explained]"
+FIGURE = ".inside .figure"
+EXPLAINED = ".inside .explained"
 # What the hand reads: at each place of every vector the words beside it; and each number as it stands.
 READ = """(root) => {
-  const words = [], tip = root.querySelector('[data-part=tip]');
-  for (const button of root.querySelectorAll('[data-part=figure] button:not(.closed)')) {
-    if (!button.matches('.strip')) { words.push([button.dataset.address, button.ariaLabel, button.textContent]); continue; }
+  const words = [];
+  for (const button of root.querySelectorAll('.figure button[id]:not(.closed)')) {
+    if (!button.matches('.strip')) { words.push([button.id, button.ariaLabel, button.textContent]); continue; }
     const { left, top, width } = button.getBoundingClientRect(), n = Number(button.ariaLabel.match(/, (\\d+) numbers/)[1]);
     for (let place = 0; place < n; place += 1) {
       const clientX = left + (place + 0.5) * width / n;
       button.dispatchEvent(new PointerEvent('pointermove', { clientX, clientY: top + 3, bubbles: true }));
-      words.push([`${button.dataset.address}.${place + 1}`, tip.textContent, tip.textContent.split(': ').at(-1)]);
+      words.push([button.dataset.at, button.textContent, button.textContent.split(': ').at(-1)]);
     }
   }
   return words;
@@ -32,7 +32,7 @@ READ = """(root) => {
 FOCUS = """() => {
   let now = document.activeElement;
   while (now.shadowRoot) now = now.shadowRoot.activeElement;
-  return now.dataset.address ?? now.dataset.part ?? now.className;
+  return now.id || now.dataset.at || now.className;
 }"""
 
 
@@ -82,14 +82,14 @@ def test_every_number_is_that_of_tv_inside(page: Page, server: str) -> None:
 def test_by_keyboard_alone(page: Page, server: str) -> None:
     """Tab goes from number to number and the arrows along a vector; Enter explains, a term is followed, Escape comes back."""
     open_inside(page, server)
-    walk = page.locator(".inside [data-part=walk]")
+    walk = page.locator(".inside .walk")
     walk.focus()
     stations = page.locator(f"{FIGURE} [data-station]")
     for place in range(stations.count()):
         page.keyboard.press("Enter")
         expect(stations.nth(place)).to_have_class(re.compile("lit"))
         heading = stations.nth(place).locator("h2").text_content() or ""
-        expect(page.locator(".inside [data-part=said]")).to_contain_text(heading)
+        expect(page.locator(".inside .said")).to_contain_text(heading)
     page.keyboard.press("Enter")
     expect(page.locator(".inside")).not_to_have_class(re.compile("walking"))
 
@@ -100,13 +100,13 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
 
     assert press("Tab") == "residual_before"
     assert press("ArrowRight", "ArrowRight") == "residual_before"
-    expect(page.locator(".inside [data-part=tip]")).to_contain_text("3 of 128: ")
+    expect(page.locator(".inside .tip:visible")).to_contain_text("3 of 128: ")
     assert press("Tab", "Tab") == "query"
-    page.locator(f"{FIGURE} [data-address='weight.4']").focus()
+    page.locator(f"{FIGURE} [id='weight.4']").focus()
     press("Enter")
     title = page.locator(f"{EXPLAINED} h2")
     expect(title).to_have_text("weight of 4·l")
-    page.wait_for_function(f"() => ({FOCUS})() === 'exp.4'")
+    page.wait_for_function(f"() => ({FOCUS})() === '+exp.4'")
     press("Enter")
     expect(title).to_have_text("e^ of 4·l")
     expect(page).to_have_url(re.compile("explained=exp.4"))
@@ -121,7 +121,7 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
 
 def test_it_follows_the_step_and_the_pinned_cell(page: Page, server: str) -> None:
     open_inside(page, server)
-    row, title = page.locator(".inside [data-part=row]"), page.locator(f"{EXPLAINED} h2")
+    row, title = page.locator(".inside .row-title"), page.locator(f"{EXPLAINED} h2")
     expect(row).to_contain_text("Row 4·")
     page.keyboard.press("ArrowLeft")
     # A browser with much else to do: what was due one after the other is due at once.
@@ -143,8 +143,8 @@ def test_a_phone_has_room_for_it_and_200_keys(page: Page, server: str) -> None:
     assert names[0] == "q"
     assert len([name for name in names if "·" in name]) == 12
     assert "22 more" in page.locator(f"{FIGURE} [data-station=weights] .name").all_inner_texts()
-    page.locator(f"{FIGURE} [data-address^='score.']").first.click()
-    expect(page.locator(f"{FIGURE} [data-station=scores] + [data-part=explained] h2")).to_contain_text("score of ")
+    page.locator(f"{FIGURE} [id^='score.']").first.click()
+    expect(page.locator(f"{FIGURE} [data-station=scores] + .explained h2")).to_contain_text("score of ")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     at_rest(page)
     assert not [*faults(page)]

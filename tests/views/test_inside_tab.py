@@ -6,31 +6,49 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
+from tests.views.drawn import markups, text_of
+from transformer_viz.inside_head.explanations import explain
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components.inside import Looks, explained, picture
+from transformer_viz.views.components.inside import Looks, picture
 from transformer_viz.views.components.opened import Opened
 
 Start = Callable[..., AppTest]
 HERE = {"text": "hello", "explore_tab": "Inside"}
 
 
-def shown(at: AppTest) -> dict[str, Any]:
-    """What the component was sent."""
+def shown(at: AppTest) -> Element:
+    """What was drawn."""
     assert not at.exception
-    (part,) = [part for part in at.get("bidi_component") if part.proto.component_name == "transformer-viz-inside"]
-    return json.loads(part.proto.json)
+    (drawn,) = markups(at, "inside")
+    return drawn
+
+
+def explained(drawn: Element) -> str:
+    """The address of the number that is explained, where it has a place of its own."""
+    return next(element.attrib["id"] for element in drawn.iter("button") if element.get("class", "").endswith(" now"))
+
+
+def read(drawn: Element) -> dict[str, Any]:
+    """Every number by its address, as one reads it: a number, or all of a vector."""
+    found = {}
+    for button in drawn.iter("button"):
+        if button.get("id") and not button.get("class", "").startswith("closed"):
+            vector = button.get("data-values")
+            found[button.attrib["id"]] = number(button.text or "") if vector is None else [*map(number, vector.split())]
+    return found
 
 
 def is_there(at: AppTest) -> bool:
-    return any(part.proto.component_name == "transformer-viz-inside" for part in at.get("bidi_component"))
+    return bool(markups(at, "inside"))
 
 
 def cells(drawn: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -72,33 +90,27 @@ def test_every_number_is_that_of_the_run(start: Start, folder: Path, kind: Any, 
     at = start(**HERE, kind=kind, layer=str(layer), head=str(head), step=str(step))
     model = tv.load_checkpoint(str(folder / "reverse"), "cpu")
     inside = tv.inside(model, tv.decode(model, "hello"), kind, layer - 1, head - 1, 0 if kind == "encoder" else step - 1)
-    found, wanted = figures(shown(at)), expected(inside)
+    found, wanted = read(shown(at)), expected(inside)
     assert found.keys() == wanted.keys()
     for address, value in wanted.items():
         np.testing.assert_allclose(found[address], value, atol=5.1e-4, err_msg=address)
-    masked = [
-        cell["masked"]
-        for station in shown(at)["flow"]
-        for column in station["columns"]
-        for cell in column["cells"]
-        if cell and "masked" in cell
-    ]
+    masked = [button.text for button in shown(at).iter("button") if button.get("class", "").startswith("closed")]
     assert masked == ["in the future"] * int(inside.masked.sum())
 
 
 def test_the_pinned_cell_is_explained_and_what_a_link_names(start: Start, folder: Path) -> None:
     at = start(**HERE, pin="3,2", step="5")
-    assert shown(at)["row"][1] == ["code", "3·5→0"]
-    assert shown(at)["explained"]["address"] == "weight.2"
+    assert text_of(shown(at).find(".//*[@class='row-title']/code")) == "3·5→0"
+    assert explained(shown(at)) == "weight.2"
     assert "explained" not in at.query_params
     at = start(**HERE, explained="score.4")
-    assert shown(at)["explained"]["address"] == "score.4"
+    assert explained(shown(at)) == "score.4"
     assert at.query_params["explained"] == "score.4"
     # No such key: the weight of the one that has most.
     at = start(**HERE, explained="weight.99", step="2")
-    weights = figures(shown(at))
+    weights = read(shown(at))
     most = max((address for address in weights if address.startswith("weight.")), key=lambda address: weights[address])
-    assert shown(at)["explained"]["address"] == most
+    assert explained(shown(at)) == most
     assert "explained" not in at.query_params
 
 
@@ -154,13 +166,13 @@ def test_a_file_shows_what_it_holds(start: Start, folder: Path) -> None:
     inside = tv.inside(model, trace, "cross", 1, 2, 3)
     held = opened(trace.with_inside(inside))
     assert (
-        figures(shown(start(None, held, checkpoint="trace file", explore_tab="Inside", layer="2", head="3", step="4"))).keys()
+        read(shown(start(None, held, checkpoint="trace file", explore_tab="Inside", layer="2", head="3", step="4"))).keys()
         == expected(inside).keys()
     )
     at = start(None, held, explore_tab="Inside", kind="decoder", layer="1", head="1", step="2", checkpoint="trace file")
     assert not is_there(at)
     at.button(key="go-inside-cross.2.3:4").click().run()
-    assert shown(at)["row"][1] == ["code", "4·0→x"]
+    assert text_of(shown(at).find(".//*[@class='row-title']/code")) == "4·0→x"
 
 
 def many_keys(n: int, **others: Any) -> Inside:
@@ -269,5 +281,5 @@ def test_a_row_without_numbers_is_drawn_and_explained() -> None:
     nothing = np.full(5, np.nan)
     inside = many_keys(5, weights=nothing, output=np.full(16, np.nan), reasons=np.ones(5, np.uint8))
     drawn = picture(inside, Looks("light", False, "log", nothing))
-    said = [explained(inside, [address]) for address in ("weight.2", "output.1", "part.1.1", "score.3", "sum")]
-    assert '"NaN"' in json.dumps([drawn, said], allow_nan=False)
+    said = [explain(inside, address).terms for address in ("weight.2", "output.1", "part.1.1", "score.3", "sum")]
+    assert '"NaN"' in json.dumps(drawn, allow_nan=False) and any(term.figure == "NaN" for terms in said for term in terms)

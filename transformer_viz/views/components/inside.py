@@ -1,21 +1,27 @@
-"""One row of one head as a picture, and the arithmetic of one of its numbers: what `inside.js` draws.
+"""One row of one head as a picture, and the arithmetic of one of its numbers: what `inside.html` draws.
 
 Every figure is text, rounded where the arithmetic is (`inside_head/numbers.py`).
 """
 
+import base64
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from markupsafe import Markup, escape
+from PIL import Image
+from plotly.colors import sample_colorscale
 
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.figures import colour_scale
-from transformer_viz.figures.theme import THEMES, ThemeName
+from transformer_viz.figures.theme import THEMES, ThemeName, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
@@ -23,6 +29,7 @@ from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_l
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
 from transformer_viz.views import glossary
+from transformer_viz.views.components import markup
 from transformer_viz.views.state import focus
 
 KEY = "inside"
@@ -42,29 +49,69 @@ class Looks:
     shares: np.ndarray
 
 
-def show(inside: Inside, path: Sequence[str], looks: Looks, pinned: int | None, on_asked: Callable[[Any], None]) -> None:
-    """Draws the row, and explains the number at the end of `path`: addresses, each a term of the one before it."""
-    state = st.session_state
-    at = {"run": state.run, "step": focus.step(), "pin": list(focus.pinned())}
-    data = {**picture(inside, looks, pinned), "explained": explained(inside, path), "at": at}
-    _component()(key=KEY, data=data, on_asked_change=lambda: on_asked((st.session_state.get(KEY) or {}).get("asked")))
+def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, on_press: Callable[[Any], None]) -> None:
+    """Draws the row, and explains the number at the end of the way: addresses, each a term of the one before it.
+
+    Args:
+        inside: the row of a head.
+        way: addresses, the last of them that of the number that is explained.
+        looks: how the page draws.
+        pinned: a key that is shown in any case.
+        on_press: gets what the browser asks for: the address of a number; `+` and an address, a term of the number that is
+            explained; `-n`, back to the n-th number of the way; nothing, where the step or the pin is another. Or nonsense.
+    """
+    drawn, at = picture(inside, looks, pinned), way[-1]
+    # A number of a vector stands in the strip of all of it.
+    vector = re.sub(r"\.\d+$", "", at)
+    stations = [*drawn["enters"], *drawn["flow"], *drawn["leaves"]]
+    here = [station["id"] for station in stations if not {at, vector}.isdisjoint(station["addresses"])]
+    places = {"run": st.session_state.run, "step": focus.step(), "pin": list(focus.pinned())}
+    markup.show(
+        "components/inside.html",
+        KEY,
+        lambda pressed, _: on_press(pressed),
+        script=_script(),
+        data={"at": places, "place": list(inside.place)},
+        way=[explain(inside, address) for address in way],
+        at=at,
+        vector=vector,
+        explained_in=[*here, stations[0]["id"]][0],
+        formula=_formula,
+        shades=functools.partial(_shades, THEMES[looks.theme].diverging),
+        tint=lambda share: sample_colorscale(colour_scale.stops(THEMES[looks.theme], looks.scale), share)[0],
+        **drawn,
+    )
 
 
 @functools.cache
-def _component() -> Any:
-    """Registered once a process: the files are ours, what a user typed comes as data only."""
-    html, css, js = (Path(__file__).with_name(f"inside.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    return st.components.v2.component("transformer-viz-inside", html=html, css=css, js=js)
+def _script() -> str:
+    return Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+
+def _formula(text: str) -> Markup:
+    """`W_Q` and `e^{score}`: what stands below and above the line."""
+    tags = {"_": "sub", "^": "sup"}
+    return Markup(
+        re.sub(r"([_^])(?:\{([^}]*)\}|(\w))", lambda m: f"<{tags[m[1]]}>{m[2] or m[3]}</{tags[m[1]]}>", str(escape(text)))
+    )
+
+
+def _shades(scale: Sequence[str], texts: Sequence[str], most: float) -> str:
+    """A vector as a picture's address: a pixel for each number, whose colour is strongest where it is as large as `most`."""
+    shares = (np.array([float(text.replace("−", "-")) for text in texts]) / most + 1) / 2
+    channels = np.transpose([*map(rgb, scale)])
+    pixels = np.stack([np.interp(shares, np.linspace(0, 1, len(scale)), channel) for channel in channels], -1)
+    picture = BytesIO()
+    Image.fromarray(np.nan_to_num(pixels)[None].round().astype(np.uint8)).save(picture, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
 def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str, Any]:
     """What the browser draws: the stations before the keys, those with a line for each key, and those after them."""
-    colours, keys = THEMES[looks.theme], numbers.shown_keys(inside, pinned)
+    keys = numbers.shown_keys(inside, pinned)
     return {
         "large": looks.large,
         "dark": looks.theme == "dark",
-        "diverging": colours.diverging,
-        "weights": colour_scale.stops(colours, looks.scale),
         "row": _row_words(inside),
         "hint": _hint(inside),
         "words": "One row of one head, from what enters to what leaves",
@@ -163,8 +210,8 @@ def _stream(inside: Inside, name: str, title: str, formula: str, words: str) -> 
 
 def _station(name: str, title: str, formula: str, words: str, lines: Sequence[tuple[str, Cell]]) -> Station:
     made = [{"operator": operator, "cell": cell} for operator, cell in lines]
-    most = _most(cell for _, cell in lines)
-    return {"id": name, "title": title, "formula": formula, "words": words, "lines": made, "most": most}
+    about = {"most": _most(cell for _, cell in lines), "addresses": [cell["address"] for _, cell in lines]}
+    return {"id": name, "title": title, "formula": formula, "words": words, "lines": made, **about}
 
 
 # ---- one line a key
@@ -246,8 +293,9 @@ _FLOW = (_keys, _scores, _weights, _values, _output)
 
 
 def _of_keys(name: str, title: str, formula: str, words: str, columns: list[dict[str, Any]]) -> Station:
-    cells = (cell for column in columns for cell in column["cells"] if cell)
-    return {"id": name, "title": title, "formula": formula, "words": words, "columns": columns, "most": _most(cells)}
+    cells = [cell for column in columns for cell in column["cells"] if cell]
+    about = {"most": _most(cells), "addresses": [cell.get("address") for cell in cells]}
+    return {"id": name, "title": title, "formula": formula, "words": words, "columns": columns, **about}
 
 
 def _blank(inside: Inside, keys: Sequence[int]) -> list[None]:
@@ -328,23 +376,4 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
         "words": logit_lens.CANNOT_SAY,
         "verdict": logit_lens.verdict(inside),
         "rows": rows,
-    }
-
-
-# ---- explain this number
-
-
-def explained(inside: Inside, path: Sequence[str]) -> dict[str, Any]:
-    """The arithmetic of the number at the end of the way, and what the numbers before it are called."""
-    way = [explain(inside, address) for address in path]
-    said = way[-1]
-    return {
-        "path": [{"address": one.address, "label": one.label} for one in way],
-        "address": said.address,
-        "title": said.label,
-        "words": said.words,
-        "heads": said.heads,
-        "rows": [list(map(asdict, row)) for row in said.rows],
-        "terms": list(map(asdict, said.terms)),
-        "rounded": said.is_rounded,
     }

@@ -3,18 +3,19 @@
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".markup");
+  // The player may be further than the last step that it reported.
+  root.__press = (at) => setTriggerValue("press", { at, step: document.querySelector(".st-key-focus .chart")?.__step });
   root.onclick = (event) => {
     const pressed = event.target.closest("button[data-at], a[data-at]");
     if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    // The player may be further than the last step that it reported.
-    setTriggerValue("press", { at: pressed.dataset.at, step: document.querySelector(".st-key-focus .chart")?.__step });
+    root.__press(pressed.dataset.at);
   };
   const text = JSON.stringify(data);
   if (root.__shown === text) return;
   root.__shown = text;
-  const held = root.getRootNode().activeElement?.dataset?.at;
+  const held = root.getRootNode().activeElement?.id;
   root.innerHTML = data.html;
+  if (held) root.querySelector(`#${CSS.escape(held)}`)?.focus({ preventScroll: true });
   if (typeof begin === "function") begin(root, data);
-  if (held) root.querySelector(`[data-at="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }

@@ -1,6 +1,7 @@
 """The tab Inside: one row of one head, from what enters to what leaves, and the arithmetic of every number."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -21,6 +22,7 @@ from transformer_viz.views.state import display_options, focus, link, words
 TITLE, ORDER, IN_LARGE = "Inside", 0, True
 TELLS = "The numbers inside a head"
 _NUMBER = re.compile(r"[a-z_]{1,20}(\.[1-9]\d{0,4}){0,2}", re.ASCII)
+_PRESSED = re.compile(rf"-([1-9]\d?)|(\+?)({_NUMBER.pattern.replace('(', '(?:')})", re.ASCII)
 _LONGEST_WAY = 32
 """Terms that one goes on to before the first of them is forgotten."""
 
@@ -50,7 +52,7 @@ def _inside(shown: Shown) -> None:
     link.hidden_value(*explained)
     way = _way(found, key)
     link.hidden(*explained)
-    picture.show(found, way, _looks(trace, found, shown), key, _asked)
+    picture.show(found, way, _looks(trace, found, shown), key, lambda pressed: _asked(pressed, way))
     if display_options.current().is_large:
         return
     said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
@@ -133,9 +135,10 @@ def _looks(trace: Trace, inside: Inside, shown: Shown) -> picture.Looks:
     return picture.Looks(shown.theme, display_options.current().is_large, scale, shares)
 
 
-def _asked(asked: Any) -> None:
-    """Another number; nothing where only the place in focus is another. Nonsense is passed over."""
-    way = asked.get("way") if isinstance(asked, dict) else None
-    if isinstance(way, list) and way and all(isinstance(address, str) and len(address) <= 60 for address in way):
-        st.session_state.inside_way = way[-_LONGEST_WAY:]
-        st.session_state.explained = way[-1]
+def _asked(pressed: Any, way: Sequence[str]) -> None:
+    """Another number, or one of the way here; nothing where only the place in focus is another. Nonsense is passed over."""
+    if not isinstance(pressed, str) or not (asked := _PRESSED.fullmatch(pressed)):
+        return
+    back, is_term, address = asked.groups()
+    way = [*way][: int(back)] if back else [*way, address][-_LONGEST_WAY:] if is_term else [address]
+    st.session_state.inside_way, st.session_state.explained = way, way[-1]
