@@ -17,11 +17,10 @@ import numpy as np
 import streamlit as st
 from markupsafe import Markup, escape
 from PIL import Image
-from plotly.colors import sample_colorscale
 
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.figures import colour_scale
-from transformer_viz.figures.theme import THEMES, ThemeName, rgb
+from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
@@ -65,6 +64,8 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
     vector = re.sub(r"\.\d+$", "", at)
     stations = [*drawn["enters"], *drawn["flow"], *drawn["leaves"]]
     here = [station["id"] for station in stations if not {at, vector}.isdisjoint(station["addresses"])]
+    colours = THEMES[looks.theme]
+    weights = colour_scale.stops(colours, looks.scale)
     places = {"run": st.session_state.run, "step": focus.step(), "pin": list(focus.pinned())}
     markup.show(
         "components/inside.html",
@@ -77,8 +78,8 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         vector=vector,
         explained_in=[*here, stations[0]["id"]][0],
         formula=_formula,
-        shades=functools.partial(_shades, THEMES[looks.theme].diverging),
-        tint=lambda share: sample_colorscale(colour_scale.stops(THEMES[looks.theme], looks.scale), share)[0],
+        shades=functools.partial(_shades, even_scale(colours.diverging)),
+        tint=lambda share: f"rgb{(*_pixels(weights, np.array([share]))[0].tolist(),)}",
         **drawn,
     )
 
@@ -96,13 +97,19 @@ def _formula(text: str) -> Markup:
     )
 
 
-def _shades(scale: Sequence[str], texts: Sequence[str], most: float) -> str:
+def _pixels(stops: Sequence[Sequence[Any]], shares: np.ndarray) -> np.ndarray:
+    """uint8 (number, 3): the colours of shares along a scale."""
+    places, colours = zip(*stops, strict=True)
+    channels = np.transpose([*map(rgb, colours)])
+    mixed = np.stack([np.interp(shares, places, channel) for channel in channels], -1)
+    return np.nan_to_num(mixed).round().astype(np.uint8)
+
+
+def _shades(stops: Sequence[Sequence[Any]], texts: Sequence[str], most: float) -> str:
     """A vector as a picture's address: a pixel for each number, whose colour is strongest where it is as large as `most`."""
     shares = (np.array([float(text.replace("−", "-")) for text in texts]) / most + 1) / 2
-    channels = np.transpose([*map(rgb, scale)])
-    pixels = np.stack([np.interp(shares, np.linspace(0, 1, len(scale)), channel) for channel in channels], -1)
     picture = BytesIO()
-    Image.fromarray(np.nan_to_num(pixels)[None].round().astype(np.uint8)).save(picture, "PNG")
+    Image.fromarray(_pixels(stops, shares)[None]).save(picture, "PNG")
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
