@@ -25,7 +25,7 @@ POINTS: dict[str, Point] = {
     "settings": Point(("explore", "masks"), ".st-key-bar"),
     "player": Point(("explore", "train"), ".st-key-player-area"),
     "map": Point(("explore", "train"), ".st-key-focus"),
-    "kind": Point(("explore", "masks", "compare", "train", "survey"), ".st-key-kind"),
+    "kind": Point(("explore", "compare", "train", "survey"), ".st-key-kind"),
     "small maps": Point(_EXPLORE, ".st-key-mosaic-cross, .st-key-mosaic-decoder, .st-key-mosaic-encoder"),
     "cross-attention maps": Point(_EXPLORE, ".st-key-mosaic-cross"),
     "decoder maps": Point(_EXPLORE, ".st-key-mosaic-decoder"),

@@ -6,8 +6,9 @@ A run that cannot be asked fairly says why. Tokens in sentences stand in backquo
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from transformer_viz.numbers_in_words import number_words, percent_words
 from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES, Head, Kind, Reason, head_label, place_label
 from transformer_viz.text_display import display_text, display_token
 from transformer_viz.trace.attention import Attention
+from transformer_viz.trace.hidden_answer import HIDDEN
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
+T = TypeVar("T")
 WITHIN, BLURRED = 0.05, 0.1
 """What is within the first of the largest is right too; where another lies between the two, the question is not asked."""
 MOST_KEYS, MOST_OPTIONS, FEWEST_NATS, FEWEST_ROWS = 14, 4, 0.1, 3
@@ -92,7 +95,54 @@ class NotAsked:
     why: str
 
 
-Maker = Callable[[Trace, Ask, Spot, Words], Question | NotAsked]
+@dataclass(frozen=True)
+class Asked:
+    """What a kind of question is made from: the run, what the lesson says, the head and the row, and the words."""
+
+    trace: Trace
+    ask: Ask
+    spot: Spot
+    say: Words
+
+    @property
+    def attention(self) -> Attention:
+        """Of the kind that it is about."""
+        return self.trace.attentions[self.spot.kind]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Of its row, float32 (key,)."""
+        return self.attention.row(self.spot.layer, self.spot.head, self.spot.row)
+
+    def labels(self, keys: Iterable[int]) -> list[str]:
+        """`5·l`, as on the axes; what the decoder has not read yet is `5·?`, as where the answer is hidden."""
+        read = self.spot.row if self.spot.kind == "decoder" else math.inf
+        tokens = self.attention.keys
+        return [place_label(key, display_token(tokens[key]) if key <= read else HIDDEN) for key in keys]
+
+    def shuffled(self, options: Iterable[T]) -> list[T]:
+        """In an order that tells nothing, and is the same whenever the run is."""
+
+        def key(option: T) -> str:
+            return hashlib.sha256(f"{self.trace.source}\0{self.spot.row}\0{option}".encode()).hexdigest()
+
+        return sorted(options, key=key)
+
+    def made(self, text: str, why: str, options: Iterable[str] = (), right: Iterable[int] = (), **more: Any) -> Question:
+        """The question."""
+        return Question(
+            kind=self.ask.kind,
+            spot=self.spot,
+            text=self.ask.words or text,
+            options=tuple(options),
+            right=frozenset(right),
+            why=why,
+            **more,
+        )
+
+    def none(self, why: str, **fields: object) -> NotAsked:
+        """No question, for a reason among the words that all kinds share."""
+        return NotAsked(self.say(f"common.{why}", **fields))
 
 
 def question(trace: Trace, ask: Ask, focus: Spot, language: str = "en") -> Question | NotAsked:
@@ -108,16 +158,15 @@ def question(trace: Trace, ask: Ask, focus: Spot, language: str = "en") -> Quest
     Raises:
         LessonError: the lesson asks for what no run can have, or there are no words in this language.
     """
-    say, spot = words(language), spot_of(ask, focus)
+    asked = Asked(trace, ask, spot := spot_of(ask, focus), words(language))
     attention = trace.attentions.get(spot.kind)
     if attention is None:
-        return NotAsked(say("common.no-kind", kind=KIND_TITLES[spot.kind]))
+        return asked.none("no-kind", kind=KIND_TITLES[spot.kind])
     if spot.layer not in attention.layers or (isinstance(spot.head, int) and spot.head >= attention.n_heads):
-        return NotAsked(say("common.no-head", head=spot.label))
+        return asked.none("no-head", head=spot.label)
     if spot.row >= len(attention.queries):
-        return NotAsked(say("common.no-row", row=spot.row + 1, n=len(attention.queries)))
-    made = KINDS_OF_QUESTION[ask.kind](trace, ask, spot, say)
-    return replace(made, text=ask.words) if ask.words and isinstance(made, Question) else made
+        return asked.none("no-row", row=spot.row + 1, n=len(attention.queries))
+    return KINDS_OF_QUESTION[ask.kind](asked)
 
 
 def spot_of(ask: Ask, focus: Spot) -> Spot:
@@ -133,296 +182,256 @@ def spot_of(ask: Ask, focus: Spot) -> Spot:
 # ---- the kinds
 
 
-def looks_most(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def looks_most(asked: Asked) -> Question | NotAsked:
     """Which key a row looks at most."""
-    attention = trace.attentions[spot.kind]
-    weights = attention.row(spot.layer, spot.head, spot.row)
-    if not np.isfinite(weights).all() or not weights.any():
-        return NotAsked(say("common.too-close"))
-    right = _near_largest(weights)
-    if right is None:
-        return NotAsked(say("common.too-close"))
+    weights, row = asked.weights, asked.spot.row
+    if not np.isfinite(weights).all() or not weights.any() or (right := _near_largest(weights)) is None:
+        return asked.none("too-close")
     if len(right) > len(weights) / 2:
-        return NotAsked(say("common.all-alike"))
-    largest_first = [int(key) for key in np.argsort(-weights, kind="stable")]
-    keys = sorted({*right, *largest_first[:MOST_KEYS]}) if len(weights) > MOST_KEYS else [*range(len(weights))]
-    top = [f"{_key(attention, key)} {_share(float(weights[key]))}" for key in largest_first[:3]]
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("looks-most.question", row=spot.row + 1, token=_code(attention.queries[spot.row]), head=spot.label),
-        options=_labels(attention, keys),
-        right=frozenset(place for place, key in enumerate(keys) if key in right),
-        why=say("looks-most.why", row=spot.row + 1, list=say.list(top)),
+        return asked.none("all-alike")
+    largest_first = _largest_first(weights)
+    keys = sorted({*right, *largest_first[:MOST_KEYS]})
+    top = [f"{_key(asked.attention.keys, key)} {_share(weights[key])}" for key in largest_first[:3]]
+    return asked.made(
+        asked.say("looks-most.question", row=row + 1, token=_code(asked.attention.queries[row]), head=asked.spot.label),
+        asked.say("looks-most.why", row=row + 1, list=asked.say.list(top)),
+        asked.labels(keys),
+        (keys.index(key) for key in right),
     )
 
 
-def masked(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def masked(asked: Asked) -> Question | NotAsked:
     """Which keys a row may not look at."""
-    attention = trace.attentions[spot.kind]
-    reasons = attention.head_reasons(spot.layer, spot.head)[spot.row]
-    keys = [*range(len(reasons))]
-    if len(keys) > MOST_KEYS:
-        # Those around the border, where it is decided.
-        border = next((key for key in keys[1:] if (reasons[key] > 0) != (reasons[key - 1] > 0)), 0)
-        first = min(max(0, border - MOST_KEYS // 2), len(keys) - MOST_KEYS)
-        keys = keys[first : first + MOST_KEYS]
-    right = frozenset(place for place, key in enumerate(keys) if reasons[key])
-    names = {int(code): Reason(int(code)).name for code in np.unique(reasons[reasons > 0])}
+    say, row = asked.say, asked.spot.row
+    reasons = asked.attention.head_reasons(asked.spot.layer, asked.spot.head)[row]
+    # Of a long row those around the border, where it is decided.
+    border = next((key for key in range(1, len(reasons)) if bool(reasons[key]) != bool(reasons[key - 1])), 0)
+    first = max(0, min(border - MOST_KEYS // 2, len(reasons) - MOST_KEYS))
+    keys = range(first, min(first + MOST_KEYS, len(reasons)))
+    right = [key - first for key in keys if reasons[key]]
     why = say("masked.why-none")
-    if names:
-        parts = [say(f"masked.reasons.{(name or 'unknown').lower()}") for name in names.values()]
-        why = say("masked.why", n=int((reasons > 0).sum()), all=len(reasons), reasons="; ".join(parts))
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("masked.question", row=spot.row + 1, token=_code(attention.queries[spot.row])),
-        options=(*_labels(attention, keys), say("masked.none")),
-        right=right or frozenset({len(keys)}),
+    if reasons.any():
+        names = [(Reason(int(code)).name or "unknown").lower() for code in np.unique(reasons[reasons > 0])]
+        parts = "; ".join(say(f"masked.reasons.{name}") for name in names)
+        why = say("masked.why", n=int((reasons > 0).sum()), all=len(reasons), reasons=parts)
+    return asked.made(
+        say("masked.question", row=row + 1, token=_code(asked.attention.queries[row])),
+        why,
+        (*asked.labels(keys), say("masked.none")),
+        right or [len(keys)],
         is_several=True,
-        why=why,
     )
 
 
-def writes(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def writes(asked: Asked) -> Question | NotAsked:
     """What the model writes next."""
-    step = spot.row
-    if not trace.writes or step < trace.n_given or step >= len(trace.output_tokens) or step >= len(trace.steps):
-        return NotAsked(say("common.nothing-written"))
+    trace, step = asked.trace, asked.spot.row
+    if not trace.n_given <= step < min(len(trace.output_tokens), len(trace.steps)):
+        return asked.none("nothing-written")
     token, own = trace.output_tokens[step], [token for token in trace.source_tokens if token not in SPECIAL_TOKENS]
-    right_token = trace.expected_tokens[step] if trace.expected_tokens and step < len(trace.expected_tokens) else token
+    right = trace.expected_tokens[step] if trace.expected_tokens and step < len(trace.expected_tokens) else token
     # What somebody who has not understood would say: the first of the source, the one in the same place, what was read last.
-    tempting = [right_token, *own[:1], *own[step : step + 1], *own[-1:], trace.target_tokens[step], *own]
+    tempting = [right, *own[:1], *own[step : step + 1], *own[-1:], trace.target_tokens[step], *own]
     tempting += [candidate for candidate, _ in trace.steps[step].candidates]
-    others = [other for other in dict.fromkeys(tempting) if other != token and other != trace.target_tokens[0]]
-    options = sorted([token, *others[:MOST_OPTIONS]], key=_shuffled(trace.source, step))
-    share = _share(trace.steps[step].probability)
-    why = "writes.why" if token == right_token else "writes.why-wrong"
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("writes.question", step=step + 1, read=_code(*trace.target_tokens[: step + 1])),
-        options=tuple(display_token(option) for option in options),
-        right=frozenset({options.index(token)}),
-        why=say(why, token=_code(token), share=share, right=_code(right_token)),
+    others = [other for other in dict.fromkeys(tempting) if other not in (token, trace.target_tokens[0])]
+    options = asked.shuffled([token, *others[:MOST_OPTIONS]])
+    fields = {"token": _code(token), "share": _share(trace.steps[step].probability), "right": _code(right)}
+    return asked.made(
+        asked.say("writes.question", step=step + 1, read=_code(*trace.target_tokens[: step + 1])),
+        asked.say("writes.why" if token == right else "writes.why-wrong", **fields),
+        map(display_token, options),
+        [options.index(token)],
     )
 
 
-def number(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def number(asked: Asked) -> Question | NotAsked:
     """A number within a tolerance."""
-    attention, row = trace.attentions[spot.kind], spot.row + 1
-    place = (spot.kind, spot.layer, spot.head, spot.row)
-    inside = next((one for one in trace.insides if one.place == place), None)
-    weights = attention.row(spot.layer, spot.head, spot.row)
+    trace, ask, spot, weights = asked.trace, asked.ask, asked.spot, asked.weights
     key = int(weights.argmax()) if ask.column is None else ask.column - 1
     if key >= len(weights):
         raise LessonError(f"column={ask.column} is not possible; this map has {len(weights)} columns")
-    name, fields = ask.number, {"row": row, "key": _key(attention, key)}
-    if name == "probability":
+    fields: dict[str, Any] = {"row": spot.row + 1, "key": _key(asked.attention.keys, key)}
+    value = float(weights[key])
+    if ask.number == "probability":
         if spot.row >= len(trace.steps):
-            return NotAsked(say("common.nothing-written"))
+            return asked.none("nothing-written")
         value = trace.steps[spot.row].probability
-        fields |= {"step": row, "token": _code(trace.steps[spot.row].token)}
-    elif name == "weight":
-        value = float(weights[key])
-    elif inside is None or inside.scores is None:
-        return NotAsked(say("common.not-measured"))
-    elif name == "softmax":
-        value = float(weights[key])
-        fields |= _softmax_by_hand(inside, key, say)
-    elif name == "score":
-        value, width = float(inside.scores[key]), len(inside.query)
-        is_plain = inside.bias is None and inside.softcap is None and math.isclose(inside.scale or 0, width**-0.5, rel_tol=1e-6)
-        if not is_plain:
-            return NotAsked(say("common.not-measured"))
-        fields |= {"dot": _figure(value * width**0.5), "width": width}
-    else:
-        value = float(inside.output[0])
-        fields |= _output_by_hand(inside, say)
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say(f"number.{name}", **fields),
+        fields |= {"step": spot.row + 1, "token": _code(trace.steps[spot.row].token)}
+    elif ask.number != "weight":
+        place = (spot.kind, spot.layer, spot.head, spot.row)
+        inside = next((one for one in trace.insides if one.place == place), None)
+        found = None if inside is None else _BY_HAND[ask.number](inside, key, asked.say)
+        if found is None:
+            return asked.none("not-measured")
+        value, fields = found[0], fields | found[1]
+    return asked.made(
+        asked.say(f"number.{ask.number}", **fields),
+        asked.say(f"number.{ask.number}-why", **fields, value=_figure(value, 3 if abs(value) < 0.1 else 2)),
         number=value,
         tolerance=ask.tolerance,
-        why=say(f"number.{name}-why", **fields, value=_figure(value, 3 if abs(value) < 0.1 else 2)),
     )
 
 
-def _softmax_by_hand(inside: Inside, key: int, say: Words) -> dict[str, str]:
-    assert inside.scores is not None
+ByHand = tuple[float, dict[str, object]] | None
+"""A number, and what it is computed from; None where this head computes it otherwise."""
+
+
+def _score(inside: Inside, key: int, say: Words) -> ByHand:
+    width = len(inside.query)
+    is_plain = inside.bias is None and inside.softcap is None and math.isclose(inside.scale or 0, width**-0.5, rel_tol=1e-6)
+    if inside.scores is None or not is_plain:
+        return None
+    value = float(inside.scores[key])
+    return value, {"dot": _figure(value * width**0.5), "width": width}
+
+
+def _softmax(inside: Inside, key: int, say: Words) -> ByHand:
+    if inside.scores is None:
+        return None
     powers = exps(inside)
-    shown = [int(one) for one in np.argsort(-powers, kind="stable")[:3]]
+    shown = _largest_first(powers)[:3]
     shown = shown if key in shown else [*shown[:2], key]
-    return {
-        "scores": say.list([f"{_label(inside.key_tokens, one)} {_figure(float(inside.scores[one]))}" for one in shown]),
+    return float(inside.weights[key]), {
+        "scores": say.list([f"{_key(inside.key_tokens, one)} {_figure(inside.scores[one])}" for one in shown]),
         "largest": _figure(largest(inside)),
-        "rest": _figure(float(np.delete(powers, shown).sum())),
-        "score": _figure(float(inside.scores[key])),
-        "exp": _figure(float(powers[key])),
-        "sum": _figure(float(powers.sum())),
+        "rest": _figure(np.delete(powers, shown).sum()),
+        "score": _figure(inside.scores[key]),
+        "exp": _figure(powers[key]),
+        "sum": _figure(powers.sum()),
     }
 
 
-def _output_by_hand(inside: Inside, say: Words) -> dict[str, str]:
-    terms = inside.weights.astype(np.float64) * inside.values[:, 0]
-    shown = [int(one) for one in np.argsort(-inside.weights, kind="stable")[:3]]
-    pairs = [(_figure(float(inside.weights[one])), _figure(float(inside.values[one, 0]))) for one in shown]
-    labels = [_label(inside.key_tokens, one) for one in shown]
-    return {
-        "values": say.list([f"{label} {value} × {weight}" for label, (weight, value) in zip(labels, pairs, strict=True)]),
-        "sum": " + ".join(f"{value} × {weight}" for weight, value in pairs),
-        "rest": _figure(float(np.delete(terms, shown).sum())),
+def _output(inside: Inside, key: int, say: Words) -> ByHand:
+    shown = _largest_first(inside.weights)[:3]
+    terms = {one: f"{_figure(inside.values[one, 0])} × {_figure(inside.weights[one])}" for one in shown}
+    return float(inside.output[0]), {
+        "values": say.list([f"{_key(inside.key_tokens, one)} {term}" for one, term in terms.items()]),
+        "sum": " + ".join(terms.values()),
+        "rest": _figure(np.delete(inside.weights.astype(np.float64) * inside.values[:, 0], shown).sum()),
     }
 
 
-def matters_most(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+_BY_HAND: dict[str, Callable[[Inside, int, Words], ByHand]] = {"score": _score, "softmax": _softmax, "output": _output}
+
+
+def matters_most(asked: Asked) -> Question | NotAsked:
     """Which source token matters most for what was written; the best wrong answer is where the head looks."""
-    found = trace.attributions.get(CAUSE)
-    if found is None or "cross" not in trace.attentions:
-        return NotAsked(say("common.not-measured"))
+    trace, spot = asked.trace, asked.spot
+    if CAUSE not in trace.attributions or spot.kind != "cross":
+        return asked.none("not-measured")
     if spot.row >= len(trace.output_tokens):
-        return NotAsked(say("common.nothing-written"))
-    losses = found.values[..., spot.row, :].reshape(-1, len(trace.source_tokens))[0].astype(np.float64)
-    losses = np.where(np.isfinite(losses), losses, 0.0)
+        return asked.none("nothing-written")
+    losses = np.nan_to_num(trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1).astype(np.float64))
     if losses.max() < FEWEST_NATS:
-        return NotAsked(say("common.all-alike"))
+        return asked.none("all-alike")
     right = _near_largest(losses / losses.max())
     if right is None:
-        return NotAsked(say("common.too-close"))
-    weights = trace.cross.row(spot.layer if spot.kind == "cross" else trace.cross.layers[-1], spot.head, spot.row)
-    looked, best = int(weights.argmax()), int(losses.argmax())
-    others = [*map(int, np.argsort(-weights, kind="stable")), *map(int, np.argsort(-losses, kind="stable"))]
-    keys = sorted({*right[:2], *[key for key in dict.fromkeys(others) if key not in right][:MOST_OPTIONS]})
-    written = _code(trace.output_tokens[spot.row])
-    fields = {"key": _key(trace.cross, best), "token": written, "loss": _figure(losses[best]), "head": spot.label}
-    fields |= {"looked": _key(trace.cross, looked), "share": _share(float(weights[looked]))}
-    name = "matters-most.why-same" if looked in right else "matters-most.why-other"
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("matters-most.question", step=spot.row + 1, token=written),
-        options=_labels(trace.cross, keys),
-        right=frozenset(place for place, key in enumerate(keys) if key in right),
-        why=say(name, **fields, change=_figure(losses[looked])),
+        return asked.none("too-close")
+    weights = asked.weights
+    looked, best, token = int(weights.argmax()), int(losses.argmax()), _code(trace.output_tokens[spot.row])
+    others = dict.fromkeys([*_largest_first(weights), *_largest_first(losses)])
+    keys = sorted({*right, *[key for key in others if key not in right][:MOST_OPTIONS]})
+    fields = {"key": _key(trace.cross.keys, best), "token": token, "loss": _figure(losses[best]), "head": spot.label}
+    fields |= {"looked": _key(trace.cross.keys, looked), "share": _share(weights[looked]), "change": _figure(losses[looked])}
+    return asked.made(
+        asked.say("matters-most.question", step=spot.row + 1, token=token),
+        asked.say(f"matters-most.why-{'same' if looked in right else 'other'}", **fields),
+        asked.labels(keys),
+        (keys.index(key) for key in right),
     )
 
 
-def heads_by(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def heads_by(asked: Asked) -> Question | NotAsked:
     """The order of three heads by a measure."""
-    measure = MEASURES.get(ask.by)
-    if measure is None:
-        raise LessonError(f"by={ask.by!r} is no measure of heads; there are {listed(MEASURES)}")
-    grades = [grade for grade in alignment(trace) if grade.kind == spot.kind]
-    values = [(value, (grade.layer, grade.head)) for grade in grades if (value := getattr(grade, ask.by)) is not None]
-    values.sort(reverse=True)
-    if len(values) < 3:
-        return NotAsked(say("common.not-measured"))
-    (highest, _), (lowest, _) = values[0], values[-1]
-    middle = min(values[1:-1], key=lambda one: abs(one[0] - (highest + lowest) / 2))
-    three, spread = [values[0], middle, values[-1]], highest - lowest
-    gaps = [three[0][0] - three[1][0], three[1][0] - three[2][0]]
-    if spread <= 0 or min(gaps) < max(WITHIN, BLURRED * spread):
-        return NotAsked(say("common.too-close"))
-    orders = sorted(permutations([head_label(*place) for _, place in three]), key=_shuffled(trace.source, spot.row))
-    right = tuple(head_label(*place) for _, place in three)
-    figures = [f"{head_label(*place)} {_figure(value)}" for value, place in three]
-    fields = {"kind": KIND_TITLES[spot.kind], "measure": measure.title}
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("heads-by.question", **fields),
-        options=tuple(" > ".join(order) for order in orders),
-        right=frozenset({orders.index(right)}),
-        why=say("heads-by.why", **fields, list=say.list(figures)),
+    if (measure := MEASURES.get(asked.ask.by)) is None:
+        raise LessonError(f"by={asked.ask.by!r} is no measure of heads; there are {listed(MEASURES)}")
+    grades = [grade for grade in alignment(asked.trace) if grade.kind == asked.spot.kind]
+    known = [(value, head_label(one.layer, one.head)) for one in grades if (value := getattr(one, asked.ask.by)) is not None]
+    if len(known) < 3:
+        return asked.none("not-measured")
+    highest, *between, lowest = sorted(known, reverse=True)
+    middle = min(between, key=lambda one: abs(one[0] - (highest[0] + lowest[0]) / 2))
+    gap = min(highest[0] - middle[0], middle[0] - lowest[0])
+    if gap < max(WITHIN, BLURRED * (highest[0] - lowest[0])):
+        return asked.none("too-close")
+    right = tuple(label for _, label in (highest, middle, lowest))
+    orders = asked.shuffled(permutations(right))
+    fields = {"kind": KIND_TITLES[asked.spot.kind], "measure": measure.title}
+    figures = [f"{label} {_figure(value)}" for value, label in (highest, middle, lowest)]
+    return asked.made(
+        asked.say("heads-by.question", **fields),
+        asked.say("heads-by.why", **fields, list=asked.say.list(figures)),
+        map(" > ".join, orders),
+        [orders.index(right)],
     )
 
 
-def greedy_or_beam(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def greedy_or_beam(asked: Asked) -> Question | NotAsked:
     """Whether greedy or beam search finds the more probable text, and why."""
-    search = trace.search
-    if search is None:
-        return NotAsked(say("common.not-measured"))
+    search = asked.trace.search
+    if search is None or all(node.place or node.step for node in search.nodes):
+        return asked.none("not-measured")
     best = search.path(search.best[0])
     # The greedy way, as far as the beam kept it.
     way, parent = [], None
-    while (node := next((i for i, n in enumerate(search.nodes) if n.parent == parent and n.place == 0), None)) is not None:
-        way.append(search.nodes[node])
-        parent = node
-    if not way:
-        return NotAsked(say("common.not-measured"))
+    while (place := next((i for i, n in enumerate(search.nodes) if n.parent == parent and n.place == 0), None)) is not None:
+        way.append(search.nodes[place])
+        parent = place
     parts = next((t for t, (a, b) in enumerate(zip(way, best, strict=False)) if a is not b), None)
-    is_whole, greedy, beam = way[-1].state in ("end", "length"), way[-1], best[-1]
-    fields = {"source": _code(trace.source), "size": search.settings.get("beam_size", "?")}
-    fields |= {"greedy": _code(greedy.text), "beam": _code(beam.text), "n": len(best)}
-    fields |= {"greedy_total": _figure(greedy.total), "beam_total": _figure(beam.total)}
-    names = ["same", "beam", "greedy", "length"]
+    greedy, beam = way[-1], best[-1]
     if parts is None:
         name = "same"
-    elif is_whole and greedy.total >= beam.total:
-        name = "length" if beam.score >= greedy.score else "greedy"
     elif greedy.total < beam.total:
-        name = "beam"  # what goes on only loses
+        name = "beam"  # where the greedy way was left, going on could only lose more
+    elif greedy.state in ("end", "length"):
+        name = "length" if beam.score >= greedy.score else "greedy"
     else:
-        return NotAsked(say("common.too-close"))
-    if parts is not None:
-        fields |= {"step": parts + 1, "token": _code(way[parts].token), "other": _code(best[parts].token)}
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("greedy-or-beam.question", **fields),
-        options=tuple(say(f"greedy-or-beam.{option}") for option in names),
-        right=frozenset({names.index(name)}),
-        why=say(f"greedy-or-beam.why-{name}", **fields),
+        return asked.none("too-close")
+    names, at = ("same", "beam", "greedy", "length"), parts or 0
+    fields = {"source": _code(asked.trace.source), "size": search.settings.get("beam_size", "?"), "n": len(best)}
+    fields |= {"greedy": _code(greedy.text), "beam": _code(beam.text), "step": at + 1}
+    fields |= {"token": _code(way[at].token), "other": _code(best[at].token)}
+    fields |= {"greedy_total": _figure(greedy.total), "beam_total": _figure(beam.total)}
+    return asked.made(
+        asked.say("greedy-or-beam.question", **fields),
+        asked.say(f"greedy-or-beam.why-{name}", **fields),
+        (asked.say(f"greedy-or-beam.{option}") for option in names),
+        [names.index(name)],
     )
 
 
-def aligns(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def aligns(asked: Asked) -> Question | NotAsked:
     """Which head of the cross-attention looks at the right token."""
-    mass = head_mass(trace)
+    mass = head_mass(asked.trace)
     if mass is None or not np.isfinite(mass).all():
-        return NotAsked(say("common.not-measured"))
-    largest_first = [int(place) for place in np.argsort(-mass.ravel(), kind="stable")]
-    values = mass.ravel()[largest_first]
-    right = [place for place, value in zip(largest_first, values, strict=True) if value >= values[0] - WITHIN]
-    wrong = [place for place, value in zip(largest_first, values, strict=True) if value < values[0] - BLURRED]
+        return asked.none("not-measured")
+    values, layers, n_heads = mass.ravel(), asked.trace.cross.layers, mass.shape[1]
+    largest_first = _largest_first(values)
+    # Heads that are neither right nor clearly wrong are not offered.
+    wrong = [place for place in largest_first if values[place] < values.max() - BLURRED]
     if not wrong:
-        return NotAsked(say("common.all-alike"))
-    step = max(1, len(wrong) // (MOST_OPTIONS - 1))
-    options = sorted([right[0], *wrong[::-step][: MOST_OPTIONS - 1]])
-    n_heads = mass.shape[1]
-    labels = {place: head_label(trace.cross.layers[place // n_heads], place % n_heads) for place in options}
-    figures = [f"{labels[place]} {_share(float(mass.ravel()[place]))}" for place in options]
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("aligns.question"),
-        options=tuple(labels.values()),
-        right=frozenset({options.index(right[0])}),
-        why=say("aligns.why", list=say.list(figures)),
-    )
+        return asked.none("all-alike")
+    every = max(1, len(wrong) // (MOST_OPTIONS - 1))
+    options = sorted([largest_first[0], *wrong[::-every][: MOST_OPTIONS - 1]])
+    labels = [head_label(layers[place // n_heads], place % n_heads) for place in options]
+    figures = [f"{label} {_share(values[place])}" for label, place in zip(labels, options, strict=True)]
+    why = asked.say("aligns.why", list=asked.say.list(figures))
+    return asked.made(asked.say("aligns.question"), why, labels, [options.index(largest_first[0])])
 
 
-def mistake(trace: Trace, ask: Ask, spot: Spot, say: Words) -> Question | NotAsked:
+def mistake(asked: Asked) -> Question | NotAsked:
     """Which mistake made the mask."""
-    made = trace.mistake
+    trace, made = asked.trace, asked.trace.mistake
     is_seen = any((one.mask != _sound_mask(trace, kind)).any() for kind, one in trace.attentions.items())
     if made not in MISTAKE_TITLES or not is_seen or trace.n_steps < FEWEST_ROWS:
-        return NotAsked(say("mistake.unseen"))
-    shuffled = _shuffled(trace.source, spot.row)
-    names = [made, *sorted((name for name in MISTAKE_TITLES if name != made), key=shuffled)[: MOST_OPTIONS - 1]]
-    names.sort(key=list(MISTAKE_TITLES).index)
-    return Question(
-        kind=ask.kind,
-        spot=spot,
-        text=say("mistake.question"),
-        options=tuple(MISTAKE_TITLES[name] for name in names),
-        right=frozenset({names.index(made)}),
-        why=f"{MISTAKE_TITLES[made]}. {say(f'mistake.{made}')}",
-    )
+        return NotAsked(asked.say("mistake.unseen"))
+    others = asked.shuffled(name for name in MISTAKE_TITLES if name != made)[: MOST_OPTIONS - 1]
+    names = [name for name in MISTAKE_TITLES if name in (made, *others)]
+    why = f"{MISTAKE_TITLES[made]}. {asked.say(f'mistake.{made}')}"
+    return asked.made(asked.say("mistake.question"), why, map(MISTAKE_TITLES.__getitem__, names), [names.index(made)])
 
 
-KINDS_OF_QUESTION: dict[str, Maker] = {
+KINDS_OF_QUESTION: dict[str, Callable[[Asked], Question | NotAsked]] = {
     "looks-most": looks_most,
     "masked": masked,
     "writes": writes,
@@ -446,27 +455,17 @@ def _near_largest(values: np.ndarray) -> list[int] | None:
     return [int(place) for place in np.flatnonzero(below <= WITHIN)]
 
 
+def _largest_first(values: np.ndarray) -> list[int]:
+    return [int(place) for place in np.argsort(-values, kind="stable")]
+
+
 def _sound_mask(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (query, key): what is padding, and in the decoder what comes later."""
     mask = np.broadcast_to(padding(trace, "target" if kind == "decoder" else "source"), trace.attentions[kind].mask.shape)
     return mask | np.triu(np.ones(mask.shape[-2:], dtype=bool), 1) if kind == "decoder" else mask
 
 
-def _shuffled(text: str, row: int) -> Callable[[object], str]:
-    """A key by which options stand in an order that tells nothing and is the same whenever the run is."""
-    return lambda option: hashlib.sha256(f"{text}\0{row}\0{option}".encode()).hexdigest()
-
-
-def _labels(attention: Attention, keys: Sequence[int]) -> tuple[str, ...]:
-    """`5·l`, as on the axes."""
-    return tuple(place_label(key, display_token(attention.keys[key])) for key in keys)
-
-
-def _key(attention: Attention, key: int) -> str:
-    return _label(attention.keys, key)
-
-
-def _label(tokens: Sequence[str], key: int) -> str:
+def _key(tokens: Sequence[str], key: int) -> str:
     return f"`{place_label(key, display_token(tokens[key]))}`"
 
 
@@ -477,7 +476,7 @@ def _code(*tokens: str) -> str:
 
 def _share(share: float) -> str:
     """`96 %`, in signs that every language reads: `> 99 %` and `< 1 %` where it would round to everything or nothing."""
-    return percent_words(share).replace("over ", "> ").replace("under ", "< ")
+    return percent_words(float(share)).replace("over ", "> ").replace("under ", "< ")
 
 
 def _figure(value: float, places: int = 2) -> str:
