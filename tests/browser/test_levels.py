@@ -69,5 +69,5 @@ def test_on_a_phone_the_picture_stands_in_the_first_screen(page: Page, server: s
     page.goto(server)
     wait_until_drawn(page)
     at_rest(page)
-    assert place(page, FOCUS)["top"] < 700
+    assert place(page, FOCUS)["top"] < 530
     assert len(at_rest(page, CONTROLS)) <= MOST

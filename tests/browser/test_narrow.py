@@ -1,5 +1,9 @@
 """The pages on a phone, and what each is called."""
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -97,22 +101,56 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_finger_taps_cells_letters_small_maps_and_the_player(browser: Browser, server: str) -> None:
-    phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, bypass_csp=True)
-    page = phone.new_page()
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[Page]:
+    looks: Any = {"has_touch": True, "is_mobile": True, "bypass_csp": True, "reduced_motion": "reduce"}
+    page = browser.new_context(viewport={"width": 390, "height": 844}, **looks).new_page()
     page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/?text=hello&step=3")
-    wait_for_step(page, 2)
-    at_rest(page)
-    page.get_by_role("button", name="Step on").tap()
-    wait_for_step(page, 3)
-    page.locator("[data-part=output] button").nth(1).tap()
-    wait_for_step(page, 1)
-    tap(page, FOCUS, 3.5 / 7, 1.5 / 6)
-    wait_for_link(page, pin="2,4")
-    tap(page, ".st-key-mosaic-decoder .chart", 0.6, 0.8)
-    wait_for_link(page, kind="decoder self-attention", layer="layer 2", head="head 3")
-    phone.close()
+    yield page
+    page.context.close()
+
+
+def test_a_finger_taps_cells_letters_small_maps_and_the_player(phone: Page, server: str) -> None:
+    phone.goto(f"{server}/?text=hello&step=3")
+    wait_for_step(phone, 2)
+    at_rest(phone)
+    phone.get_by_role("button", name="Step on").tap()
+    wait_for_step(phone, 3)
+    phone.locator("[data-part=output] button").nth(1).tap()
+    wait_for_step(phone, 1)
+    tap(phone, FOCUS, 3.5 / 7, 1.5 / 6)
+    wait_for_link(phone, pin="2,4")
+    tap(phone, ".st-key-mosaic-decoder .chart", 0.6, 0.8)
+    wait_for_link(phone, kind="decoder self-attention", layer="layer 2", head="head 3")
+
+
+def test_a_tapped_cell_is_said_at_the_bottom_and_nothing_moves(phone: Page, server: str) -> None:
+    phone.goto(f"{server}/?text=hello&step=3")
+    wait_for_step(phone, 2)
+    at_rest(phone)
+    said, bar = phone.locator(".said-of-pin"), phone.locator(f"{FOCUS} .modebar")
+    expect(said).to_have_count(0)
+    expect(bar).to_have_css("opacity", "0")
+    below_bar = "() => ['.st-key-focus', '.st-key-bar'].map((one) => document.querySelector(one).getBoundingClientRect().y)"
+    map_at, bar_at = phone.evaluate(below_bar)
+    phone.evaluate("window.clicks = 0; document.addEventListener('click', () => { window.clicks += 1; })")
+    tap(phone, FOCUS, 4.5 / 7, 2.5 / 6)
+    expect(said).to_have_text(re.compile(r"Pinned: row 3·l→l, key 5·l: .*\d"))
+    now_at, bar_now = at_rest(phone, below_bar)
+    assert now_at - bar_now == map_at - bar_at
+    assert phone.evaluate("window.clicks") == 1, "each click on a pinned cell lets it go or pins it"
+    box = said.bounding_box()
+    assert box and box["y"] + box["height"] == 844 and box["width"] == 390
+    # What can be done with the chart is offered, and not over its cells.
+    expect(bar).to_have_css("opacity", "1")
+    buttons, map_ = bar.bounding_box(), area(phone)
+    assert buttons and buttons["y"] > map_["y"] + map_["height"]
+    # The marks are where the cell is.
+    path = phone.locator(f"{FOCUS} .marks .pinned").get_attribute("d")
+    row, column = re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)", path or "")[:2]
+    assert abs(float(row[2]) - map_["width"]) < 1 and abs(float(column[3]) - map_["height"]) < 1
+    tap(phone, FOCUS, 4.5 / 7, 2.5 / 6)
+    expect(said).to_have_count(0)
 
 
 def tap(page: Page, chart: str, right: float, down: float) -> None:

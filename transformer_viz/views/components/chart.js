@@ -24,7 +24,7 @@ class Chart {
     document.addEventListener("step-drawn", this.follow);
     host.addEventListener("pointerdown", (event) => (this.pointer = event), true);
     host.addEventListener("click", (event) => this.placed(event), true);
-    host.addEventListener("click", (event) => this.clicked(event));
+    host.addEventListener("click", (event) => this.tappedTwice() ? event.stopImmediatePropagation() : this.clicked(event));
   }
 
   // Every run of the page says what a chart shows; what it shows already is not drawn again.
@@ -118,6 +118,13 @@ class Chart {
     event.stopPropagation();
     const { clientX, clientY } = this.pointer;
     event.target.dispatchEvent(new MouseEvent("click", { clientX, clientY, bubbles: true, composed: true }));
+  }
+
+  // Out of one tap come up to three clicks, of the browser and of Plotly: the first one counts, here and in the whole page.
+  tappedTwice() {
+    const isSame = this.pointer?.pointerType === "touch" && this.pointer === this.tap;
+    this.tap = this.pointer;
+    return isSame;
   }
 
   // A click on a figure that is being drawn counts as soon as it is there.

@@ -61,7 +61,10 @@ class ChartPlayer extends Player {
 
   say() {
     super.say();
-    this.part("sentence").append(...pieces(this.highlight.words()), ...this.measures.words(this.data, this.step));
+    const pinned = document.createElement("span"), sentence = this.part("sentence");
+    pinned.className = "said-of-pin";
+    pinned.append(...pieces(this.highlight.words()));
+    sentence.append(...(pinned.hasChildNodes() ? [pinned] : []), ...this.measures.words(this.data, this.step));
     this.highlight.show({ moves: this.isMoving });
     this.ends.hidden = !this.ends.children.length || this.step < this.data.sentences.length - 1;
   }

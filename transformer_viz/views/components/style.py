@@ -67,6 +67,8 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
     animation-duration: 1ms !important; animation-delay: 0s !important; animation-iteration-count: 1 !important;
     transition-duration: 1ms !important; transition-delay: 0s !important; scroll-behavior: auto !important;
   }
+  /* Each change of a chart's size would take this millisecond too, and who asks for a place meanwhile gets the old one. */
+  .chart * { transition: none !important; }
 }
 /* With the system's own colours a tint says nothing. */
 @media (forced-colors: active) {
@@ -90,7 +92,15 @@ PRINT
   /* The names of the other pages are still read aloud. */
   /* Eight links in a row of 300 pixels, each at least 24 wide. */
   .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
-  .st-key-bar { gap: 0.5rem; }
+  /* The box of the model and, beside it, signs alone of what opens; a screen reader says their names. */
+  .st-key-bar { gap: 0.4rem; }
+  .st-key-bar > :is(.st-key-text, .st-key-checkpoint) { flex: 1 1 7.5rem; min-width: 7.5rem; width: auto; }
+  .st-key-bar > .st-key-text { flex-basis: 60%; }
+  .st-key-bar [data-testid="stPopoverButton"]:has(span + span) { padding-inline: 0.55rem; min-width: 2.5rem; }
+  .st-key-bar [data-testid="stPopoverButton"] span + span p {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  }
+  .st-key-bar [data-testid="stPopoverButton"] > div > [aria-hidden="true"] { display: none; }
   /* The sentence of a step says it too, and the picture stands in the first screen. */
   .st-key-focus-controls [data-testid="stCaptionContainer"] { display: none; }
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
@@ -100,6 +110,8 @@ PRINT
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
+  /* What a tapped cell says stands below: over the map it would hide the cells beside it. */
+  .st-key-focus .hoverlayer { display: none; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
   .st-key-kind [role="radiogroup"] { width: 100%; }
   .st-key-kind button {
