@@ -71,6 +71,9 @@ BROKEN = {
     "no title": ('+++\nminutes = 5\nlevel = "first steps"\n+++\n', step(ASK), "lacks 'title'"),
     "no TOML": (FRONT, step("ask = {\n"), "step 1: its block is no TOML"),
     "endless nesting": (FRONT, step(f"ask = {NESTED}\n"), "step 1: its block is no TOML"),
+    "a number without end": (FRONT, step(f"ask = {{ kind = 'writes', row = {'9' * 5000} }}\n"), "step 1: its block is no TOML"),
+    "blocks without end": (FRONT, "## A\n" + "```toml\n" * 12_000, "step 1: it has more than one block"),
+    "a title without end": (FRONT, f"## A{' ' * 99_000}b\n", "step 1: its title has"),
     "unknown field": (FRONT, step(ASK + "go = 1\n"), "step 1: it has 'go', which does not belong there"),
     "too many words": (FRONT, step(ASK, "word " * 71), "step 1: its text has 71 words; at most 70"),
     "foreign link": (FRONT, step(ASK, "See [this](https://example.org/)."), "is no link of this app"),
@@ -89,6 +92,11 @@ BROKEN = {
     "no such model": (FRONT, step('start = "/?text=hi&checkpoint=nobody"\nask = { kind = "writes" }\n'), "step 1: "),
     "no such row": (FRONT, step('start = "/?text=hi"\nask = { kind = "looks-most", row = 90 }\n'), "has no row 90"),
     "no such head": (FRONT, step('start = "/?text=hi&layer=7"\nask = { kind = "looks-most" }\n'), "layer 7"),
+    "a beam without end": (
+        FRONT,
+        step('start = "/?text=hi&decoding=beam&beam=99999"\nask = { kind = "writes" }\n'),
+        "from 1 to 64",
+    ),
     "no run": (FRONT, step('start = "/survey"\nask = { kind = "writes" }\n'), "shows no run"),
     "target of another page": (
         FRONT,

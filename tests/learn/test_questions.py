@@ -10,7 +10,7 @@ import pytest
 from transformer_viz import Trace, attribute, decode, inside, load_checkpoint, read_batch
 from transformer_viz.errors import LessonError
 from transformer_viz.learn.lesson import QUESTIONS, Ask
-from transformer_viz.learn.questions import CAUSE, KINDS_OF_QUESTION, NotAsked, Question, Spot, question
+from transformer_viz.learn.questions import CAUSE, COVERS, KINDS_OF_QUESTION, NotAsked, Question, Spot, question
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.trace.attribution import Attribution
 
@@ -36,7 +36,7 @@ def right(made: Question) -> list[str]:
 
 
 def test_every_kind_that_a_lesson_may_name_is_there() -> None:
-    assert tuple(KINDS_OF_QUESTION) == QUESTIONS
+    assert tuple(KINDS_OF_QUESTION) == QUESTIONS and {*COVERS} == {*QUESTIONS}
 
 
 # ---- looks-most, and the rule of what is near
@@ -150,6 +150,9 @@ def test_the_numbers_of_a_head_come_from_those_that_are_given() -> None:
     assert asked(trace, "number", spot, number="score").number == pytest.approx(
         float(head.query @ head.keys[key]) / np.sqrt(len(head.query)), abs=1e-3
     )
+    assert f"is {head.query @ head.keys[key]:.2f}" in asked(trace, "number", spot, number="score").text
+    by_hand = asked(trace, "number", spot, number="softmax", column=12)
+    assert f"`12·s` {head.scores[11]:.2f}" in by_hand.text and by_hand.number == pytest.approx(float(head.weights[11]))
     assert asked(trace, "number", spot, number="output").number == pytest.approx(
         float(head.weights @ head.values[:, 0]), abs=1e-4
     )

@@ -14,7 +14,7 @@ from transformer_viz.learn.lesson import Lesson, Step, read_lesson
 from transformer_viz.learn.links import read_link
 from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import NotAsked, question
-from transformer_viz.learn.words import languages
+from transformer_viz.learn.words import language_of
 from transformer_viz.untrusted_files import is_file, list_folder
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})?")
@@ -75,8 +75,7 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     example = _example(at.address, is_of_writing=ask.kind == "writes")
     if example is None:
         raise LessonError(f"the page {at.page} shows no run that could be asked about")
-    language = lesson.file.parent.name if lesson.file.parent.name in languages() else languages()[0]
-    made = question(measured(example, ask), ask, example.focus, language)
+    made = question(measured(example, ask), ask, example.focus, language_of(lesson))
     if isinstance(made, NotAsked):
         raise LessonError(f"its question has no answer on the example. {made.why}")
 

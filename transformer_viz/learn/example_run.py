@@ -12,6 +12,7 @@ from transformer_viz.inside_head.run import inside
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.links import Link
 from transformer_viz.learn.questions import CAUSE, Spot, spot_of
+from transformer_viz.schema import Range, read_number
 from transformer_viz.terms import MISTAKE_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.batch import decode_batch, read_batch
@@ -19,7 +20,13 @@ from transformer_viz.tracing.decode import decode
 from transformer_viz.training.replay import replay
 
 Load = Callable[[str], Checkpoint]
-_NOT_TEXT: dict[str, Callable[[str], Any]] = {"beam": int, "alpha": float, "temperature": float, "seed": int}
+_NUMBERS: dict[str, tuple[type, Range]] = {
+    "beam": (int, Range(1, 64)),
+    "alpha": (float, Range(-10, 10)),
+    "temperature": (float, Range(0, 100)),
+    "seed": (int, Range(0, 2**31 - 1)),
+}
+"""Controls that hold a number, with the page's limits."""
 DEFAULT_MODEL = "reverse"
 """What the app opens where a link names none."""
 BEAM = 5
@@ -89,10 +96,11 @@ def _keywords(link: Link) -> dict[str, Any]:
         return {"target": link.values["forced_target"]} if link.values.get("forced_target") else {}
     if strategy not in (*names, "greedy"):
         raise LessonError(f"decoding={strategy[:20]!r} is not possible; it is greedy, beam, sample or forced")
-    try:
-        given = {of: _NOT_TEXT[name](link.values[name]) for name, of in names.get(strategy, {}).items() if name in link.values}
-    except ValueError as error:
-        raise LessonError(f"a number of the link cannot be read: {error}") from None
+    given = {
+        of: read_number(*_NUMBERS[name], link.values[name])
+        for name, of in names.get(strategy, {}).items()
+        if name in link.values
+    }
     return {} if strategy == "greedy" else {"strategy": strategy, **given}
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,19 @@ WITHIN, BLURRED = 0.05, 0.1
 MOST_KEYS, MOST_OPTIONS, FEWEST_NATS, FEWEST_ROWS = 14, 4, 0.1, 3
 CAUSE = "occlusion_word_cross"
 """The measure that `matters-most` reads from the run."""
+
+
+Covers = Literal["row", "mask", "cause", "grades", "search", "mistake"]
+COVERS: dict[str, Covers] = {
+    **dict.fromkeys(("looks-most", "writes", "number"), "row"),
+    "masked": "mask",
+    "matters-most": "cause",
+    **dict.fromkeys(("heads-by", "aligns"), "grades"),
+    "greedy-or-beam": "search",
+    "mistake": "mistake",
+}
+"""What a page may not tell before the question is answered: the run from the question's row on, as `hide_answer` covers it;
+which cells are masked; what matters; the numbers and the names of heads; what a search finds; the mistake's name."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,11 @@ class Question:
     number: float | None = None
     tolerance: float = 0.0
     why: str
+
+    @property
+    def covers(self) -> Covers:
+        """What the page may not tell before it is answered."""
+        return COVERS[self.kind]
 
     def is_right(self, answer: Iterable[int] | float) -> bool:
         """Whether an answer is right: numbers of options, or the number that was typed."""
