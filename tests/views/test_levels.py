@@ -43,7 +43,7 @@ def test_what_a_click_on_a_small_map_sets_is_in_the_link_and_said_in_a_sentence(
     at = start(text="hello", layer="1", head="1")
     assert not OF_ALL & keys(at) and {"layer", "head"} <= {widget.key for widget in hidden(at)}
     assert link_of(at)["layer"] == "layer 1" and link_of(at)["head"] == "head 1"
-    assert any("**Layer 1 head 1**" in caption.value for caption in at.caption)
+    assert any("<b>Layer 1 head 1</b> of <dfn" in part.proto.body for part in at.get("html"))
     assert pictures(switch(at)) == pictures(start(text="hello", layer="1", head="1"))
 
 

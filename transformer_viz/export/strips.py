@@ -12,7 +12,7 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
 _LEGENDS: dict[Kind, str] = {
     "encoder": "row = the source {read} that looks · column = the {read} looked at",
-    "decoder": "row = the {written} being written · column = the {written} looked at",
+    "decoder": "row = the {written} being written · column = the {written} looked at · grey = masked",
     "cross": "row = the {written} being written · column = the {read} looked at · ring = the right token",
 }
 

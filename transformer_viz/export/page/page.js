@@ -84,7 +84,7 @@ class Page extends Player {
     this.update({
       run: this.run,
       step: this.step,
-      hint: kind.legend,
+      hint: [["plain", kind.legend]],
       labels: run.labels,
       grows: run.grows,
       large: run.large,

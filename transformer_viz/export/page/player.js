@@ -51,7 +51,7 @@ class Player {
     this.root.classList.toggle("large", data.large);
     this.root.classList.toggle("dark", data.dark);
     this.root.classList.toggle("one-step", data.sentences.length === 1);
-    this.part("hint").textContent = data.hint;
+    this.part("hint").replaceChildren(...pieces(data.hint, data.terms));
     this.strip("source", data.source, null);
     this.strip("output", data.output, (t) => this.go(t));
     this.begin(data.prompt);
@@ -140,7 +140,7 @@ class Player {
   }
 
   say() {
-    this.part("sentence").replaceChildren(...pieces(this.data.sentences[this.step]));
+    this.part("sentence").replaceChildren(...pieces(this.data.sentences[this.step], this.data.terms));
     // Where steps are moments of a training, each has written something of its own.
     if (this.data.written) this.strip("written", this.data.written[this.step], null);
     const isTold = !this.data.unfolds || this.step === this.data.sentences.length - 1;

@@ -16,7 +16,7 @@ from transformer_viz.export.strips import output_strip, prompt_token, source_str
 from transformer_viz.terms import Kind
 from transformer_viz.trace.hidden_answer import HIDDEN
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import clicks
+from transformer_viz.views.components import clicks, term_tips
 from transformer_viz.views.state import focus
 from transformer_viz.vocabulary import unit
 
@@ -64,7 +64,8 @@ def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bo
         "n_steps": trace.n_steps,
         "prompt": prompt_token(trace),
         "first": trace.n_given,
-        "hint": _HINTS[at.kind] if step < trace.n_steps else "",
+        "hint": term_tips.mark(_HINTS[at.kind] if step < trace.n_steps else ""),
+        "terms": term_tips.MEANINGS,
         "large": large,
         "dark": dark,
         "source": _source(trace, at, last),
@@ -144,5 +145,6 @@ def _keep(said: dict[str, Any], step: int, trace: Trace, at: focus.Focus) -> Non
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html, css, js = (Path(__file__).with_name(f"guess.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    css, js = f"{asset('player.css')}\n{css}", f"{script('pieces.js', 'player.js')}\n{js}"
+    css = "\n".join([asset("player.css"), term_tips.STYLE, css])
+    js = "\n".join([script("pieces.js", "player.js"), js])
     return st.components.v2.component("transformer-viz-guess", html=html, css=css, js=js)

@@ -21,6 +21,7 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.terms import Head, Kind, place_labels, row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import term_tips
 from transformer_viz.views.state.focus import Focus, Pin
 
 FOCUS_KEY = "focus"
@@ -38,7 +39,8 @@ def data(
     return {
         "run": at.run,
         "step": at.step,
-        "hint": hint,
+        "hint": term_tips.mark(hint),
+        "terms": term_tips.MEANINGS,
         "labels": strip_labels(trace),
         "grows": trace.writes,
         "large": large,
@@ -47,7 +49,7 @@ def data(
         "output": output_strip(trace),
         "answer": answer_mark(trace),
         "first": trace.n_given,
-        "sentences": step_sentences(trace, at.kind, [(at.layer, at.head)])[0],
+        "sentences": [term_tips.mark(sentence) for sentence in step_sentences(trace, at.kind, [(at.layer, at.head)])[0]],
         "looked": _looked_at(trace, at.kind, at.layer, at.head) if aligner is None else _most(aligner.map_of(trace)),
     }
 
@@ -124,7 +126,7 @@ def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     names = ("measures.css", "highlight.js", "measures.js", "player.js")
     css, *scripts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
-    css = assets.script("player.css", "lines.css") + css
+    css = "\n".join([assets.script("player.css", "lines.css"), term_tips.STYLE, css])
     js = "\n".join([assets.script("arrays.js", "charts.js", "pieces.js", "player.js", "lines.js", "aligned.js"), *scripts])
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 

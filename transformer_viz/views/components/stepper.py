@@ -19,7 +19,7 @@ from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import guess as guess_figure
 from transformer_viz.figures.player import player as player_figure
 from transformer_viz.figures.player import scale_words
-from transformer_viz.terms import Kind
+from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, deep_mosaic, guess, player, screen, style
@@ -118,12 +118,12 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
 
 
 def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
-    """What rows, columns and marks mean; on a phone, whose maps have no bar of colours, these too."""
+    """What rows, columns and marks mean; on a phone, which has no bar of colours and no words beside the kind, these too."""
     words = legend(trace, now.kind)
     if not screen.is_narrow():
         return words
     place, result = (now.kind, now.layer, now.head), measured.results.get(now.kind)
-    return f"{words} · {scale_words(trace, *place, chosen.scale, result)}"
+    return f"{KIND_TITLES[now.kind]}: {words} · {scale_words(trace, *place, chosen.scale, result)}"
 
 
 def _step_rested(trace: Trace) -> None:

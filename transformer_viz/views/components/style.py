@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.figures.theme import THEMES, Style, ThemeName
-from transformer_viz.views.components import screen
+from transformer_viz.views.components import screen, term_tips
 
 _CSS = """
 <style>
@@ -15,7 +15,8 @@ _CSS = """
 /* What stands above the large map leaves it the first screen. */
 .st-key-bar, .st-key-player-area, .st-key-focus-controls { margin-top: -0.35rem; }
 .st-key-focus-controls { margin-bottom: -0.35rem; }
-.st-key-focus-controls [data-testid="stCaptionContainer"] p { line-height: 1.25; }
+.told { margin: 0; font-size: 0.875rem; line-height: 1.25; color: var(--muted); }
+.told code { font-size: 0.75rem; color: inherit; }
 .st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin: -0.4rem 0 0 -0.5rem; }
 .st-key-pages a { min-height: 2.1rem; }
 .brand { display: flex; align-items: center; gap: 0.5rem; margin: 0 0.8rem 0 0.5rem; white-space: nowrap; }
@@ -102,7 +103,7 @@ PRINT
   }
   .st-key-bar [data-testid="stPopoverButton"] > div > [aria-hidden="true"] { display: none; }
   /* The sentence of a step says it too, and the picture stands in the first screen. */
-  .st-key-focus-controls [data-testid="stCaptionContainer"] { display: none; }
+  .st-key-focus-controls .told { display: none; }
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
   .brand { margin: 0; }
   .brand b { display: none; }
@@ -145,4 +146,4 @@ def apply() -> None:
     colours = THEMES[theme()]
     names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "code", "literal")}
     css = _CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items()))
-    st.html(css.replace("PRINT", _PRINTED_DARK if theme() == "dark" else ""))
+    st.html(css.replace("PRINT", term_tips.STYLE + (_PRINTED_DARK if theme() == "dark" else "")))

@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
+from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
@@ -18,7 +19,7 @@ from transformer_viz.views.state import aligner, display_options, focus, levels,
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
-_LEARNED = "It was never told how: watch where it looks."
+_LEARNED = "It was never told how: watch where it looks. "
 _LEAKS = (
     "Or so it seemed in training, where a mask was forgotten and it could read its answer: alone it writes nothing right. "
     "Masks shows where it looked, with the mistake *No causal mask*."
@@ -78,8 +79,10 @@ def show() -> None:
         limits.caption(whole)
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
-        about = f"**This model {literal(model.task.about)}.** {'' if is_leaky else _LEARNED}" if is_told else ""
-        remark = f"{about}{_numbering(shown)}"
+        about: Sentence = ()
+        if is_told:
+            about = ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
+        remark = (*about, *_numbering(shown))
         beside = partial(_in_row, trace, model, chosen, remark, is_greedy=is_greedy)
         stepper.show(shown, chosen, beside, measuring.measured)
     of_search = None if search is None else whole
@@ -90,11 +93,11 @@ def show() -> None:
     measuring.finish()
 
 
-def _numbering(trace: Trace) -> str:
+def _numbering(trace: Trace) -> Sentence:
     """Why a letter's number is not its place in the text, where tokens are numbered for the first time."""
     if not trace.source_tokens or trace.source_tokens[0] != START:
-        return ""
-    return f" Token 1 is `{START}`."
+        return ()
+    return ("plain", "Token 1 is "), ("code", START), ("plain", ". ")
 
 
 def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
@@ -110,7 +113,7 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     return greedy, runs.run(model, chosen.device, chosen.text, tuple(keywords.items()))
 
 
-def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: str, *, is_greedy: bool) -> None:
+def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: Sentence, *, is_greedy: bool) -> None:
     """What stands beside the boxes of the focus."""
     where.switch(model)
     # Compare shows the answer.

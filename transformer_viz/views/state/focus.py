@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
-from transformer_viz.analysis.sentences import best_head_words
+from transformer_viz.analysis.sentences import Sentence, best_head_words
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
+from transformer_viz.views.components import term_tips
 from transformer_viz.views.state import levels, link
 
 if TYPE_CHECKING:
@@ -282,11 +283,13 @@ def controls(
         beside()
 
 
-def say_head(remark: str = "") -> None:
-    """Which layer and head it is, where no box says it; and a remark in Markdown."""
+def say_head(remark: Sentence = ()) -> None:
+    """Which layer and head it is, where no box says it; and a remark."""
     if not levels.is_all():
-        title = head_title(st.session_state.layer, st.session_state.head)
-        st.caption(f"{remark} **{title.capitalize()}**: click a small map for another.", width=_SENTENCE_PX)
+        state = st.session_state
+        title, kind = head_title(state.layer, state.head).capitalize(), KIND_TITLES[state.kind]
+        here = ("strong", title), ("plain", " of "), ("term", kind), ("plain", ": click a small map for another.")
+        term_tips.show((*remark, *here), width=_SENTENCE_PX)
 
 
 def kind_box(kinds: tuple[Kind, ...]) -> None:

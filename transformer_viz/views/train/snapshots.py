@@ -7,6 +7,7 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.terms import Kind
 from transformer_viz.text_display import display_text
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence
+from transformer_viz.views.components import term_tips
 from transformer_viz.views.state.focus import Focus
 
 _RULES: dict[Kind, str] = {
@@ -29,7 +30,8 @@ def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large
     return {
         "run": at.run,
         "step": at.step,
-        "hint": f"{_RULES[kind]}{ring}. {_FIXED[moments[0].target]}",
+        "hint": term_tips.mark(f"{_RULES[kind]}{ring}. {_FIXED[moments[0].target]}"),
+        "terms": term_tips.MEANINGS,
         "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
         "large": large,
         "dark": dark,
@@ -38,7 +40,7 @@ def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large
         # A step is one of training here; that of the output is a row of the map.
         "answers": [answer_mark(one.written, step_name="row") for one in moments],
         "written": [output_strip(one.written) for one in moments],
-        "sentences": [snapshot_sentence(one, i, found, kind, layer, head) for i, one in enumerate(moments)],
+        "sentences": [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)],
         "looked": [_looked_at(one, kind, layer, head, position) for one in moments],
     }
 

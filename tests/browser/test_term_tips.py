@@ -1,0 +1,60 @@
+"""A term in a sentence says what it means: on hover, on focus and on a tap, and nothing else moves."""
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.charts import FOCUS, at_rest, wait_for_step, wait_until_drawn
+from transformer_viz.views.glossary import TERMS
+
+pytestmark = pytest.mark.browser
+
+SHOWN = """(term) => {
+  const { content, display, position } = getComputedStyle(term, '::after');
+  return content === 'none' || display === 'none' ? null : [content.slice(1, -1), position];
+}"""
+
+
+def shown(term: Locator) -> str | None:
+    """What is shown of it."""
+    found = term.evaluate(SHOWN)
+    assert found is None or found[1] == "absolute", "nothing may move"
+    return None if found is None else found[0]
+
+
+def term(page: Page, word: str) -> Locator:
+    return page.locator("dfn:visible").filter(has_text=word).first
+
+
+def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: str) -> None:
+    page.goto(server)
+    wait_until_drawn(page)
+    at_rest(page)
+    met = page.locator("dfn").all_inner_texts()
+    assert sorted(met) == sorted(["layer", "head", "looks", "row", "column", "right token", "cross-attention"])
+    for word, name in (("head", "head"), ("row", "query"), ("cross-attention", "cross-attention")):
+        one = term(page, word)
+        assert shown(one) is None
+        one.hover()
+        assert shown(one) == f"{name.capitalize()}: {TERMS[name].sentence}."
+        page.mouse.move(5, 700)
+        assert shown(one) is None
+        one.focus()
+        assert shown(one) == f"{name.capitalize()}: {TERMS[name].sentence}."
+    expect(term(page, "head")).to_have_accessible_description(f"Head: {TERMS['head'].sentence}.")
+    # The keys of the player are its own whatever has the focus.
+    page.keyboard.press("ArrowRight")
+    wait_for_step(page, 1)
+    expect(term(page, "layer")).to_be_visible()
+
+
+def test_a_tap_tells_on_a_phone_and_nothing_leaves_the_window(server: str, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(server)
+    page.wait_for_selector(f"{FOCUS} .main-svg")
+    at_rest(page)
+    for word in ("head", "cross-attention", "weight"):
+        term(page, word).tap()
+        assert shown(term(page, word))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()

@@ -1,0 +1,53 @@
+"""Terms where they stand: a dotted line below, and what they mean on hover, focus and tap, in the words of the glossary.
+
+What they mean is an attribute, which `term_tips.css` shows: no text of the sentence that a screen reader says at each step.
+"""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.sentences import Piece
+from transformer_viz.views.glossary import TERMS
+
+_NAMES = {
+    **{name: name for name in ("layer", "head", "query", "key", "weight", "mask", "right token")},
+    **{name: name for name in ("encoder self-attention", "decoder self-attention", "cross-attention")},
+    **{"row": "query", "column": "key", "looks": "weight", "masked": "mask"},
+}
+"""The terms that one meets first, as they stand in a sentence, and as the glossary has them."""
+MEANINGS = {word: f"{name.capitalize()}: {TERMS[name].sentence}." for word, name in _NAMES.items()}
+STYLE = Path(__file__).with_name("term_tips.css").read_text(encoding="utf-8")
+"""Wherever terms stand: of a component, and of the page."""
+_TERM = re.compile(rf"\b({'|'.join(sorted(_NAMES, key=len, reverse=True))})\b")
+_TAGS = {"code": "code", "strong": "b"}
+
+
+def mark(sentence: str | Sequence[Piece]) -> list[tuple[str, str]]:
+    """The pieces of a sentence; in its plain words each term is a piece of style `term` where it stands first."""
+    marked, met = list[tuple[str, str]](), set[str]()
+    for style, text in [("plain", sentence)] if isinstance(sentence, str) else sentence:
+        # Every second part is a term.
+        for place, part in enumerate(_TERM.split(text) if style == "plain" else [text]):
+            is_first = place % 2 == 1 and _NAMES[part] not in met
+            if is_first:
+                met.add(_NAMES[part])
+            if part:
+                marked.append(("term" if is_first else style, part))
+    return marked
+
+
+def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:
+    """The pieces of a sentence, of which some may be terms, in small letters as a caption."""
+    st.html(f'<p class="told">{"".join(_element(*piece) for piece in sentence)}</p>', **looks)
+
+
+def _element(style: str, text: str) -> str:
+    if style == "term":
+        return f'<dfn tabindex="0" aria-description="{escape(MEANINGS[text])}">{escape(text)}</dfn>'
+    tag = _TAGS.get(style)
+    return f"<{tag}>{escape(text)}</{tag}>" if tag else escape(text)
