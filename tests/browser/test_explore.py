@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Generator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -336,16 +337,26 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
     expect(page).to_have_url(re.compile(r"[?&]step=11\b"))
 
 
-def test_a_projector_has_the_whole_map_and_its_player_on_one_screen(page: Page, server: str) -> None:
-    """Nineteen letters in the window of the tests, 1440 by 900 pixels, at the step with the longest sentence."""
-    page.goto(f"{server}/?text=incomprehensibility&projector=true&step=19")
-    wait_for_step(page, 18)
+@pytest.mark.parametrize(("size", "text", "step"), [((1280, 720), "reversethis", 6), ((1440, 900), "incomprehensibility", 19)])
+def test_a_projector_has_the_whole_map_and_its_controls_on_one_screen(
+    page: Page, server: str, size: tuple[int, int], text: str, step: int
+) -> None:
+    """At the step with the longest sentence."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{server}/?text={text}&projector=true&step={step}")
+    wait_for_step(page, step - 1)
+    at_rest(page)
     box = page.locator(FOCUS).bounding_box()
     drawn = page.evaluate(TEXTS, [FOCUS, "([xy]|x2)(tick|title)"])
-    assert box is not None and len(drawn) == 20 + 21 + 5 + 3
+    assert box is not None and len(drawn) == 2 * len(text) + 3 + 3 + 3
     assert page.evaluate("scrollY") == 0
-    assert box["y"] + max(top + height for _, top, _, height in (text["box"] for text in drawn)) < 900
-    expect(page.get_by_role("slider", name="Step")).to_be_in_viewport()
+    assert box["y"] + max(top + height for _, top, _, height in (text["box"] for text in drawn)) < size[1]
+    expect(page.get_by_role("slider", name="Step")).to_be_in_viewport(ratio=1)
+    # One row chooses the kind, and stands above the map.
+    kinds: list[Any] = [one.bounding_box() for one in page.locator(".st-key-kind").get_by_role("radio").all()]
+    assert len({one["y"] for one in kinds}) == 1 and kinds[0]["y"] + kinds[0]["height"] <= box["y"]
     read = page.locator("[data-part=sentence], .token")
     sizes = read.evaluate_all("(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))")
     assert min(sizes) >= 17, "for the last row of a room"
+    buttons = page.locator(".controls button:visible, .st-key-bar button:visible, .st-key-kind button")
+    assert min(buttons.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")) >= 36

@@ -31,8 +31,8 @@ def arrange_player(shape: tuple[int, int], below: int, style: Style, *, has_cand
     """
     n_queries, n_keys = shape
     rows, narrow = min(max(12, n_queries), _MOST_TALL), style.narrow
-    # Large letters of 20 rows fit with the player into 900 pixels.
-    beside = (500 if style.large else 372) + max(0, rows - 14) * (14 if style.large else 12)
+    # Large letters of 12 rows fit with the player into 720 pixels, and of 20 into 900.
+    beside = (430 if style.large else 372) + max(0, rows - 14) * (14 if style.large else 12)
     place: Arrangement = {"height": max(beside, _LEAST_HIGH + below), "x": [0, 1], "y": [0, 1], "scale": True}
     between = max(120, below + 40)
     if has_candidates and narrow:

@@ -1,7 +1,6 @@
 """The step player, the focus map and the mosaics of one run: decoded, searched or read from a file."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -53,8 +52,8 @@ def show(
             return
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), measured)
-    with _map_beside_boxes(trace, chosen, beside, measured):
-        _focus_map(trace, chosen, measured)
+    _boxes(trace, chosen, beside, measured)
+    _focus_map(trace, chosen, measured)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace), measured)
 
 
@@ -62,26 +61,18 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
     step = focus.step()
     with st.container(key="player-area"):
         guess.show(trace, at, large=chosen.is_large, dark=style.theme() == "dark")
-    with _map_beside_boxes(trace, chosen, beside):
-        figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
-        heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
-        chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard)
+    _boxes(trace, chosen, beside)
+    figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
+    heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
 
 
-@contextmanager
-def _map_beside_boxes(
-    trace: Trace, chosen: DisplayOptions, beside: Callable[[], None], measured: Measured = NOTHING
-) -> Generator[None]:
-    """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
-    if not chosen.is_large:
-        focus.controls(trace, in_levels=True, beside=partial(_in_row, trace, chosen, beside))
-        measured.row()
-    yield
-    if chosen.is_large:
-        focus.controls(trace, in_levels=True, beside=beside)
-        measured.row()
+def _boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None], measured: Measured = NOTHING) -> None:
+    """Of the focus, above the large map."""
+    focus.controls(trace, in_levels=True, beside=partial(_in_row, trace, chosen, beside))
+    measured.row()
 
 
 def _in_row(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None]) -> None:

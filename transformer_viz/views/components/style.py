@@ -82,6 +82,7 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   label:has([role="switch"]:checked) > div:first-of-type { forced-color-adjust: none; background: Highlight; }
 }
 PRINT
+LARGE
 @media (max-width: 767px) {
   /* Its columns. Said twice, so as to count for more than Streamlit's own width of a column. */
   [class*="st-key-stacked-"][class] > * > * > * { min-width: 100%; }
@@ -123,6 +124,8 @@ PRINT
 """
 
 
+_LARGE = """/* All of Streamlit's letters and buttons grow with the root's; the large map still stands in the first screen. */
+html { font-size: 18px !important; }"""
 _PRINTED_DARK = """/* Paper is white: a dark page is printed in its opposite colours, and what is red or blue stays so. */
 @media print {
   html { background: #fff; }
@@ -146,4 +149,7 @@ def apply() -> None:
     colours = THEMES[theme()]
     names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "code", "literal")}
     css = _CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items()))
+    # Its switch is drawn later, and a link may have it.
+    is_large = st.session_state.get("projector", st.query_params.get("projector") == "true")
+    css = css.replace("LARGE", _LARGE if is_large else "")
     st.html(css.replace("PRINT", term_tips.STYLE + (_PRINTED_DARK if theme() == "dark" else "")))

@@ -119,7 +119,8 @@ def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: Sentence,
     # Compare shows the answer.
     if levels.is_all() and chosen.with_answer and not chosen.is_large and is_greedy:
         compare_with.popover(trace, model)
-    focus.say_head(remark)
+    if not chosen.is_large:
+        focus.say_head(remark)
 
 
 def _last(chosen: bar.Bar) -> None:
