@@ -1,5 +1,6 @@
 """The exported page from disk, without any network: what it draws is what the figures draw, and steps, clicks and keys work."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -151,6 +152,27 @@ def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open
     expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: o → o > 0.99, says L2 H1")
     page.get_by_role("button", name="Lines").click()
     expect(lines).to_have_count(0)
+
+
+def test_what_is_pointed_at_is_marked_as_in_the_app(open_page: Callable[..., Page]) -> None:
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+    page = open_page(tv.export.html(trace, "cross", 1, 0, 3))
+    page.wait_for_function(DRAWN)
+    source = page.locator("[data-part=source] .token")
+    source.nth(4).hover()
+    expect(source.nth(4)).to_have_class(re.compile("lit"))
+    marks = page.locator(".chart > .marks .pointed:not([d=''])")
+    expect(marks).to_have_count(3)
+    assert [path.count("M") for path in marks.evaluate_all("(all) => all.map((path) => path.getAttribute('d'))")] == [1, 8, 8]
+    source.nth(4).click()
+    weight = trace.cross.weights[1, 0, 2, 4]
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: key 5·l")
+    area = page.locator("[data-part=focus] .nsewdrag[data-subplot=xy]").bounding_box()
+    assert area is not None
+    page.mouse.click(area["x"] + area["width"] * 4.5 / 7, area["y"] + area["height"] * 2.5 / 6)
+    expect(page.locator("[data-part=sentence]")).to_contain_text(f"Pinned: row 3·l→l, key 5·l: {weight:.2f}")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-part=sentence]")).not_to_contain_text("Pinned")
 
 
 _UPPERMOST = """(all) => all.flatMap((line) => {

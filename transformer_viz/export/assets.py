@@ -6,6 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _FOLDER = Path(__file__).parent / "page"
+PLAYER_SCRIPTS = ("arrays.js", "charts.js", "pieces.js", "player.js", "lines.js", "aligned.js", "highlight.js")
+"""The step player and linked pointing, in the app too."""
 
 
 @cache

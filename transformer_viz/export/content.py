@@ -150,6 +150,7 @@ def content(
             "picture": page_templates.player_template(trace, kind, scale=colours, large=large, with_answer=with_answer),
             "mosaic": page_templates.mosaic_template(trace, kind, scale=colours, large=large),
             "mask": page_templates.mask_template(trace, kind),
+            "linked": linked(trace, kind),
         }
     by = trace.made_by
     made = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
@@ -189,6 +190,48 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | None:
     """What aligned.js is told of the head that aligns: what it is called, and its map."""
     return None if aligner is None else {"label": str(aligner), "weights": packed(aligner.map_of(trace))}
+
+
+def linked(
+    trace: Trace, kind: Kind, pin: tuple[int | None, ...] = (), lines: str = "off", aligner: AlignmentHead | None = None
+) -> dict[str, Any]:
+    """What it takes to mark a token, a row and a column as one.
+
+    Args:
+        trace: the run.
+        kind: of the large map.
+        pin: the row and the column that are pinned, or nothing.
+        lines: `on`, `off`, or `auto`; `none` where there is no switch of them.
+        aligner: the head that says which source words a written word comes from; None where none is chosen.
+
+    Returns:
+        Among others `strips`: for each kind in which strip its rows and its columns are; and `read`: where in the output strip
+        each token is that is a column of it, None where it is not there.
+    """
+    written = trace.output_tokens
+    stepped = trace.is_stepped(kind)
+    attention = trace.attentions[kind]
+    encoder = "source" if trace.writes else "output"
+    return {
+        "kind": kind,
+        "strips": {"encoder": [encoder, encoder], "decoder": ["output", "output"], "cross": ["output", "source"]},
+        "isStepped": stepped,
+        "isPrompt": trace.model_kind.has_prompt,
+        "pin": list(pin),
+        "lines": lines,
+        "aligner": aligned(trace, aligner),
+        "rows": row_labels(attention.queries, None if kind == "encoder" else written),
+        "keys": place_labels(attention.keys),
+        "first": display_token(trace.target_tokens[0]) if trace.target_tokens else "",
+        "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
+    }
+
+
+def _written_at(t: int, token: str, written: tuple[str, ...]) -> int | None:
+    """A forced target is read whatever was written. Where nothing is known to be written, the strip has what was read."""
+    if not written:
+        return t
+    return t - 1 if t > 0 and written[t - 1] == token else None
 
 
 def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: Head = 0) -> str:

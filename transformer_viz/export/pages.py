@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.export.assets import asset, script, templates
+from transformer_viz.export.assets import PLAYER_SCRIPTS, asset, script, templates
 from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, content, view
 from transformer_viz.export.drawings import check_colours
 from transformer_viz.figures import files
@@ -26,8 +26,7 @@ BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
 LARGEST_SHOWN = 8 * 2**20
 """Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
-_SCRIPTS = ("arrays.js", "charts.js", "numbers.js", "pieces.js", "player.js", "focus.js", "masks.js")
-_OF_AN_ALIGNER = ("lines.js", "aligned.js", "crossing.js")
+_SCRIPTS = (*PLAYER_SCRIPTS, "numbers.js", "focus.js", "masks.js", "page.js")
 
 
 def html(
@@ -72,9 +71,7 @@ def html(
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
     data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
     data["aligner"] = aligned(trace, aligner_head)
-    scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if aligner_head else ()), "page.js")
-    styles = ("player.css", *(("lines.css",) if aligner_head else ()), "page.css")
-    return page("page.html", data, scripts, styles, plotlyjs)
+    return page("page.html", data, _SCRIPTS, ("player.css", "lines.css", "page.css"), plotlyjs)
 
 
 @with_keywords(ShownOptions, DEFAULTS)

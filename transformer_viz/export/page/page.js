@@ -14,7 +14,7 @@ class Page extends Player {
     this.step = run.focus.step;
     this.run = "this";
     this.aligned = run.aligner ? new Aligned(run.aligner) : null;
-    this.crossing = this.aligned ? new Crossing(this, this.aligned) : null;
+    this.highlight = new Highlight(this, () => [part("focus"), ...part("mosaics").children]);
     this.readHash();
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.theme = run.theme;
@@ -94,6 +94,7 @@ class Page extends Player {
       prompt: run.prompt,
       first: run.first,
       answer: run.answer,
+      linked: { ...kind.linked, aligner: run.aligner, pinsAll: Boolean(run.aligner), lines: run.aligner ? "on" : "off" },
       sentences: sentences.map((numbers) => numbers.map((number) => run.pieces[number])),
       looked: sentences.map((_, step) => (this.aligned ? this.aligned.best(step) : kind.lookedAt(layer, head, step))),
     });
@@ -103,11 +104,13 @@ class Page extends Player {
     this.draw();
   }
 
-  say() {
-    super.say();
-    if (!this.crossing) return;
-    this.part("sentence").append(...pieces(this.crossing.words()));
-    this.crossing.show();
+  // All rows, of which the chart has those of the steps that were.
+  weights() {
+    const { layer, head } = this.focus, kind = kinds[this.focus.kind], { rows, columns } = kind;
+    const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
+    const at = (query, key) => weights[query * columns + key], isMasked = (query, key) => reasons[query * columns + key] > 0;
+    const words = (query, key) => (isMasked(query, key) ? "masked" : weightWords(at(query, key)));
+    return { shape: [rows, columns], at, isMasked, words };
   }
 
   // ---- what is drawn
@@ -134,8 +137,14 @@ class Page extends Player {
       chart.__looks = looks;
       const figure = changed(mosaic.light, this.isDark ? mosaic.dark : []), { layer, head } = this.focus;
       const isOn = (tile) => tile.layer === numbers[layer] && (tile.head === head || !Number.isInteger(head));
-      drawChart(chart, name === this.focus.kind ? outlined(figure, isOn, this.colours) : figure);
+      this.drawLinked(chart, name === this.focus.kind ? outlined(figure, isOn, this.colours) : figure, name);
     });
+  }
+
+  async drawLinked(chart, figure, kind) {
+    await drawChart(chart, figure, kind);
+    chart.__drawn = { run: this.run, kind };
+    this.highlight.show();
   }
 
   restyle() {
@@ -154,7 +163,8 @@ class Page extends Player {
       this.looks = looks;
       this.parts = changed(light, this.isDark ? dark : [], isNarrow ? narrow : []);
     }
-    drawChart(part("focus"), focusFigure(kind, { ...this.focus, step: this.step }, this.parts, run, this.colours), this.focus.kind);
+    const figure = focusFigure(kind, { ...this.focus, step: this.step }, this.parts, run, this.colours);
+    this.drawLinked(part("focus"), figure, this.focus.kind);
     this.drawMosaics();
     this.drawOpened();
   }

@@ -42,6 +42,7 @@ class Player {
   update(data) {
     const isNewRun = data.run !== this.run;
     this.data = data;
+    this.isMoving = false;
     if (isNewRun) {
       this.pause();
       this.run = data.run;
@@ -54,6 +55,7 @@ class Player {
     this.part("hint").replaceChildren(...pieces(data.hint, data.terms));
     this.strip("source", data.source, null);
     this.strip("output", data.output, (t) => this.go(t));
+    this.highlight?.update(data);
     this.begin(data.prompt);
     this.root.classList.toggle("has-written", Boolean(data.written));
     for (const [name, words] of Object.entries(data.labels ?? {})) this.part(name).setAttribute("aria-label", words);
@@ -106,6 +108,7 @@ class Player {
 
   go(step, { report = true } = {}) {
     const last = this.data.sentences.length - 1;
+    this.isMoving = true;
     this.step = Math.max(0, Math.min(last, step));
     this.say();
     this.draw();
@@ -166,6 +169,11 @@ class Player {
     [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
     this.keepInSight("output", this.step);
     this.keepInSight("source", looked);
+    if (!this.highlight) return;
+    const pinned = Object.assign(document.createElement("span"), { className: "said-of-pin" });
+    pinned.append(...pieces(this.highlight.words()));
+    if (pinned.hasChildNodes()) this.part("sentence").append(pinned);
+    this.highlight.show({ moves: this.isMoving });
   }
 
   // A long strip scrolls by itself; `scrollIntoView` would move the whole page too.
@@ -176,7 +184,7 @@ class Player {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.root.isConnected) return;
-    if (isTyping(event)) return;
+    if (isTyping(event) || this.highlight?.key(event)) return;
     const last = this.data.sentences.length - 1;
     const steps = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
     if (event.key in steps) {

@@ -16,8 +16,8 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
 class ChartPlayer extends Player {
   constructor(root) {
     super(root);
-    this.highlight = new Highlight(this, (pin) => this.setStateValue("pin", pin));
-    this.highlight.lines.button.addEventListener("click", () => this.switchLines());
+    const maps = () => [this.chart, ...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
+    this.highlight = new Highlight(this, maps, (name, value) => this.setStateValue(name, value));
     this.measures = new Measures(root, (chosen) => this.setTriggerValue("measure", chosen));
     this.ends = Object.assign(document.createElement("span"), { className: "ends", hidden: true });
     this.part("hint").before(this.ends);
@@ -28,7 +28,6 @@ class ChartPlayer extends Player {
   }
 
   update(data) {
-    this.isMoving = false;
     super.update(data);
     this.measures.show(data);
     this.ends.replaceChildren(...Object.entries(data.ends ?? {}).map(([way, words]) => this.end(way, words)));
@@ -50,30 +49,13 @@ class ChartPlayer extends Player {
 
   strip(name, tokens, act) {
     super.strip(name, tokens, act);
-    if (name === "output") this.highlight.update(this.data);
     if (name === "output") this.measures.share(tokens, [...this.part(name).children]);
-  }
-
-  go(step, options) {
-    this.isMoving = true;
-    super.go(step, options);
   }
 
   say() {
     super.say();
-    const pinned = document.createElement("span"), sentence = this.part("sentence");
-    pinned.className = "said-of-pin";
-    pinned.append(...pieces(this.highlight.words()));
-    sentence.append(...(pinned.hasChildNodes() ? [pinned] : []), ...this.measures.words(this.data, this.step));
-    this.highlight.show({ moves: this.isMoving });
+    this.part("sentence").append(...this.measures.words(this.data, this.step));
     this.ends.hidden = !this.ends.children.length || this.step < this.data.sentences.length - 1;
-  }
-
-  switchLines() {
-    const { lines } = this.highlight, chosen = lines.isOn ? "off" : "on";
-    lines.choose(chosen);
-    this.say();
-    this.setStateValue("lines", chosen);
   }
 
   // Escape leaves a field, whose keys are then the player's.
@@ -81,7 +63,7 @@ class ChartPlayer extends Player {
     if (!this.root.isConnected) return;
     if (isTyping(event)) {
       if (event.key === "Escape") event.composedPath()[0].blur();
-    } else if (!this.highlight.key(event)) super.key(event);
+    } else super.key(event);
   }
 
   // Plotly takes a press on a chart for itself, and the browser would leave the focus in the field.

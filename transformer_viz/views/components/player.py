@@ -16,13 +16,11 @@ import streamlit as st
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.export import assets
-from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
-from transformer_viz.terms import Head, Kind, place_labels, row_labels
-from transformer_viz.text_display import display_token
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import term_tips
-from transformer_viz.views.state.focus import Focus, Pin
+from transformer_viz.views.state.focus import Focus
 
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
@@ -54,47 +52,6 @@ def data(
     }
 
 
-def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: AlignmentHead | None) -> dict[str, Any]:
-    """What it takes to mark a token, a row and a column as one.
-
-    Args:
-        trace: the run.
-        kind: of the large map.
-        pin: the row and the column that are pinned, or nothing.
-        lines: `on`, `off`, or `auto`; `none` where there is no switch of them.
-        aligner: the head that says which source words a written word comes from; None where none is chosen.
-
-    Returns:
-        Among others `strips`: for each kind in which strip its rows and its columns are; and `read`: where in the output strip
-        each token is that is a column of it, None where it is not there; and `boxed`: how often a box has set the pin.
-    """
-    written = trace.output_tokens
-    stepped = trace.is_stepped(kind)
-    attention = trace.attentions[kind]
-    encoder = "source" if trace.writes else "output"
-    return {
-        "kind": kind,
-        "strips": {"encoder": [encoder, encoder], "decoder": ["output", "output"], "cross": ["output", "source"]},
-        "isStepped": stepped,
-        "isPrompt": trace.model_kind.has_prompt,
-        "pin": list(pin),
-        "boxed": st.session_state.get("pins_by_box", 0),
-        "lines": lines,
-        "aligner": aligned(trace, aligner),
-        "rows": row_labels(attention.queries, None if kind == "encoder" else written),
-        "keys": place_labels(attention.keys),
-        "first": display_token(trace.target_tokens[0]) if trace.target_tokens else "",
-        "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
-    }
-
-
-def _written_at(t: int, token: str, written: tuple[str, ...]) -> int | None:
-    """A forced target is read whatever was written. Where nothing is known to be written, the strip has what was read."""
-    if not written:
-        return t
-    return t - 1 if t > 0 and written[t - 1] == token else None
-
-
 def _nobody() -> None:
     """Hears nothing."""
 
@@ -124,10 +81,10 @@ def said(what: Literal["step", "pin", "lines", "measure", "end"]) -> Any:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    names = ("measures.css", "highlight.js", "measures.js", "player.js")
+    names = ("measures.css", "measures.js", "player.js")
     css, *scripts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
     css = "\n".join([assets.script("player.css", "lines.css"), term_tips.STYLE, css])
-    js = "\n".join([assets.script("arrays.js", "charts.js", "pieces.js", "player.js", "lines.js", "aligned.js"), *scripts])
+    js = "\n".join([assets.script(*assets.PLAYER_SCRIPTS), *scripts])
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 
 

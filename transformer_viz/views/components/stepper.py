@@ -10,7 +10,7 @@ import streamlit as st
 from transformer_viz.analysis.head_order import farthest_head
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import listed
-from transformer_viz.export.content import picture_title
+from transformer_viz.export.content import linked, picture_title
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.maps import labels_of
@@ -100,7 +100,9 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     now = replace(at, step=min(focus.step(), st.session_state.last_step))
     aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
     content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)
-    content["linked"] = player.linked(trace, now.kind, focus.pinned(), lines, aligns)
+    content["linked"] = linked(trace, now.kind, focus.pinned(), lines, aligns) | {
+        "boxed": st.session_state.get("pins_by_box", 0)
+    }
     content["ends"] = {} if levels.is_all() or "cross" not in trace.kinds else _ENDS
     reports = _lines_switched, _measure_switched, lambda: _go_on(trace)
     heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), *reports)

@@ -1,17 +1,17 @@
 // Linked highlighting: what is pointed at, or pinned, is marked wherever it is: token, row, column, cell, tile, candidate. Put
-// before the player. All of it happens in the browser; Python hears what is pinned.
+// after the player. All of it happens in the browser, in the app and on the exported page.
 //
 // A place is {kind, query, key}: a cell of one kind of attention, or a whole row (key null) or column (query null).
 
 class Highlight {
-  constructor(player, pin) {
-    this.player = player;
-    this.root = player.root;
+  // `charts` are the large map and the small ones; `report` is told what is pinned, and whether there are lines.
+  constructor(player, charts, report = () => {}) {
+    Object.assign(this, { player, root: player.root, charts, report });
     this.strips = { source: player.part("source"), output: player.part("output") };
-    this.report = pin;
     this.pointed = this.pinned = null;
     this.pins = 0;
     this.lines = new Lines(this.root);
+    this.lines.button.addEventListener("click", () => this.switchLines());
     for (const name of ["pointerover", "focusin"]) this.root.addEventListener(name, (event) => this.pointToken(event));
     for (const name of ["pointerleave", "focusout"]) this.root.addEventListener(name, () => this.point(null));
     this.root.addEventListener("click", (event) => this.pin(this.placeOfToken(event)));
@@ -59,6 +59,12 @@ class Highlight {
     else unmark(chart);
   }
 
+  switchLines() {
+    this.lines.choose(this.lines.isOn ? "off" : "on");
+    this.player.say();
+    this.report("lines", this.lines.chosen);
+  }
+
   resized() {
     this.lines.choose(this.lines.chosen);
     this.show();
@@ -69,7 +75,7 @@ class Highlight {
   }
 
   get focus() {
-    return document.querySelector(".st-key-focus .chart");
+    return this.charts()[0];
   }
 
   // ---- what is pointed at
@@ -98,7 +104,8 @@ class Highlight {
   placeOn(chart, event) {
     if (chart.__drawn?.run !== this.run) return null;
     const { map, candidates, second } = areasOf(chart), { kind } = chart.__drawn;
-    if (!map || !chart.closest(".st-key-focus")) return map && chart.closest('[class*="st-key-mosaic-"]') ? placeOnTile(chart, map, event) : null;
+    if (!map || !this.charts().includes(chart)) return null;
+    if (chart !== this.focus) return placeOnTile(chart, map, event);
     const place = (second && placeOnMap(second, kind, event)) ?? placeOnMap(map, kind, event);
     return place ?? this.placeOfCandidate(candidates, event);
   }
@@ -119,8 +126,8 @@ class Highlight {
   // ---- what is pinned
 
   clickOnChart(event) {
-    const chart = event.target.closest?.(".st-key-focus .chart");
-    if (!chart) return;
+    const chart = event.target.closest?.(".chart");
+    if (!chart || chart !== this.focus) return;
     // Two clicks at once are Plotly's, which zooms out: what was pinned before them stays, wherever the second one is.
     if (event.detail > 1) {
       if (this.pinned !== this.before) this.keep(this.before);
@@ -132,7 +139,7 @@ class Highlight {
 
   // What the large map has can be pinned; a second click lets it go.
   pin(place) {
-    if (!place || place.kind !== this.about.kind) return;
+    if (!place || (place.kind !== this.about.kind && !this.about.pinsAll)) return;
     const { kind, query, key } = place;
     this.keep(isSame({ kind, query, key }, this.pinned) ? null : { kind, query, key });
   }
@@ -144,7 +151,7 @@ class Highlight {
   keep(place) {
     this.pinned = place;
     this.pins += 1; // the same place twice is two reports
-    this.report({ run: this.run, kind: this.about.kind, place: place ? [place.query, place.key] : [], count: this.pins });
+    this.report("pin", { run: this.run, kind: this.about.kind, place: place ? [place.query, place.key] : [], count: this.pins });
     this.player.say();
   }
 
@@ -176,8 +183,7 @@ class Highlight {
   show({ moves = false } = {}) {
     if (!this.isHere) return this.lines.clear();
     const { pointed, pinned } = this, weights = this.weights();
-    const charts = [this.focus, ...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
-    const maps = charts.filter((chart) => chart?.__drawn?.run === this.run);
+    const maps = this.charts().filter((chart) => chart?.__drawn?.run === this.run);
     const bands = maps.map((chart) => {
       const found = this.isMarked ? areasOf(chart) : {};
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
@@ -192,6 +198,7 @@ class Highlight {
 
   // The numbers of the large map, if it shows what the strips are about.
   weights() {
+    if (this.player.weights) return this.player.weights();
     const drawn = this.focus?.__drawn;
     if (drawn?.run !== this.run || drawn.kind !== this.about.kind) return null;
     if (this.drawn !== drawn) [this.drawn, this.numbers] = [drawn, weightsOf(this.focus)];
@@ -352,7 +359,7 @@ function placeOnTile(chart, area, event) {
 
 // The maps on a chart, in cells: all tiles of a mosaic, or the one large map.
 function tilesOn({ layout: { meta } }) {
-  return meta.tiles ? tilesOf(meta) : [{ x: 0, y: 0, rows: Infinity, columns: Infinity, block: [1, 1] }];
+  return meta?.tiles ? tilesOf(meta) : [{ x: 0, y: 0, rows: Infinity, columns: Infinity, block: [1, 1] }];
 }
 
 const INK = "var(--st-text-color)";
@@ -368,7 +375,7 @@ function draw(chart, both) {
     marks = svg("svg", { class: "marks", "aria-hidden": "true" });
     Object.assign(marks.style, { position: "absolute", inset: 0, width: "100%", height: "100%", pointerEvents: "none" });
     marks.append(...["pinned", "pointed"].map((name) => svg("path", { class: name, ...LOOKS[name] })));
-    if (chart.layout.meta.pitch_x) for (const path of marks.children) path.setAttribute("stroke-width", 1);
+    if (chart.layout.meta?.pitch_x) for (const path of marks.children) path.setAttribute("stroke-width", 1);
     chart.style.position = "relative";
     chart.append(marks);
   }
@@ -410,7 +417,7 @@ function weightsOf(chart, axis = "x") {
 
 // `, cause by word +2.31 nats`, of the same cell of the second map.
 function secondWords(chart, query, key) {
-  const { beside } = chart.layout.meta;
+  const { beside } = chart.layout.meta ?? {};
   if (!beside) return "";
   const value = weightsOf(chart, "x3").number(query, key);
   const sign = beside.unit === "nats" && value > 0 ? "+" : "";
