@@ -164,7 +164,7 @@ def test_a_box_pins_what_a_click_does_and_knows_what_was_clicked(page: Page, ser
     wait_for_link(page, pin=",3")
     page.get_by_role("button", name="Pin", exact=True).press("Enter")
     choose(page, "Row", "2·o→l")
-    expect(sentence).to_contain_text("Pinned: row 2, l → token 3, e")
+    expect(sentence).to_contain_text("Pinned: row 2·o→l, key 3·e")
     choose(page, "Column", "none")
     expect(sentence).not_to_contain_text("token 3, e")
     wait_for_link(page, pin="2")

@@ -286,8 +286,8 @@ def test_a_large_trace_leaves_its_line(trace: Trace, monkeypatch: pytest.MonkeyP
 
 def test_a_head_that_aligns_is_in_the_page_where_one_is_asked_for(tiny) -> None:
     trace = tv.decode(tiny, "hello")
-    assert "class Aligned" not in html(trace, plotlyjs=False)
-    assert "class Aligned" in html(trace, plotlyjs=False, aligner="1.1.reads")
+    assert '"label":"L1 H1' not in html(trace, plotlyjs=False)
+    assert '"label":"L1 H1 (reads it)"' in html(trace, plotlyjs=False, aligner="1.1.reads")
     assert html(trace, plotlyjs=False, aligner="L1 H1") == html(trace, plotlyjs=False, aligner="1.1")
     for wrong in ("9.1", "0.1", "1", "11", "1.1.writes", "L1 H9"):
         with pytest.raises(OptionError, match="is no head of cross-attention; possible is"):
