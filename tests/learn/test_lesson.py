@@ -10,7 +10,7 @@ import pytest
 from transformer_viz.errors import LessonError
 from transformer_viz.learn.actions import Action, read_action
 from transformer_viz.learn.check import check_lesson
-from transformer_viz.learn.lesson import LESSONS, Piece, count_words, find_lessons, read_lesson
+from transformer_viz.learn.lesson import LESSONS, Piece, count_words, find_lessons, read_lesson, read_lessons
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.words import FILE, languages
 
@@ -89,6 +89,11 @@ BROKEN = {
     "four hints": (FRONT, step(ASK + 'hints = ["1", "2", "3", "4"]\n'), "hints"),
     "no start": (FRONT, step('ask = { kind = "writes" }\n'), "step 1: nothing says where it begins"),
     "unreadable text": (FRONT, step('start = "/?text=häuser"\nask = { kind = "writes" }\n'), "step 1: "),
+    "a folder for a model": (
+        FRONT,
+        step('start = "/?text=hi&checkpoint=./checkpoints/reverse"\nask = { kind = "writes" }\n'),
+        "checkpoint",
+    ),
     "no such model": (FRONT, step('start = "/?text=hi&checkpoint=nobody"\nask = { kind = "writes" }\n'), "step 1: "),
     "no such row": (FRONT, step('start = "/?text=hi"\nask = { kind = "looks-most", row = 90 }\n'), "has no row 90"),
     "no such head": (FRONT, step('start = "/?text=hi&layer=7"\nask = { kind = "looks-most" }\n'), "layer 7"),
@@ -129,13 +134,22 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
             read_lesson(tmp_path / f"{name}.md")
 
 
+def test_a_folder_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
+    written(tmp_path, step(ASK), name="02-second.md")
+    written(tmp_path, step(ASK), name="01-first.md")
+    written(tmp_path, "## A step\n", name="03-third.md")
+    (tmp_path / "README.md").write_text("no lesson", encoding="utf-8")
+    lessons, faults = read_lessons(tmp_path)
+    assert [lesson.name for lesson in lessons] == ["first", "second"] and faults == ["03-third.md: step 1: it has no text"]
+
+
 def test_two_languages_have_one_structure(tmp_path: Path) -> None:
     body = step(ASK + 'hints = ["One."]\n')
     english = written(tmp_path / "en", body)
     written(tmp_path / "zh", body.replace("One.", "一").replace("Some text", "文字"))
     assert not check_lesson(english).faults
     written(tmp_path / "zh", body.replace("row = 1", "row = 2"))
-    assert "step 1: its ask differs from that of zh/01-good.md" in check_lesson(english).faults
+    assert "step 1: ask differs from that of zh/01-good.md" in check_lesson(english).faults
     written(tmp_path / "zh", body + step())
     assert "it has 1 steps, and zh/01-good.md has 2" in check_lesson(english).faults
 

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import LessonError, TransformerVizError, listed
 from transformer_viz.learn.example_run import Example, example_run, measured
 from transformer_viz.learn.lesson import Lesson, Step, read_lesson
@@ -82,12 +80,7 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
 
 @lru_cache(maxsize=64)
 def _example(address: str, *, is_of_writing: bool = False) -> Example | None:
-    return example_run(read_link(address), _load, is_of_writing=is_of_writing)
-
-
-@cache
-def _load(name: str) -> Checkpoint:
-    return load_checkpoint(name, "cpu")
+    return example_run(read_link(address), is_of_writing=is_of_writing)
 
 
 def _differences(lesson: Lesson) -> Iterator[str]:
@@ -104,19 +97,13 @@ def _differences(lesson: Lesson) -> Iterator[str]:
         if len(lesson.steps) != len(other.steps):
             yield f"it has {len(lesson.steps)} steps, and {folder.name}/{file.name} has {len(other.steps)}"
             continue
-        for number, (step, its) in enumerate(zip(lesson.steps, other.steps, strict=True), 1):
-            for name, value in _structure(step).items():
-                if value != _structure(its)[name]:
-                    yield f"step {number}: its {name} differs from that of {folder.name}/{file.name}"
+        for number, (step, its) in enumerate(zip(map(_wordless, lesson.steps), map(_wordless, other.steps), strict=True), 1):
+            for part in fields(Step):
+                if getattr(step, part.name) != getattr(its, part.name):
+                    yield f"step {number}: {part.name} differs from that of {folder.name}/{file.name}"
 
 
-def _structure(step: Step) -> dict[str, Any]:
-    """What a step has in every language."""
-    return {
-        "start": step.start,
-        "point": step.point,
-        "do": step.do,
-        "ask": None if step.ask is None else replace(step.ask, words=""),
-        "number of hints": len(step.hints),
-        "terms": step.terms,
-    }
+def _wordless(step: Step) -> Step:
+    """What a step has in every language; of its hints their number."""
+    ask = None if step.ask is None else replace(step.ask, words="")
+    return replace(step, title="", text=(), ask=ask, hints=("",) * len(step.hints))

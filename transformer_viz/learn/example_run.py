@@ -1,12 +1,12 @@
 """The run that a lesson's link opens, with what its question reads of it: the example on which a lesson is checked."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.attribution.attribute import attribute
-from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.checkpoints import Checkpoint, find_name, load_checkpoint
 from transformer_viz.errors import LessonError, listed
 from transformer_viz.inside_head.run import inside
 from transformer_viz.learn.lesson import Ask
@@ -19,14 +19,12 @@ from transformer_viz.tracing.batch import decode_batch, read_batch
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training.replay import replay
 
-Load = Callable[[str], Checkpoint]
-_NUMBERS: dict[str, tuple[type, Range]] = {
-    "beam": (int, Range(1, 64)),
-    "alpha": (float, Range(-10, 10)),
-    "temperature": (float, Range(0, 100)),
-    "seed": (int, Range(0, 2**31 - 1)),
+_DECODING: dict[str, dict[str, tuple[str, type, Range]]] = {
+    "greedy": {},
+    "beam": {"beam": ("beam_size", int, Range(1, 64)), "alpha": ("length_penalty", float, Range(-10, 10))},
+    "sample": {"temperature": ("temperature", float, Range(0, 100)), "seed": ("seed", int, Range(0, 2**31 - 1))},
 }
-"""Controls that hold a number, with the page's limits."""
+"""What the page's controls are called by `decode`, with the page's limits."""
 DEFAULT_MODEL = "reverse"
 """What the app opens where a link names none."""
 BEAM = 5
@@ -42,12 +40,21 @@ class Example:
     focus: Spot
 
 
-def example_run(link: Link, load: Load, *, is_of_writing: bool = False) -> Example | None:
+@cache
+def load_model(name: str) -> Checkpoint:
+    """A checkpoint by its name, on the CPU, as often as it is asked for; a lesson names no folder.
+
+    Raises:
+        CheckpointError: there is none of this name, or it is damaged.
+    """
+    return load_checkpoint(str(find_name(name)), "cpu")
+
+
+def example_run(link: Link, *, is_of_writing: bool = False) -> Example | None:
     """The run that a link opens; None of a page that shows none.
 
     Args:
         link: of the app.
-        load: gives a checkpoint by its name.
         is_of_writing: of a moment of a training, and on Masks, what was written, and not the run that only reads the target.
 
     Raises:
@@ -56,7 +63,7 @@ def example_run(link: Link, load: Load, *, is_of_writing: bool = False) -> Examp
     """
     if link.page == "survey":
         return None
-    values, model = link.values, load(link.values.get("checkpoint", DEFAULT_MODEL))
+    values, model = link.values, load_model(link.values.get("checkpoint", DEFAULT_MODEL))
     text = values.get("text") or model.task.examples()[0].text
     if link.page == "masks":
         trace = _sentence(link, model, is_of_writing=is_of_writing)
@@ -90,18 +97,14 @@ def measured(example: Example, ask: Ask) -> Trace:
 
 def _keywords(link: Link) -> dict[str, Any]:
     """How the link decodes, as keywords of `decode`."""
-    names = {"beam": {"beam": "beam_size", "alpha": "length_penalty"}, "sample": {"temperature": "temperature", "seed": "seed"}}
     strategy = link.values.get("decoding", "greedy")
     if strategy == "forced":
         return {"target": link.values["forced_target"]} if link.values.get("forced_target") else {}
-    if strategy not in (*names, "greedy"):
-        raise LessonError(f"decoding={strategy[:20]!r} is not possible; it is greedy, beam, sample or forced")
-    given = {
-        of: read_number(*_NUMBERS[name], link.values[name])
-        for name, of in names.get(strategy, {}).items()
-        if name in link.values
-    }
-    return {} if strategy == "greedy" else {"strategy": strategy, **given}
+    if strategy not in _DECODING:
+        raise LessonError(f"decoding={strategy[:20]!r} is not possible; it is one of {listed(_DECODING)}, forced")
+    controls = {name: control for name, control in _DECODING[strategy].items() if name in link.values}
+    given = {of: read_number(kind, limits, link.values[name]) for name, (of, kind, limits) in controls.items()}
+    return {"strategy": strategy, **given}
 
 
 def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:

@@ -159,6 +159,17 @@ def find_lessons(folder: Path = LESSONS / "en") -> list[Path]:
     return [file for file in untrusted_files.list_folder(folder) if file.suffix == ".md" and _NAME.fullmatch(file.stem)]
 
 
+def read_lessons(folder: Path = LESSONS / "en") -> tuple[list[Lesson], list[str]]:
+    """The lessons of a folder in their order, and a sentence for each that cannot be read."""
+    lessons, faults = [], []
+    for file in find_lessons(folder):
+        try:
+            lessons.append(read_lesson(file))
+        except LessonError as error:
+            faults.append(f"{file.name}: {error}")
+    return lessons, faults
+
+
 def read_lesson(file: Path) -> Lesson:
     """A lesson from its file.
 

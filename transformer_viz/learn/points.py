@@ -36,7 +36,6 @@ POINTS: dict[str, Point] = {
     "mistake": Point(("masks",), ".st-key-mistake"),
     "sentence": Point(("masks",), ".st-key-sentence"),
     "masks": Point(("masks",), ".st-key-masks_tab"),
-    "moments": Point(("train",), ".st-key-player-area"),
     "texts": Point(("compare",), ".st-key-side-A, .st-key-side-B"),
 }
 """By the names that lessons use. A test opens each page and finds them."""

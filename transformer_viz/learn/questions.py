@@ -140,11 +140,8 @@ class Asked:
 
     def shuffled(self, options: Iterable[T]) -> list[T]:
         """In an order that tells nothing, and is the same whenever the run is."""
-
-        def key(option: T) -> str:
-            return hashlib.sha256(f"{self.trace.source}\0{self.spot.row}\0{option}".encode()).hexdigest()
-
-        return sorted(options, key=key)
+        seed = f"{self.trace.source}\0{self.spot.row}\0"
+        return sorted(options, key=lambda option: hashlib.sha256(f"{seed}{option}".encode()).digest())
 
     def made(self, text: str, why: str, options: Iterable[str] = (), right: Iterable[int] = (), **more: Any) -> Question:
         """The question."""
@@ -211,7 +208,7 @@ def looks_most(asked: Asked) -> Question | NotAsked:
     keys = sorted({*right, *largest_first[:MOST_KEYS]})
     top = [f"{_key(asked.attention.keys, key)} {_share(weights[key])}" for key in largest_first[:3]]
     return asked.made(
-        asked.say("looks-most.question", row=row + 1, token=_code(asked.attention.queries[row]), head=asked.spot.label),
+        asked.say("looks-most.question", row=row + 1, token=code(asked.attention.queries[row]), head=asked.spot.label),
         asked.say("looks-most.why", row=row + 1, list=asked.say.list(top)),
         asked.labels(keys),
         (keys.index(key) for key in right),
@@ -233,7 +230,7 @@ def masked(asked: Asked) -> Question | NotAsked:
         parts = "; ".join(say(f"masked.reasons.{name}") for name in names)
         why = say("masked.why", n=int((reasons > 0).sum()), all=len(reasons), reasons=parts)
     return asked.made(
-        say("masked.question", row=row + 1, token=_code(asked.attention.queries[row])),
+        say("masked.question", row=row + 1, token=code(asked.attention.queries[row])),
         why,
         (*asked.labels(keys), say("masked.none")),
         right or [len(keys)],
@@ -253,9 +250,9 @@ def writes(asked: Asked) -> Question | NotAsked:
     tempting += [candidate for candidate, _ in trace.steps[step].candidates]
     others = [other for other in dict.fromkeys(tempting) if other not in (token, trace.target_tokens[0])]
     options = asked.shuffled([token, *others[:MOST_OPTIONS]])
-    fields = {"token": _code(token), "share": _share(trace.steps[step].probability), "right": _code(right)}
+    fields = {"token": code(token), "share": _share(trace.steps[step].probability), "right": code(right)}
     return asked.made(
-        asked.say("writes.question", step=step + 1, read=_code(*trace.target_tokens[: step + 1])),
+        asked.say("writes.question", step=step + 1, read=code(*trace.target_tokens[: step + 1])),
         asked.say("writes.why" if token == right else "writes.why-wrong", **fields),
         map(display_token, options),
         [options.index(token)],
@@ -274,7 +271,7 @@ def number(asked: Asked) -> Question | NotAsked:
         if spot.row >= len(trace.steps):
             return asked.none("nothing-written")
         value = trace.steps[spot.row].probability
-        fields |= {"step": spot.row + 1, "token": _code(trace.steps[spot.row].token)}
+        fields |= {"step": spot.row + 1, "token": code(trace.steps[spot.row].token)}
     elif ask.number != "weight":
         place = (spot.kind, spot.layer, spot.head, spot.row)
         inside = next((one for one in trace.insides if one.place == place), None)
@@ -346,7 +343,7 @@ def matters_most(asked: Asked) -> Question | NotAsked:
     if right is None:
         return asked.none("too-close")
     weights = asked.weights
-    looked, best, token = int(weights.argmax()), int(losses.argmax()), _code(trace.output_tokens[spot.row])
+    looked, best, token = int(weights.argmax()), int(losses.argmax()), code(trace.output_tokens[spot.row])
     others = dict.fromkeys([*_largest_first(weights), *_largest_first(losses)])
     keys = sorted({*right, *[key for key in others if key not in right][:MOST_OPTIONS]})
     fields = {"key": _key(trace.cross.keys, best), "token": token, "loss": _figure(losses[best]), "head": spot.label}
@@ -406,9 +403,9 @@ def greedy_or_beam(asked: Asked) -> Question | NotAsked:
     else:
         return asked.none("too-close")
     names, at = ("same", "beam", "greedy", "length"), parts or 0
-    fields = {"source": _code(asked.trace.source), "size": search.settings.get("beam_size", "?"), "n": len(best)}
-    fields |= {"greedy": _code(greedy.text), "beam": _code(beam.text), "step": at + 1}
-    fields |= {"token": _code(way[at].token), "other": _code(best[at].token)}
+    fields = {"source": code(asked.trace.source), "size": search.settings.get("beam_size", "?"), "n": len(best)}
+    fields |= {"greedy": code(greedy.text), "beam": code(beam.text), "step": at + 1}
+    fields |= {"token": code(way[at].token), "other": code(best[at].token)}
     fields |= {"greedy_total": _figure(greedy.total), "beam_total": _figure(beam.total)}
     return asked.made(
         asked.say("greedy-or-beam.question", **fields),
@@ -487,8 +484,8 @@ def _key(tokens: Sequence[str], key: int) -> str:
     return f"`{place_label(key, display_token(tokens[key]))}`"
 
 
-def _code(*tokens: str) -> str:
-    """Tokens or a text in a sentence."""
+def code(*tokens: str) -> str:
+    """Tokens or a text in a sentence: in backquotes, its blanks to be seen."""
     return f"`{' '.join(display_text(token) for token in tokens)}`"
 
 

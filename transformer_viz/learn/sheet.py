@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from transformer_viz.addresses import parse_head
 from transformer_viz.attribution.verdict import draw_texts
-from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import LessonError
-from transformer_viz.learn.example_run import Example, measured
+from transformer_viz.learn.example_run import Example, load_model, measured
 from transformer_viz.learn.lesson import Ask
-from transformer_viz.learn.questions import CAUSE, Question, Spot, question
+from transformer_viz.learn.questions import CAUSE, Question, Spot, code, question
 from transformer_viz.learn.words import Words, words
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, MISTAKES, Kind, place_labels, row_labels
@@ -25,7 +23,7 @@ from transformer_viz.tracing.batch import read_batch
 from transformer_viz.tracing.decode import decode
 
 PARTS = ("before", "after")
-_FEWEST_TOKENS, _MOST_TOKENS, _MOST_TEXTS, _LONG_OPTION = 4, 11, 200, 30
+_FEWEST_TOKENS, _MOST_TOKENS, _MOST_TEXTS = 4, 11, 200
 
 
 class Cell(NamedTuple):
@@ -37,23 +35,19 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """A map as a table: labels of its columns, and rows with theirs."""
+    """A map as a table: what stands above it, labels of its columns, and rows with theirs."""
 
+    about: str
     columns: list[str]
     rows: list[tuple[str, list[Cell]]]
 
 
 @dataclass(frozen=True)
 class Item:
-    """A question on the sheet, with the maps that it is about and what stands above each."""
+    """A question on the sheet, with the maps that it is about."""
 
     question: Question
-    figures: list[tuple[str, Grid]]
-
-    @property
-    def is_long(self) -> bool:
-        """Whether its options need a line each."""
-        return max(map(len, self.question.options), default=0) > _LONG_OPTION
+    figures: list[Grid]
 
     @property
     def answer(self) -> str:
@@ -63,7 +57,7 @@ class Item:
         return ", ".join(chr(ord("a") + place) for place in sorted(self.question.right))
 
 
-Show = Callable[[Question, Trace, str, Words], list[tuple[str, Grid]]]
+Show = Callable[[Question, Trace, str, Words], list[Grid]]
 
 
 class _Kind(NamedTuple):
@@ -111,7 +105,7 @@ def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:
 
 def _items(kind: _Kind, seed: int, language: str) -> Iterator[Item]:
     """What drawn texts can be asked, each at another row."""
-    model, ask, say = _load(kind.model), kind.ask, words(language)
+    model, ask, say = load_model(kind.model), kind.ask, words(language)
     texts = _short_words(seed) if ask.kind == "greedy-or-beam" else draw_texts(model, _MOST_TEXTS, seed)
     for place, text in enumerate(texts):
         if not _FEWEST_TOKENS <= len(model.task.read(text)) <= _MOST_TOKENS:
@@ -141,59 +135,48 @@ def _short_words(seed: int) -> list[str]:
     return ["".join(rng.choice(list("aenst"), 6)) for _ in range(_MOST_TEXTS)]
 
 
-@cache
-def _load(name: str) -> Checkpoint:
-    return load_checkpoint(name, "cpu")
-
-
 # ---- what is shown with a question
 
 
-def _map(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+def _map(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
     """The map of its head; of *what is written next* as far as its row, with nothing of what is written there."""
     spot, is_open = question.spot, question.kind != "writes"
     last = trace.n_steps if is_open else spot.row + 1
-    fields = {"model": model, "source": _code(trace.source), "kind": KIND_TITLES[spot.kind], "head": spot.label}
-    about = say("sheet.of", **fields, output=_code(trace.text) if is_open else "…")
-    return [(about, _weights(trace, spot, last))]
+    fields = {"model": model, "source": code(trace.source), "kind": KIND_TITLES[spot.kind], "head": spot.label}
+    return [_weights(say("sheet.of", **fields, output=code(trace.text) if is_open else "…"), trace, spot, last)]
 
 
-def _maps(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+def _maps(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
     """The maps of the heads that its options name."""
     labels = sorted({label for option in question.options for label in option.split(" > ")})
     heads = [(label, place) for label in labels if (place := parse_head(label)) is not None]
-    return [(label, _weights(trace, Spot(question.spot.kind, *place, 0), trace.n_steps)) for label, place in heads]
+    return [_weights(label, trace, Spot(question.spot.kind, *place, 0), trace.n_steps) for label, place in heads]
 
 
-def _nothing(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
-    return []
-
-
-def _masks(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+def _masks(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
     figures = []
     for kind, attention in trace.attentions.items():
-        reads, keys = trace.labels(kind)
-        cells = [
-            [Cell("", 60 if is_masked else 255) for is_masked in row] for row in attention.head_mask(attention.layers[0], 0)
-        ]
-        about = say("sheet.of-mask", model=model, source=_code(trace.source), kind=KIND_TITLES[kind])
-        figures.append((about, Grid(place_labels(keys), list(zip(place_labels(reads), cells, strict=True)))))
+        about = say("sheet.of-mask", model=model, source=code(trace.source), kind=KIND_TITLES[kind])
+        mask = attention.head_mask(attention.layers[0], 0)
+        rows = [[Cell("", 60 if is_masked else 255) for is_masked in row] for row in mask]
+        queries, keys = map(place_labels, trace.labels(kind))
+        figures.append(Grid(about, keys, list(zip(queries, rows, strict=True))))
     return figures
 
 
-def _hypotheses(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+def _hypotheses(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
     """The greedy run beside the best of the beam, token by token."""
     assert trace.search is not None
     figures = []
     best = [(node.token, float(np.exp(node.log_probability))) for node in trace.search.path(trace.search.best[0])]
-    greedy = [(step.token, step.probability) for step in decode(_load(model), trace.source).steps]
+    greedy = [(step.token, step.probability) for step in decode(load_model(model), trace.source).steps]
     for name, way in (("greedy", greedy), ("beam", best)):
         cells = [Cell(number_words(probability, 2)) for _, probability in way]
-        figures.append((say(f"sheet.{name}"), Grid([display_text(token) for token, _ in way], [("p", cells)])))
+        figures.append(Grid(say(f"sheet.{name}"), [display_text(token) for token, _ in way], [("p", cells)]))
     return figures
 
 
-def _causes(question: Question, trace: Trace, model: str, say: Words) -> list[tuple[str, Grid]]:
+def _causes(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
     spot = question.spot
     weights = trace.cross.row(spot.layer, spot.head, spot.row)
     losses = trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1, len(weights))[0]
@@ -201,16 +184,15 @@ def _causes(question: Question, trace: Trace, model: str, say: Words) -> list[tu
         (say("sheet.weight"), [_shaded(float(weight)) for weight in weights]),
         (say("sheet.loss"), [Cell(number_words(float(loss), 2)) for loss in losses]),
     ]
-    return [(say("sheet.of-causes", head=spot.label), Grid(place_labels(trace.cross.keys), rows))]
+    return [Grid(say("sheet.of-causes", head=spot.label), place_labels(trace.cross.keys), rows)]
 
 
-def _weights(trace: Trace, spot: Spot, n_rows: int) -> Grid:
-    attention = trace.attentions[spot.kind]
+def _weights(about: str, trace: Trace, spot: Spot, n_rows: int) -> Grid:
     reads, keys = trace.labels(spot.kind)
     is_told = n_rows == trace.n_steps and spot.kind != "encoder"
     names = row_labels(reads, trace.output_tokens if is_told else None)
-    cells = [[_shaded(float(weight)) for weight in row] for row in attention.head(spot.layer, spot.head)]
-    return Grid(place_labels(keys), list(zip(names, cells, strict=True))[:n_rows])
+    cells = [[_shaded(float(weight)) for weight in row] for row in trace.attentions[spot.kind].head(spot.layer, spot.head)]
+    return Grid(about, place_labels(keys), list(zip(names, cells, strict=True))[:n_rows])
 
 
 def _shaded(weight: float) -> Cell:
@@ -218,13 +200,9 @@ def _shaded(weight: float) -> Cell:
     return Cell(f"{100 * weight:.0f}" if weight >= 0.005 else "", round(255 - 215 * min(1.0, weight)))
 
 
-def _code(text: str) -> str:
-    return f"`{display_text(text)}`"
-
-
 _KINDS = (
     _Kind(Ask(kind="looks-most"), "german", ("cross", 1, 2), _map),
-    _Kind(Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1), _nothing),
+    _Kind(Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1), lambda *_: []),
     _Kind(Ask(kind="mistake"), "reverse", ("decoder", 0, 0), _masks),
     _Kind(Ask(kind="aligns"), "german", ("cross", 1, 2), _maps),
     _Kind(Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0), _maps),
