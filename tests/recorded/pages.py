@@ -30,7 +30,8 @@ from transformer_viz.views.cache.store import store
 APP = Path(__file__).resolve().parents[2] / "app.py"
 _CHOICES = ("selectbox", "button_group", "radio", "multiselect")
 _BUTTONS = ("button", "download_button", "link_button")
-_OF_THE_MACHINE = ("Device",)
+_NO_STATE = ("Device", "Look up a term")
+"""Of the machine, and of nothing that is shown."""
 _OF_A_CHART = re.compile(r"charts\.(\d+)\.")
 
 
@@ -109,7 +110,7 @@ def seen(at: AppTest) -> dict[str, Any]:
         label, kind = _label(node), getattr(node, "type", "")
         if kind in _BUTTONS:
             buttons.append(label)
-        elif isinstance(node, Widget) and label not in ("", *_OF_THE_MACHINE) and kind != "file_uploader":
+        elif isinstance(node, Widget) and label not in ("", *_NO_STATE) and kind != "file_uploader":
             controls[label] = {"set": _shown(node), "options": _options(node)}
     tabs = [titles for titles, _ in _tabs(at)]
     charts = {str(place): figure for place, figure in enumerate(figures_on(at))}

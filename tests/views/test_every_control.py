@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "compare-box_0": "likewise; that a side is one is `a_file` or `b_file`",
     "train_source_embedding": "a box for a file, which a link cannot hold; it is in no training before it is started",
     "train_target_embedding": "likewise",
+    "glossary_wanted": "what somebody looks up is no state of the page",
     "what_if_token": "what it did is `what_if_prefix`",
 }
 """Widgets that are not bound to the link, and why. Buttons and downloads need no link."""

@@ -1,5 +1,6 @@
 """One vocabulary: each term of art on a page has its sentence in the glossary, and each sentence is on its pages."""
 
+import re
 from collections.abc import Callable, Iterator
 from html import escape
 
@@ -16,6 +17,7 @@ from transformer_viz.views.glossary import BASICS, PAGES, TERMS, of_page, senten
 
 Start = Callable[..., AppTest]
 EVERYDAY = {
+    "look up a term",
     *(
         "all controls",
         "source text",
@@ -98,6 +100,17 @@ def test_the_glossary_is_short_and_names_pages() -> None:
         assert not term.sentence.endswith(".")
     assert set(variants.names()) <= set(TERMS)
     assert of_page("explore")[: len(BASICS)] == [*BASICS], "what one meets first stands first"
+
+
+def test_a_word_is_looked_up_among_the_terms_of_all_pages(start: Start) -> None:
+    """Those that have it in their name come first; what is typed is text."""
+    at = start("masks")
+    at.text_input(key="glossary_wanted").set_value("  Beam ").run()
+    (said,) = [part.proto.body for part in at.get("html") if 'aria-label="Glossary"' in part.proto.body]
+    names = re.findall("<b>(.*?)</b>", said)
+    assert names[:2] == ["beam", "beam size"] and "decoding" in names and "mask" not in names
+    at.text_input(key="glossary_wanted").set_value("<i>x").run()
+    assert any("No term has “&lt;i&gt;x”." in part.proto.body for part in at.get("html"))
 
 
 @pytest.mark.parametrize("page", PAGES)

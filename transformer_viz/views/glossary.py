@@ -281,5 +281,12 @@ def of_page(page: str) -> list[str]:
     return sorted((name for name, term in TERMS.items() if page in term.pages), key=_place)
 
 
+def found(words: str) -> list[str]:
+    """The terms of all pages that have these words in their name, and then those that have them in their sentence."""
+    words = " ".join(words.casefold().split())
+    named = [name for name in TERMS if words in name.casefold()]
+    return [*named, *(name for name in TERMS if words in sentence(name).casefold() and name not in named)]
+
+
 def _place(name: str) -> int:
     return BASICS.index(name) if name in BASICS else len(BASICS)

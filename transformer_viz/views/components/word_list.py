@@ -1,6 +1,7 @@
 """“Glossary”: the terms of art of a page, each in a sentence, in a row of its controls."""
 
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -8,14 +9,26 @@ from transformer_viz.views import glossary
 
 
 def popover(page: str) -> None:
-    """The terms of this page, the basics in sight and the others folded; a widget's own is also beside its label."""
+    """The terms of this page, the basics in sight and the others folded, and a box that looks one up among those of all pages;
+    a widget's own is also beside its label."""
     with st.popover("Glossary", icon=":material/dictionary:"):
+        _glossary(page)
+
+
+@st.fragment
+def _glossary(page: str) -> None:
+    looks: Any = {"placeholder": "Type a word, then press Enter", "max_chars": 40, "icon": ":material/search:"}
+    wanted = st.text_input("Look up a term", key="glossary_wanted", label_visibility="collapsed", **looks)
+    if wanted.strip():
+        names = glossary.found(wanted)
+        words = _list(names) if names else f"<p>No term has “{escape(wanted)}”.</p>"
+    else:
         terms = glossary.of_page(page)
         n_basics = sum(name in glossary.BASICS for name in terms)
         basics, others = (_list(names) for names in (terms[:n_basics], terms[n_basics:]))
         words = f"{basics}<details><summary>{len(terms) - n_basics} more terms</summary>{others}</details>"
-        # On a phone they are longer than the window, and keys scroll only what can have the focus.
-        st.html(f'<div role="group" aria-label="Glossary" tabindex="0">{words}</div>')
+    # On a phone they are longer than the window, and keys scroll only what can have the focus.
+    st.html(f'<div role="group" aria-label="Glossary" tabindex="0">{words}</div>')
 
 
 def _list(names: list[str]) -> str:

@@ -100,5 +100,6 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
         if device is not None:
             with levels.only_in_all("device", is_used=state.device != AUTO):
                 device()
-    word_list.popover(page)
+    if page != "train":  # has them at its beginning
+        word_list.popover(page)
     levels.switch()

@@ -42,6 +42,7 @@ def show() -> None:
             _show_job()
     else:
         _say_closed()
+        word_list.popover("train")
         _show_job()
     how_it_learned.show(is_open=not serving.trains())
 
