@@ -1,5 +1,6 @@
 """Reading a lesson: what a good one becomes, and what of a bad or hostile one is refused, in one sentence."""
 
+import re
 import tomllib
 from pathlib import Path
 from string import Formatter
@@ -8,12 +9,14 @@ from typing import Any
 import pytest
 
 from transformer_viz.errors import LessonError
-from transformer_viz.learn.actions import Action, read_action
+from transformer_viz.learn.actions import VERBS, Action, read_action
 from transformer_viz.learn.check import check_lesson
-from transformer_viz.learn.lesson import LESSONS, Piece, count_words, find_lessons, read_lesson, read_lessons
+from transformer_viz.learn.lesson import LESSONS, QUESTIONS, Piece, _Block, count_words, find_lessons, read_lesson, read_lessons
 from transformer_viz.learn.links import Link, read_link
+from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.words import FILE, languages
 
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
 FRONT = '+++\ntitle = "A lesson"\nminutes = 5\nlevel = "first steps"\n+++\n'
 ASK = 'start = "/?text=hello"\nask = { kind = "writes", row = 1 }\n'
 
@@ -237,3 +240,18 @@ def test_questions_have_words_for_the_same_in_every_language() -> None:
 
     tables = [names(tomllib.loads((LESSONS / language / FILE).read_text(encoding="utf-8"))) for language in languages()]
     assert languages() == ["en", "zh"] and tables[0] == tables[1]
+
+
+# ---- docs/lessons.md
+
+
+def test_the_lesson_that_the_document_writes_can_be_taught(tmp_path: Path) -> None:
+    front, *_ = re.findall(r"^```\n(\+\+\+\n.+?\+\+\+\n)```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
+    [body] = re.findall(r"^````\n(.+?)^````$", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
+    found = check_lesson(written(tmp_path, body, front))
+    assert not found.faults and found.n_questions == 1
+
+
+def test_the_document_names_all_that_a_lesson_may_say() -> None:
+    for name in (*QUESTIONS, *POINTS, *VERBS, *_Block.__dataclass_fields__):
+        assert re.search(rf"`{name}\b", DOCUMENT), name

@@ -33,7 +33,10 @@ class Action:
     value: str = ""
 
     def is_done(self, before: Link, now: Link) -> bool:
-        """Whether it has been done between two links of the page: that at which the step began, and that of now."""
+        """Whether it has been done between two links of the page: that at which the step began, and that of now.
+
+        Both leave nothing out: what has its default is no part of the page's own link, and a mistake has its name here.
+        """
         return VERBS[self.verb].is_done(self.value, before, now)
 
 
