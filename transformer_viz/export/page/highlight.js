@@ -189,8 +189,9 @@ class Highlight {
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
     const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
+    const all = !this.aligned && weights && !this.about.isStepped && !links.length ? this.strongest(weights) : links;
     const isCrossing = this.aligned && !this.alignedPlace();
-    const paths = this.lines.pathsOf(isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : links);
+    const paths = this.lines.pathsOf(isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : all);
     maps.forEach((chart, place) => draw(chart, bands[place]));
     this.markTokens(links);
     this.lines.draw(paths, { moves, isPreview: Boolean(pointed), isThin: Boolean(isCrossing) });
@@ -217,6 +218,16 @@ class Highlight {
       const isAside = !isColumn && now.key !== null && now.key !== key;
       const weight = weights.at(query, key), isMasked = weights.isMasked(query, key);
       return { from, to, key, other: isColumn ? from : to, weight, isMasked, isAside };
+    });
+  }
+
+  // What does not step, before anything of it is pointed at: each row's largest weight.
+  strongest({ shape: [rows, columns], at, isMasked }) {
+    const { kind } = this.about, keys = [...Array(columns).keys()];
+    return Array.from({ length: rows }, (_, query) => {
+      const key = keys.reduce((best, key) => (at(query, key) > at(query, best) ? key : best));
+      const from = this.cellOfQuery(kind, query), to = this.cellOfKey(kind, key);
+      return { from, to, key, other: to, weight: at(query, key), isMasked: isMasked(query, key), isAside: false };
     });
   }
 
