@@ -15,6 +15,7 @@ from transformer_viz.surveys.columns import values
 pytestmark = pytest.mark.browser
 
 MADE = survey(1)
+DISTRIBUTION = ".st-key-survey-distribution .chart"
 MAP = ".st-key-survey-chart-encoder"
 
 
@@ -98,3 +99,16 @@ def test_the_report_needs_no_network_and_has_the_same_numbers(open_page: Callabl
     found = [row.mean for row in MADE.heads if row.place == MADE.places[0] and not row.statistic.startswith("role ")]
     assert means[: len(found)] == [f"{mean:.3f}" for mean in found]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_legend_takes_away_a_curve_and_what_belongs_to_it(page: Page, server: str) -> None:
+    page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=encoder&layer=layer+1&head=head+1")
+    wait_until_drawn(page, DISTRIBUTION)
+    at_rest(page)
+    seen = f"""() => document.querySelector('{DISTRIBUTION}').data
+      .filter(({{ visible }}) => visible !== 'legendonly').map(({{ legendgroup }}) => legendgroup ?? '')"""
+    everything = page.evaluate(seen)
+    assert everything.count("mean") == 2
+    page.locator(f"{DISTRIBUTION} .legendtoggle").nth(1).click()
+    page.wait_for_function(f"(n) => ({seen})().length === n", arg=len(everything) - 2)
+    assert page.evaluate(seen) == [group for group in everything if group != "mean"]

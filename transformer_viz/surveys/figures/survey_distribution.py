@@ -80,8 +80,10 @@ def survey_distribution(
     outline = [place for ends in pairwise(places) for place in ends]
     heights = [[share for share in of_one for _ in range(2)] for of_one in shares]
     square: dict[str, Any] = {"size": 11, "symbol": "square", "color": colours.chosen}
+    # What belongs together goes together by a click on the legend.
+    texts, of_mean = {"legendgroup": "texts"}, {"legendgroup": "mean"}
     stairs = filled([outline[0], *outline, outline[-1]], [0.0, *heights[0], 0.0], fillcolor=see_through(colours.chosen, 0.45))
-    drawn = [{**stairs, "line": {"color": colours.chosen, "width": 1.5}, "marker": square, "name": "texts"}]
+    drawn = [{**stairs, "line": {"color": colours.chosen, "width": 1.5}, "marker": square, **texts, "name": "texts"}]
     if other is not None:
         looks: dict[str, Any] = {
             "line": {"color": colours.ink, "width": 1.5, "dash": "dot"},
@@ -92,9 +94,9 @@ def survey_distribution(
         drawn.append(scatter(x=outline, y=heights[1], name="texts of the other survey", marker=marker, **looks))
     low, high = map(at, found.interval)
     band = [low, low, high, high, low], [0.0, top, top, 0.0, 0.0]
-    drawn.append({**filled(*band, fillcolor=see_through(colours.accent, 0.28)), "showlegend": False})
+    drawn.append({**filled(*band, fillcolor=see_through(colours.accent, 0.28)), **of_mean, "showlegend": False})
     mean = f"mean {number_words(found.mean)}, 95 %: {interval_words(found.interval)}"
-    drawn.append(upright(found.mean, mean, {"color": colours.accent, "width": 2.5}, "diamond"))
+    drawn.append({**upright(found.mean, mean, {"color": colours.accent, "width": 2.5}, "diamond"), **of_mean})
     if found.uniform is not None:
         dotted = {"color": colours.muted, "width": 2.5, "dash": "dot"}
         drawn.append(upright(found.uniform, f"uniform attention {number_words(found.uniform)}", dotted, "diamond-open"))
@@ -106,7 +108,8 @@ def survey_distribution(
     ]
     dot = {"size": 4, "symbol": "circle", "color": colours.chosen}
     x, y = [place for place, *_ in marks], [share for _, share, *_ in marks]
-    drawn.append(scatter(x=x, y=y, mode="markers", marker=dot, hovertext=hovers, hovertemplate=HOVER, showlegend=False))
+    dots: dict[str, Any] = {"mode": "markers", "marker": dot, "hovertext": hovers, "hovertemplate": HOVER, "showlegend": False}
+    drawn.append(scatter(x=x, y=y, **dots, **texts))
     spare = 0.01 * (places[-1] - places[0])
     ends, across = (
         (places[0] - spare, places[-1] + spare),
