@@ -34,7 +34,9 @@ def within(checkpoint: "LoadedModel", make: Callable[[Kept], R]) -> R:
     try:
         return make(())
     except TraceTooLarge as error:
-        chosen = _chosen(checkpoint)
+        # What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten.
+        text = st.session_state.get("keep", "")
+        chosen = _read(checkpoint, text) or ()
         if chosen:
             try:
                 return make(chosen)
@@ -86,12 +88,6 @@ def words_of(options: Any) -> str:
     if layers:
         parts.append(f"layer {layers[0]}" if len(layers) == 1 else f"layers {', '.join(layers[:-1])} and {layers[-1]}")
     return ", ".join([*parts, *(["half precision"] if options.get("precision") == "float16" else [])])
-
-
-def _chosen(checkpoint: "LoadedModel") -> Kept:
-    """What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten."""
-    text = st.session_state.get("keep", "")
-    return _read(checkpoint, text) or ()
 
 
 def hidden_choice(checkpoint: "LoadedModel") -> None:

@@ -80,7 +80,17 @@ def show() -> None:
     if display_options.is_hidden("Two runs side by side"):
         return
     (usable,) = found
-    ran = _sides(usable, chosen.device)
+    # Both sides' boxes; below each what is wrong with it.
+    for keys in (A, B):
+        sides.start(keys, usable)
+    columns = screen.columns(2, "sides")
+    for keys, column in zip((A, B), columns, strict=True):
+        with column:
+            sides.show(keys, usable)
+    ran = side_runs.both(sides.asked(A), sides.asked(B), chosen.device)
+    for one, column in zip(ran, columns, strict=True):
+        if one.error is not None:
+            (column.info if one.is_empty else column.error)(literal(one.error), icon=":material/keyboard:")
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark"}
     if ran[0].trace is None or ran[1].trace is None:
         _alone(ran, looks)
@@ -124,21 +134,6 @@ def _common(found: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
         st.space("stretch")
 
     return draw
-
-
-def _sides(usable: list[str], device: str) -> tuple[side_runs.Ran, side_runs.Ran]:
-    """Both sides' boxes; below each what is wrong with it."""
-    for keys in (A, B):
-        sides.start(keys, usable)
-    columns = screen.columns(2, "sides")
-    for keys, column in zip((A, B), columns, strict=True):
-        with column:
-            sides.show(keys, usable)
-    ran = side_runs.both(sides.asked(A), sides.asked(B), device)
-    for one, column in zip(ran, columns, strict=True):
-        if one.error is not None:
-            (column.info if one.is_empty else column.error)(literal(one.error), icon=":material/keyboard:")
-    return ran
 
 
 def _put(example: Example) -> None:

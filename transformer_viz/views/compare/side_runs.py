@@ -56,13 +56,11 @@ def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
     if asked.reads_the_other:
         # What is wrong with its own text is said first.
         model.tokenizer.encode_source(asked.text)
-        how["target"] = _target(other, model)
+        if other is None:
+            raise InputError("It is to read what the other side writes, and the other side could not be run.")
+        if not other.output_tokens:
+            raise InputError(
+                "It is to read what the other side writes, and the other side's file does not say what was written."
+            )
+        how["target"] = target_of(other, model)
     return runs.side(model, device, asked.text, asked.snapshot, tuple(how.items()))
-
-
-def _target(other: Trace | None, model: LoadedModel) -> str | tuple[str, ...]:
-    if other is None:
-        raise InputError("It is to read what the other side writes, and the other side could not be run.")
-    if not other.output_tokens:
-        raise InputError("It is to read what the other side writes, and the other side's file does not say what was written.")
-    return target_of(other, model)

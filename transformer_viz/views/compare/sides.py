@@ -133,19 +133,13 @@ def show(keys: Keys, usable: list[str]) -> None:
         first = bar.default_checkpoint(usable) if keys is A else _checkpoint_of_b(usable)
         bar.model_box(f"{keys.name}: checkpoint", keys.checkpoint, usable, first, quiet["width"])
         with st.popover(_how_words(keys, model), key=f"how-{keys.name}"):
-            _how(keys, model)
-
-
-def _how(keys: Keys, model: LoadedModel | None) -> None:
-    """Which of its weights, how they decode, and what is edited: behind a button that says what is chosen, so that a page that
-    opens does not mount three boxes a side for it."""
-    if steps := snapshots(st.session_state[keys.checkpoint]):
-        words = f"{keys.name}: step of training"
-        link.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), words=_snapshot_words)
-    if model is None or model.model.kind.writes:
-        _decoding(keys)
-    name, places = f"{keys.name}: edits", "edits, like cross:off"
-    link.text_input(name, key=keys.of("edits"), most=_MOST_OF_EDITS, placeholder=places)
+            if steps := snapshots(st.session_state[keys.checkpoint]):
+                words = f"{keys.name}: step of training"
+                link.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), words=_snapshot_words)
+            if model is None or model.model.kind.writes:
+                _decoding(keys)
+            name, places = f"{keys.name}: edits", "edits, like cross:off"
+            link.text_input(name, key=keys.of("edits"), most=_MOST_OF_EDITS, placeholder=places)
 
 
 def _how_words(keys: Keys, model: LoadedModel | None) -> str:

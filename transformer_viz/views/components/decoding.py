@@ -48,7 +48,11 @@ def popover(model: LoadedModel) -> None:
         help_ = glossary.sentence("Decoding")
         chosen = link.segmented_control("Decoding", STRATEGIES, key="decoding", help=help_)
         if chosen == "beam":
-            _search_boxes(model)
+            link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
+            link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
+            link.selectbox("Stop when", _STOPS, key="stop", words=_STOP_WORDS.__getitem__, help=_help("Stop when"))
+            link.selectbox("At most", _LENGTHS, key="search_length", words=_length_words(_longest(model)))
+            link.toggle("As transformers does it", key="refill", help=_help("As transformers does it"))
         elif chosen == "sample":
             link.number_input("Temperature", *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature"))
             link.number_input("Seed", *NUMBERS["seed"], key="seed", help=_help("Seed"))
@@ -83,14 +87,6 @@ def length(model: LoadedModel) -> dict[str, int]:
 def _longest(model: LoadedModel) -> int:
     """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
     return min(_OF_A_PROMPT, model.default_max_length) if model.model.kind.has_prompt else model.default_max_length
-
-
-def _search_boxes(model: LoadedModel) -> None:
-    link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
-    link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
-    link.selectbox("Stop when", _STOPS, key="stop", words=_STOP_WORDS.__getitem__, help=_help("Stop when"))
-    link.selectbox("At most", _LENGTHS, key="search_length", words=_length_words(_longest(model)))
-    link.toggle("As transformers does it", key="refill", help=_help("As transformers does it"))
 
 
 def _length_words(suits: int) -> Callable[[int], str]:

@@ -30,7 +30,8 @@ def popover(model: LoadedModel) -> None:
             words = "What the template adds is seen as tokens of the prompt"
             link.toggle("The text as a message in its chat template", key="chat", help=words)
         if model.languages:
-            _languages(model)
+            for which, does in (("source_language", "reads"), ("target_language", "writes")):
+                link.selectbox(f"It {does}", [OWN, *model.languages], key=which, words=language_words)
 
 
 def _say_rules(model: LoadedModel) -> None:
@@ -43,8 +44,3 @@ def _say_rules(model: LoadedModel) -> None:
     for number, clause in enumerate(generation_words(whole.generation, model.tokenizer.label)):
         is_off = list(whole.generation)[number] not in model.generation
         st.caption(f"~~{said(clause)}~~" if is_off else said(clause))
-
-
-def _languages(model: LoadedModel) -> None:
-    for which, does in (("source_language", "reads"), ("target_language", "writes")):
-        link.selectbox(f"It {does}", [OWN, *model.languages], key=which, words=language_words)

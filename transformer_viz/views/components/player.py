@@ -5,10 +5,9 @@ keyed container, steps it in the browser, and tells Python which step has rested
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -52,30 +51,24 @@ def data(
     }
 
 
-def _nobody() -> None:
-    """Hears nothing."""
+_REPORTS = ("step", "pin", "lines", "measure", "end")
 
 
-@dataclass(frozen=True)
-class Heard:
-    """Who is called when something is said, and finds what it is with `said`."""
+def show(content: dict[str, Any], on_report: Callable[[str, Any], None]) -> None:
+    """Mounts the component.
 
-    on_step: Callable[[], None]
-    on_pin: Callable[[], None] = _nobody
-    on_lines: Callable[[], None] = _nobody
-    on_measure: Callable[[], None] = _nobody
-    on_end: Callable[[], None] = _nobody
-
-
-def show(content: dict[str, Any], heard: Heard) -> None:
-    """Mounts the component."""
-    _component()(key="player", data=content, **{f"{name}_change": act for name, act in vars(heard).items()})
+    Args:
+        content: what `data` gives, and more.
+        on_report: gets what the browser reports, or nonsense: `step`, the run and the step at which the player has rested;
+            `pin`, the run, the kind and the place that are pinned; `lines`, on or off; `measure`, what the maps are to show;
+            and `end`, which way after the last step.
+    """
+    callbacks = {f"on_{name}_change": partial(_report, name, on_report) for name in _REPORTS}
+    _component()(key="player", data=content, **callbacks)
 
 
-def said(what: Literal["step", "pin", "lines", "measure", "end"]) -> Any:
-    """The run and the step at which the player has rested; the run, the kind and the place that are pinned; `on` or `off`; and
-    what the maps are to show; and which way after the last step."""
-    return (st.session_state.get("player") or {}).get(what) or {}
+def _report(name: str, on_report: Callable[[str, Any], None]) -> None:
+    on_report(name, (st.session_state.get("player") or {}).get(name) or {})
 
 
 @cache

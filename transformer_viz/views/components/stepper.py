@@ -104,10 +104,8 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
         "boxed": st.session_state.get("pins_by_box", 0)
     }
     content["ends"] = {} if levels.is_all() or "cross" not in trace.kinds else _ENDS
-    reports = _lines_switched, _measure_switched, lambda: _go_on(trace)
-    heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), *reports)
     content["unfolds"] = trace.writes and chosen.unfolds
-    player.show(measured.added_to(content, trace, now), heard)
+    player.show(measured.added_to(content, trace, now), partial(_heard, trace))
 
 
 def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
@@ -119,16 +117,24 @@ def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Meas
     return f"{KIND_TITLES[now.kind]}: {words} · {scale_words(trace, *place, chosen.scale, result)}"
 
 
-def _step_rested(trace: Trace) -> None:
-    report = player.said("step")
-    if report.get("run") == st.session_state.get("run"):
+def _heard(trace: Trace, what: str, report: Any) -> None:
+    """What the player reports; nonsense is passed over."""
+    state = st.session_state
+    if what == "step" and report.get("run") == state.get("run"):
         focus.go_to_step(report.get("step"), trace)
-
-
-def _pinned(trace: Trace) -> None:
-    report, state = player.said("pin"), st.session_state
-    if (report.get("run"), report.get("kind")) == (state.get("run"), state.get("kind")):
+    elif what == "pin" and (report.get("run"), report.get("kind")) == (state.get("run"), state.get("kind")):
         focus.pin(report.get("place"), trace)
+    elif what == "lines" and report in ("on", "off"):
+        state.lines = report
+    elif what == "measure" and report in MEASURES:
+        state.measure, state.whole_page_wanted = "" if report == MEASURES[0] else report, True
+    elif what == "end":
+        # After the last step: to a head that looks elsewhere, or to the numbers from which these weights come.
+        if report == "head":
+            focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
+        elif report == "why":
+            state.explore_tab = "Inside"
+        state.whole_page_wanted = True
 
 
 @st.fragment
@@ -150,27 +156,6 @@ def _pinned_by_box() -> None:
     state = st.session_state
     focus.set_pin((state.pin_row, state.pin_column))
     state.pins_by_box, state.whole_page_wanted = state.get("pins_by_box", 0) + 1, True
-
-
-def _lines_switched() -> None:
-    if player.said("lines") in ("on", "off"):
-        st.session_state.lines = player.said("lines")
-
-
-def _measure_switched() -> None:
-    if player.said("measure") in MEASURES:
-        chosen = player.said("measure")
-        st.session_state.measure, st.session_state.whole_page_wanted = "" if chosen == MEASURES[0] else chosen, True
-
-
-def _go_on(trace: Trace) -> None:
-    """After the last step: to a head that looks elsewhere, or to the numbers from which these weights come."""
-    state, way = st.session_state, player.said("end")
-    if way == "head":
-        focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
-    elif way == "why":
-        state.explore_tab = "Inside"
-    state.whole_page_wanted = True
 
 
 def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.model.architecture import Architecture, Block, summary
+from transformer_viz.model.architecture import Block, summary
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.components import drawing
@@ -31,21 +31,19 @@ def beside(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
         return
     with st.container(horizontal=True, key="with-drawing"):
         with st.container(width=_LARGE if large else _WIDE, key="drawing-area"):
-            _draw(trace, model.architecture, large=large)
+            now = focus.current()
+            marks = drawing.Marks(
+                focus=(now.kind, now.layer),
+                head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
+                may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
+            )
+            title = f"The model that runs: {summary(model.architecture)}."
+            # The same head of another attention; one that it has not is not gone to (`focus.start`).
+            drawing.show(
+                model.architecture, title, "drawing", marks, large=large, on_press=lambda block, step: _go(block, step, trace)
+            )
         with st.container(key="beside-drawing"):
             yield
-
-
-def _draw(trace: Trace, architecture: Architecture, *, large: bool) -> None:
-    now = focus.current()
-    marks = drawing.Marks(
-        focus=(now.kind, now.layer),
-        head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
-        may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
-    )
-    title = f"The model that runs: {summary(architecture)}."
-    # The same head of another attention; one that it has not is not gone to (`focus.start`).
-    drawing.show(architecture, title, "drawing", marks, large=large, on_press=lambda block, step: _go(block, step, trace))
 
 
 def _go(block: Block, step: Any, trace: Trace) -> None:

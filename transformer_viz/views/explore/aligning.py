@@ -41,7 +41,20 @@ def show(shown: Shown) -> None:
     if model is not None and shown.is_decoded:
         found = _found(shown, model)
     if found is not None:
-        _show_found(found)
+        st.markdown(literal(summary(found)))
+        columns = {
+            "head": [str(each) for each in found.heads],
+            "error rate, writing": [each.errors["writes"] for each in found.heads],
+            "error rate, reading": [each.errors["reads"] for each in found.heads],
+            "links right": [each.precision for each in found.heads],
+            "links found": [each.recall for each in found.heads],
+            "agreement": [each.agreement for each in found.heads],
+            "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
+        }
+        numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
+        table = pd.DataFrame(columns).dropna(axis="columns", how="all")
+        st.dataframe(table, hide_index=True, height=min(320, 38 + 35 * len(table)), column_config=numbers, placeholder="–")
+        st.code(f"alignment_heads={found.alignment_heads}", language="python")
     if st.session_state.pop("aligner_changed", False):
         st.rerun()
 
@@ -95,23 +108,6 @@ def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
         state.aligned_taken, state.aligner_wanted = asked, AlignmentHead(found.best().layer, found.best().head)
         st.rerun()
     return found
-
-
-def _show_found(found: AlignmentHeads) -> None:
-    st.markdown(literal(summary(found)))
-    columns = {
-        "head": [str(each) for each in found.heads],
-        "error rate, writing": [each.errors["writes"] for each in found.heads],
-        "error rate, reading": [each.errors["reads"] for each in found.heads],
-        "links right": [each.precision for each in found.heads],
-        "links found": [each.recall for each in found.heads],
-        "agreement": [each.agreement for each in found.heads],
-        "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
-    }
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
-    table = pd.DataFrame(columns).dropna(axis="columns", how="all")
-    st.dataframe(table, hide_index=True, height=min(320, 38 + 35 * len(table)), column_config=numbers, placeholder="–")
-    st.code(f"alignment_heads={found.alignment_heads}", language="python")
 
 
 def summary(found: AlignmentHeads) -> str:

@@ -42,10 +42,6 @@ def show(shown: Shown) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    _show_found(found)
-
-
-def _show_found(found: AccuracyByLength) -> None:
     st.markdown(literal(summary(found)))
     figure = call(figures.accuracy_by_length, found, style=style.figure_style())
     chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")

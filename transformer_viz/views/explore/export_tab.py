@@ -70,7 +70,9 @@ def show(shown: Shown) -> None:
         return
     if chosen == "code":
         if not display_options.is_hidden("The lines that make the pictures"):
-            _show_code(shown, at)
+            pictures = stepper.picture_calls(shown.trace, display_options.current(), at, shown.measured)
+            st.code(recorded_calls.program(*([] if shown.tree is None else [shown.tree]), *pictures), language="python")
+            _take_step()
         return
     saved = (shown.whole or shown.tokens) if chosen == "npz" else trace
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -80,12 +82,6 @@ def show(shown: Shown) -> None:
     is_table = chosen in saving.TABLE_FORMATS
     options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
     code.show(Call(saving.save, saved, file_name(trace, chosen, now), **options), key="code_of_tab")
-
-
-def _show_code(shown: Shown, at: focus.Focus) -> None:
-    pictures = stepper.picture_calls(shown.trace, display_options.current(), at, shown.measured)
-    st.code(recorded_calls.program(*([] if shown.tree is None else [shown.tree]), *pictures), language="python")
-    _take_step()
 
 
 def _take_step() -> None:

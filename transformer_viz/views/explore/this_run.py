@@ -30,7 +30,29 @@ def show(shown: Shown) -> None:
     trace = shown.tokens
     if shown.model is None:
         with st.expander("What the file says of its run"):
-            _notes(trace)
+            # What a file says of its run, as text: nobody has checked it.
+            sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
+            with_scores = [KIND_TITLES[kind] for kind, attention in trace.attentions.items() if attention.scores is not None]
+            with_answer = display_options.current().with_answer
+            facts: dict[str, Any] = {
+                "source": display_text(trace.source),
+                "written": display_text(trace.text) if with_answer and trace.writes else None,
+                "right answer": display_text(trace.expected) if with_answer and trace.expected is not None else None,
+                "tokens of the prompt": trace.n_given + 1 if trace.n_given else None,
+                "ended": _ENDED[trace.finished] if trace.writes else None,
+                "guesses at mask tokens": len(trace.fills) or None,
+                **sizes,
+                "scores before the mask": ", ".join(with_scores) or None,
+                "mistake": trace.mistake,
+                "edits": ", ".join(trace.edits) or None,
+                "more arrays": ", ".join(trace.groups) or None,
+                "measures": ", ".join(trace.attributions) or None,
+                "inside of": ", ".join(row_address(inside.place) for inside in trace.insides) or None,
+            }
+            said = {f"made by: {name}": value for name, value in trace.made_by.items()}
+            rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]
+            table = pd.DataFrame(rows, columns=["what", "as the file says"])
+            st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
         return
     part = limits.words_of(trace.made_by)
     with st.expander(literal(f"This run: {_run(trace)}" + (f"; kept: {part}" if part else ""))):
@@ -52,32 +74,6 @@ def _run(trace: Trace) -> str:
         f"{'checkpoint' if what else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')}){what}, "
         f"{did} on {made_by.get('device')}{time}"
     )
-
-
-def _notes(trace: Trace) -> None:
-    """What a file says of its run, as text: nobody has checked it."""
-    sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
-    with_scores = [KIND_TITLES[kind] for kind, attention in trace.attentions.items() if attention.scores is not None]
-    with_answer = display_options.current().with_answer
-    facts: dict[str, Any] = {
-        "source": display_text(trace.source),
-        "written": display_text(trace.text) if with_answer and trace.writes else None,
-        "right answer": display_text(trace.expected) if with_answer and trace.expected is not None else None,
-        "tokens of the prompt": trace.n_given + 1 if trace.n_given else None,
-        "ended": _ENDED[trace.finished] if trace.writes else None,
-        "guesses at mask tokens": len(trace.fills) or None,
-        **sizes,
-        "scores before the mask": ", ".join(with_scores) or None,
-        "mistake": trace.mistake,
-        "edits": ", ".join(trace.edits) or None,
-        "more arrays": ", ".join(trace.groups) or None,
-        "measures": ", ".join(trace.attributions) or None,
-        "inside of": ", ".join(row_address(inside.place) for inside in trace.insides) or None,
-    }
-    said = {f"made by: {name}": value for name, value in trace.made_by.items()}
-    rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]
-    table = pd.DataFrame(rows, columns=["what", "as the file says"])
-    st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
 
 
 def _size(trace: Trace, kind: Kind) -> str:

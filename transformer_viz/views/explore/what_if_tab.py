@@ -38,14 +38,20 @@ def show(shown: Shown) -> None:
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom"):
         link.segmented_control("What if it had …", HOWS, key="what_if_how")
-        _prefix(Vocabulary(model))
+        vocabulary = Vocabulary(model)
+        _prefix(vocabulary)
         if state.what_if_how == TOKEN:
-            _token_controls(trace, _so_far(trace, model, device), Vocabulary(model))
+            _token_controls(trace, _so_far(trace, model, device), vocabulary)
         elif state.what_if_how == BEGINNING:
             words = "what the output begins with"
             link.text_input("begins with", key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
         elif state.what_if_how == BAN:
-            _ban_controls(trace, Vocabulary(model))
+            tokens = vocabulary.tokens
+            if vocabulary.is_searched:
+                likely = vocabulary.written(trace)
+                found = vocabulary.found(sought) if (sought := _sought(vocabulary)) else likely
+                tokens = list(dict.fromkeys([*link.chosen("what_if_ban", vocabulary.tokens, vocabulary.label), *found]))
+            link.multiselect("never write", tokens, key="what_if_ban", width=360, words=vocabulary.label)
         else:
             words = "any target text"
             link.text_input("to read", key="what_if_target", most=_LONGEST_CHANGE, width=360, placeholder=words)
@@ -136,15 +142,6 @@ def _token_controls(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> Non
         args=(trace, changed, vocabulary),
         help="Type to search. The tokens that the model thought of come first.",
     )
-
-
-def _ban_controls(trace: Trace, vocabulary: Vocabulary) -> None:
-    tokens = vocabulary.tokens
-    if vocabulary.is_searched:
-        likely = vocabulary.written(trace)
-        found = vocabulary.found(sought) if (sought := _sought(vocabulary)) else likely
-        tokens = list(dict.fromkeys([*link.chosen("what_if_ban", vocabulary.tokens, vocabulary.label), *found]))
-    link.multiselect("never write", tokens, key="what_if_ban", width=360, words=vocabulary.label)
 
 
 def _sought(vocabulary: Vocabulary) -> str:

@@ -18,11 +18,6 @@ from transformer_viz.views.state import link
 TITLE, ORDER = "Certificate", 4
 
 
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus."""
-    return False
-
-
 def show(setup: Setup) -> None:
     """A toggle that asks for it, and the verdict."""
     st.markdown(_words(setup.model))

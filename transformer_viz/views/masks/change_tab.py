@@ -53,18 +53,37 @@ def show(setup: Setup) -> None:
         _switches()
     # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.
     cause, result = st.columns(2)
-    with cause:
-        _clicks()
+    with cause, st.container(horizontal=True):
+        for label, options, key, words in (
+            ("A click on the mask", _CLICKS, "click", "a click {}"),
+            ("and reaches", _REACHES, "reach", "in {}"),
+        ):
+            link.selectbox(label, options, key=key, words=words.format, width=230, label_visibility="collapsed")
     with result:
         _outcome(setup, before, after)
     cause, result = st.columns(2)
     with cause:
-        mask = _mask(before, after)
+        kind, layer, head = _one_head()
+        # Of the sound model: one for all layers and heads.
+        sound = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
+        looks: Any = {"height": _height(after, kind), "before": sound, "style": style.figure_style()}
+        mask = call(figures.mask, after, kind, layer, head, **looks)
+        with st.container(key=_CHART):
+            heard = clicks.cells(lambda query, key: _clicked(query, key, after))
+            chart.show(mask, "lab-edit-chart", "The mask; the field below edits it by text", clicks=heard)
+            figure_file.offer(mask, "mask")
     with result:
         change = _difference(before, after)
     cause, result = st.columns(2)
     with cause:
-        _text()
+        link.text_input(
+            "Edits as text",
+            key="edits",
+            most=MOST_OF_EDITS,
+            placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
+            help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
+            "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
+        )
     with result:
         _further(setup, after, many)
     both = _both_runs(before, after)
@@ -72,16 +91,6 @@ def show(setup: Setup) -> None:
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
     code.show(said, mask, change, *both, *([Call("print({})", _effect_call(setup))] if many.is_asked else []))
     many.go_on()
-
-
-def _clicks() -> None:
-    """What a click on the mask does, and how far that reaches."""
-    with st.container(horizontal=True):
-        for label, options, key, words in (
-            ("A click on the mask", _CLICKS, "click", "a click {}"),
-            ("and reaches", _REACHES, "reach", "in {}"),
-        ):
-            link.selectbox(label, options, key=key, words=words.format, width=230, label_visibility="collapsed")
 
 
 def _switches() -> None:
@@ -113,30 +122,6 @@ def _effect_call(setup: Setup) -> Call:
     if setup.many is None:
         return Call(effect, setup.model, **change)
     return Call(effect, setup.model, [*setup.many], max_length=batch_runs.most_written(setup.model), **change)
-
-
-def _mask(before: Trace, after: Trace) -> Any:
-    """The mask as it is now, to be clicked; it is returned."""
-    kind, layer, head = _one_head()
-    # Of the sound model: one for all layers and heads.
-    mask = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
-    figure = call(figures.mask, after, kind, layer, head, height=_height(after, kind), before=mask, style=style.figure_style())
-    with st.container(key=_CHART):
-        heard = clicks.cells(lambda query, key: _clicked(query, key, after))
-        chart.show(figure, "lab-edit-chart", "The mask; the field below edits it by text", clicks=heard)
-        figure_file.offer(figure, "mask")
-    return figure
-
-
-def _text() -> None:
-    link.text_input(
-        "Edits as text",
-        key="edits",
-        most=MOST_OF_EDITS,
-        placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
-        help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
-        "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
-    )
 
 
 def _difference(before: Trace, after: Trace) -> Any:
@@ -205,22 +190,22 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
     with st.container(gap="xxsmall"):
         for edit in plain_edits.read(setup.edits):
             if isinstance(edit, HeadOff):
-                _off_words(edit)
+                # What switching off means, and the way back: the focus may be elsewhere by now.
+                kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
+                name = (
+                    str(edit.place)
+                    if layer is None or head is None
+                    else f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
+                )
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.markdown(f"**{name}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
+                    st.button("On again", f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary")
         st.markdown(_output_words(before, after, comparison.parted) if after.n_steps else _fill_words(before, after))
         if comparison.largest is None:
             st.markdown("No weight changes.")
         else:
             words = f"Largest change: {change_words(comparison.largest)}."
             jump.to_largest(comparison, words, "change-largest")
-
-
-def _off_words(edit: HeadOff) -> None:
-    """What switching off means, and the way back: the focus may be elsewhere by now."""
-    kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
-    name = str(edit.place) if layer is None or head is None else f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{name}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
-        st.button("On again", f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary")
 
 
 def _output_words(before: Trace, after: Trace, parted: int | None) -> str:

@@ -12,11 +12,6 @@ from transformer_viz.views.masks.setup import Setup
 TITLE, ORDER = "Loss", 5
 
 
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus."""
-    return False
-
-
 def show(setup: Setup) -> None:
     """One figure and the two sums."""
     if not setup.model.model.kind.writes:

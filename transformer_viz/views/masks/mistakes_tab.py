@@ -40,11 +40,6 @@ _WITH_EFFECT = """
     print("over 500 strings:", tv.effect({0}, mistake=name))"""
 
 
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus."""
-    return False
-
-
 def show(setup: Setup) -> None:
     """The mistake that is made now beside the right mask, and cards, two a row."""
     if setup.model.task is None:

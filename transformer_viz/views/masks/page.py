@@ -20,7 +20,7 @@ from transformer_viz.views.state import display_options, focus, link
 TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
 
 TABS = tabs.found("transformer_viz.views.masks")
-"""Beside what every tab has: `has_focus`, which says whether it shows boxes for kind, layer and head."""
+"""Some have `has_focus`, which says whether it shows boxes for kind, layer and head."""
 
 
 def show() -> None:
@@ -33,7 +33,13 @@ def show() -> None:
         return
     batch.show(model)
     try:
-        _lab(chosen, model, batch.typed(model))
+        now = setup.start(model, batch.typed(model), screen.is_narrow())
+        trace = now.forced(changed=False)[now.sentence]
+        focus.start_place(trace, chosen.checkpoint)
+        _header(now)
+        title = tabs.show(TABS, "masks_tab", now)
+        if not (hasattr(TABS[title], "has_focus") and TABS[title].has_focus(now)):
+            focus.draw_hidden_boxes(trace)
     except InputError as error:
         st.error(literal(str(error)), icon=":material/keyboard:")
         st.button("Use examples", on_click=_examples, args=(model,), icon=":material/lightbulb:")
@@ -43,16 +49,6 @@ def show() -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
-
-
-def _lab(chosen: bar.Bar, model: LoadedModel, typed: batch.Typed) -> None:
-    now = setup.start(model, typed, screen.is_narrow())
-    trace = now.forced(changed=False)[now.sentence]
-    focus.start_place(trace, chosen.checkpoint)
-    _header(now)
-    title = tabs.show(TABS, "masks_tab", now)
-    if not TABS[title].has_focus(now):
-        focus.draw_hidden_boxes(trace)
 
 
 def _header(now: Setup) -> None:

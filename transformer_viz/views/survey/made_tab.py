@@ -28,7 +28,21 @@ def show(shown: Shown) -> None:
         st.markdown(f"Texts that could not be read, {_which(survey)}:")
         rows = [(each.line, display_text(each.text), each.why) for each in survey.texts.failed]
         st.dataframe(pd.DataFrame(rows, columns=["line", "text", "why"]), hide_index=True)
-    _files(shown)
+    # A table of all numbers, and the report, which is made when it is asked for.
+    with st.container(horizontal=True, vertical_alignment="center"):
+        csv = shown.survey.to_frame().to_csv(index=False).encode()
+        st.download_button("CSV of all numbers", csv, "survey.csv", "text/csv", key="survey-csv", on_click="ignore")
+        asked = ("survey_report", *shown.identity)
+        if st.button(
+            "Make the report", key="survey-report", icon=":material/description:", help="One page, without any network"
+        ):
+            st.session_state.survey_report = asked
+        if st.session_state.get("survey_report") == asked:
+            with st.spinner("Making the file …"):
+                key = ("survey report", *shown.identity, shown.theme)
+                data = store.get_or_make(key, lambda: export.survey_html(shown.survey, style=Style(shown.theme)).encode())
+            words_on = f"Download report.html ({bytes_words(len(data))})"
+            st.download_button(words_on, data, "report.html", "text/html", key="survey-report-file", on_click="ignore")
     st.markdown("One of your own, over the texts of a file, one a line:")
     st.code(command(survey), language="bash", wrap_lines=True)
     st.caption(f"A folder `{FOLDER}/` where the app is started is listed here by itself; any other is opened above.")
@@ -45,21 +59,3 @@ def command(survey: Survey) -> str:
 def _which(survey: Survey) -> str:
     n, read = len(survey.texts.failed), survey.texts
     return f"the first {n} of {read.n_failed:,}" if n < read.n_failed else f"{n} in all"
-
-
-def _files(shown: Shown) -> None:
-    """A table of all numbers, and the report, which is made when it is asked for."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        csv = shown.survey.to_frame().to_csv(index=False).encode()
-        st.download_button("CSV of all numbers", csv, "survey.csv", "text/csv", key="survey-csv", on_click="ignore")
-        asked = ("survey_report", *shown.identity)
-        if st.button(
-            "Make the report", key="survey-report", icon=":material/description:", help="One page, without any network"
-        ):
-            st.session_state.survey_report = asked
-        if st.session_state.get("survey_report") == asked:
-            with st.spinner("Making the file …"):
-                key = ("survey report", *shown.identity, shown.theme)
-                data = store.get_or_make(key, lambda: export.survey_html(shown.survey, style=Style(shown.theme)).encode())
-            words_on = f"Download report.html ({bytes_words(len(data))})"
-            st.download_button(words_on, data, "report.html", "text/html", key="survey-report-file", on_click="ignore")

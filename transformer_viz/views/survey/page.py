@@ -36,8 +36,19 @@ def show() -> None:
     if not known:
         _empty()
         return
-    _start(known)
-    _bar(known)
+    # Which survey, and which one beside it. From another page's model one comes to its own.
+    state = st.session_state
+    if "survey" not in state and "survey" not in link.address() and state.get("checkpoint") in known:
+        state.survey = state.checkpoint
+    link.option("survey", list(known), _default(known))
+    link.option("survey_beside", [NONE, *known], NONE, _beside_words)
+    looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+        link.selectbox("Survey", list(known), key="survey", default=_default(known), **looks)
+        link.selectbox("Compare with", [NONE, *known], key="survey_beside", words=_beside_words, **looks)
+        with st.popover("Open another", icon=":material/folder_open:"):
+            found.box()
+        display_options.popover("survey")
     found.say()
     if display_options.is_hidden("The heads and outputs of a survey"):
         return
@@ -47,51 +58,6 @@ def show() -> None:
     except SurveyError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    _show(name, known, survey)
-
-
-def _start(known: dict[str, Source]) -> None:
-    """Which survey, and which one beside it. From another page's model one comes to its own."""
-    state = st.session_state
-    if "survey" not in state and "survey" not in link.address() and state.get("checkpoint") in known:
-        state.survey = state.checkpoint
-    link.option("survey", list(known), _default(known))
-    link.option("survey_beside", [NONE, *known], NONE, _beside_words)
-
-
-def _default(known: dict[str, Source]) -> str:
-    return _DEFAULT if _DEFAULT in known else next(iter(known))
-
-
-def _beside_words(name: str) -> str:
-    return name or "compare with …"
-
-
-def _bar(known: dict[str, Source]) -> None:
-    looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
-    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        link.selectbox("Survey", list(known), key="survey", default=_default(known), **looks)
-        link.selectbox("Compare with", [NONE, *known], key="survey_beside", words=_beside_words, **looks)
-        with st.popover("Open another", icon=":material/folder_open:"):
-            found.box()
-        display_options.popover("survey")
-
-
-def _empty() -> None:
-    """What a survey is, and how to come to one."""
-    st.markdown("#### No survey is here yet")
-    st.markdown(
-        "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
-    )
-    st.code(_COMMAND, language="bash", wrap_lines=True)
-    word_list.popover("survey")
-    listed = f"What lies in a folder `{FOLDER}/` where the app was started is listed here. Or open one:"
-    st.markdown("Or open one:" if places.surveys() is None else listed)
-    found.box()
-    found.say()
-
-
-def _show(name: str, known: dict[str, Source], survey: Survey) -> None:
     numbers = columns(survey)
     if not numbers:
         st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
@@ -118,6 +84,28 @@ def _show(name: str, known: dict[str, Source], survey: Survey) -> None:
     _tabs(shown)
     if not shown.is_large:
         code.show(*drawn or [survey])
+
+
+def _default(known: dict[str, Source]) -> str:
+    return _DEFAULT if _DEFAULT in known else next(iter(known))
+
+
+def _beside_words(name: str) -> str:
+    return name or "compare with …"
+
+
+def _empty() -> None:
+    """What a survey is, and how to come to one."""
+    st.markdown("#### No survey is here yet")
+    st.markdown(
+        "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
+    )
+    st.code(_COMMAND, language="bash", wrap_lines=True)
+    word_list.popover("survey")
+    listed = f"What lies in a folder `{FOLDER}/` where the app was started is listed here. Or open one:"
+    st.markdown("Or open one:" if places.surveys() is None else listed)
+    found.box()
+    found.say()
 
 
 def _focus(survey: Survey, name: str) -> HeadPlace:

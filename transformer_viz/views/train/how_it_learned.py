@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -50,11 +51,8 @@ def _show() -> None:
         _offer_others(checkpoint.name, checkpoint.task.name)
         return
     found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.device, chosen.text))
-    if found is not None:
-        _show_moments(chosen, checkpoint, found)
-
-
-def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> None:
+    if found is None:
+        return
     last = found[-1].forced
     _start(found, checkpoint)
     now, position = _now(found), st.session_state.position
@@ -68,9 +66,19 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
 
     with above:
         player_place = st.container(key="player-area")
-        _boxes(last)
+        # Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own.
+        with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
+            focus.controls(last, combined=False)
+            looks: Any = {"words": _position_words(last), "width": 230, "label_visibility": "collapsed"}
+            link.selectbox("Candidates of position", range(len(last.steps)), key="position", **looks)
         with st.container(key=player.FOCUS_KEY):
-            _playback(found, now, chosen)
+            figure = _playback_call(found, now, st.session_state.position)()
+            words = (
+                f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
+                "and the candidates of one position. The sentence above says it."
+            )
+            chart.show(figure, "film-chart", words, run=now.run)
+            figure_file.offer(figure, "film")
         # Drawn anew by the player's fragment, which stands above the picture.
         mosaics_place = st.empty()
     with player_place:
@@ -109,14 +117,6 @@ def _now(found: Moments) -> focus.Focus:
     return focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found))
 
 
-def _boxes(trace: Trace) -> None:
-    """Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own."""
-    with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
-        focus.controls(trace, combined=False)
-        looks: Any = {"words": _position_words(trace), "width": 230, "label_visibility": "collapsed"}
-        link.selectbox("Candidates of position", range(len(trace.steps)), key="position", **looks)
-
-
 @st.fragment
 def _player(
     found: Moments,
@@ -137,7 +137,7 @@ def _player(
     place = _place(found)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
     content = snapshots.data(found, now, position, large=chosen.is_large, dark=style.theme() == "dark")
-    player.show(content, player.Heard(lambda: _moment_rested(found)))
+    player.show(content, partial(_moment_rested, found))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
         stepper.mosaics(_forced(found, place), chosen, now, lambda tile: _go_to_tile(tile, found), in_pages=False)
@@ -154,19 +154,8 @@ def _playback_call(found: Moments, now: focus.Focus, position: int) -> Call:
     return Call(plain(training_playback), found, *at, position, style=style.figure_style())
 
 
-def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
-    figure = _playback_call(found, now, st.session_state.position)()
-    words = (
-        f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
-        "and the candidates of one position. The sentence above says it."
-    )
-    chart.show(figure, "film-chart", words, run=now.run)
-    figure_file.offer(figure, "film")
-
-
-def _moment_rested(found: Moments) -> None:
-    report = player.said("step")
-    if report.get("run") == st.session_state.get("replay_run"):
+def _moment_rested(found: Moments, what: str, report: Any) -> None:
+    if what == "step" and report.get("run") == st.session_state.get("replay_run"):
         _go_to(report.get("step"), found)
 
 

@@ -36,50 +36,38 @@ def show() -> None:
             left, right = st.columns([2, 3], gap="large")
         with left:
             word_list.popover("train")
-            _show_presets()
-            _show_form()
+            # Buttons that train at once; nothing is changed in the form.
+            st.caption("Each of these trains at once:")
+            with st.container(gap="xsmall"):
+                for preset in form.PRESETS:
+                    st.button(
+                        preset.title,
+                        f"preset-{preset.task}",
+                        preset.help,
+                        _begin_preset,
+                        args=(preset,),
+                        icon=":material/bolt:",
+                        width="stretch",
+                    )
+            if said := st.session_state.pop("preset_refused", None):
+                st.error(literal(said), icon=":material/error:")
+            # The fold in which a training is put together.
+            with link.expander("A training of your own", key="form", icon=":material/tune:"):
+                recipe = form.show()
+                files = embeddings.show()
+                if recipe is not None and embeddings.fit(files, recipe):
+                    _start_box(recipe, files)
+                model_drawing.show(recipe)
         with right:
             _show_job()
     else:
-        _say_closed()
+        try:
+            jobs.check_open()
+        except TransformerVizError as error:
+            st.info(literal(str(error)), icon=":material/lock:")
         word_list.popover("train")
         _show_job()
     how_it_learned.show(is_open=not serving.trains())
-
-
-def _show_presets() -> None:
-    """Buttons that train at once; nothing is changed in the form."""
-    st.caption("Each of these trains at once:")
-    with st.container(gap="xsmall"):
-        for preset in form.PRESETS:
-            st.button(
-                preset.title,
-                f"preset-{preset.task}",
-                preset.help,
-                _begin_preset,
-                args=(preset,),
-                icon=":material/bolt:",
-                width="stretch",
-            )
-    if said := st.session_state.pop("preset_refused", None):
-        st.error(literal(said), icon=":material/error:")
-
-
-def _show_form() -> None:
-    """The fold in which a training is put together."""
-    with link.expander("A training of your own", key="form", icon=":material/tune:"):
-        recipe = form.show()
-        files = embeddings.show()
-        if recipe is not None and embeddings.fit(files, recipe):
-            _start_box(recipe, files)
-        model_drawing.show(recipe)
-
-
-def _say_closed() -> None:
-    try:
-        jobs.check_open()
-    except TransformerVizError as error:
-        st.info(literal(str(error)), icon=":material/lock:")
 
 
 def _show_job() -> None:
@@ -94,7 +82,22 @@ def _show_job() -> None:
         }
         _show_command(job.recipe, job.name, matrices, "code_of_job")
     elif serving.trains():
-        _nothing_yet()
+        # What will be here, shown by a shipped checkpoint's own training.
+        st.markdown(
+            "**What will appear here.** "
+            "Nothing has been trained from this page yet. Press one of the three, or put together a training of your own. "
+            "While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
+            "and the attention of one head as it forms, on a string of your own. The checkpoint is in the picker of every page "
+            "from its first step on."
+        )
+        if rows := _shipped_history():
+            figure = figures.training(rows, int(rows[-1]["step"]), style=style.figure_style())
+            chart.show(
+                figure,
+                "training-example",
+                f"How the shipped checkpoint {_EXAMPLE} learned: loss, and shares that came out right",
+            )
+            st.caption(f"An example: how the shipped checkpoint `{_EXAMPLE}` learned.")
     progress.show_trash()
 
 
@@ -180,23 +183,6 @@ def _chosen_job() -> Job | None:
         return None
     chosen = link.selectbox("Training", names, key="train_job") if len(known) > 1 else link.option("train_job", names)
     return next(job for job in known if job.name == chosen)
-
-
-def _nothing_yet() -> None:
-    """What will be here, shown by a shipped checkpoint's own training."""
-    st.markdown(
-        "**What will appear here.** "
-        "Nothing has been trained from this page yet. Press one of the three, or put together a training of your own. "
-        "While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
-        "and the attention of one head as it forms, on a string of your own. The checkpoint is in the picker of every page "
-        "from its first step on."
-    )
-    if rows := _shipped_history():
-        figure = figures.training(rows, int(rows[-1]["step"]), style=style.figure_style())
-        chart.show(
-            figure, "training-example", f"How the shipped checkpoint {_EXAMPLE} learned: loss, and shares that came out right"
-        )
-        st.caption(f"An example: how the shipped checkpoint `{_EXAMPLE}` learned.")
 
 
 @st.cache_data(show_spinner=False)

@@ -44,7 +44,25 @@ def show(job: Job) -> None:
     """The whole of one job; call it in a fragment that runs again while the job does."""
     state, rows = job.state, job.events()
     _header(job, state, rows)
-    _buttons(job, state)
+    who = visitor.of_session()
+    may_manage = who.may_manage(job.mark)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if may_manage:
+            _manage(job, state)
+        if state == "finished":
+            st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
+        if may_manage:
+            # Always there and always at the other end: no button for good news ever stands where it was.
+            st.space("stretch")
+            _discard(job, state)
+    if not may_manage:
+        st.caption(
+            "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
+        )
+    elif job.mark != who.mark:
+        st.caption("Started in another browser. You may manage it as the owner of this server.")
+    if said := st.session_state.pop("train_said", None):
+        st.error(literal(said), icon=":material/error:")
     if rows:
         figure = figures.training(rows, job.recipe.steps, style=style.figure_style())
         words = "Loss and held-out exact match over the steps; the table below has the numbers"
@@ -74,28 +92,6 @@ def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
     if held_out:
         text += f" · {percent_words(held_out[-1], 1)} of held-out texts right"
     st.progress(min(1.0, step / job.recipe.steps), text=text)
-
-
-def _buttons(job: Job, state: jobs.State) -> None:
-    who = visitor.of_session()
-    may_manage = who.may_manage(job.mark)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if may_manage:
-            _manage(job, state)
-        if state == "finished":
-            st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
-        if may_manage:
-            # Always there and always at the other end: no button for good news ever stands where it was.
-            st.space("stretch")
-            _discard(job, state)
-    if not may_manage:
-        st.caption(
-            "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
-        )
-    elif job.mark != who.mark:
-        st.caption("Started in another browser. You may manage it as the owner of this server.")
-    if said := st.session_state.pop("train_said", None):
-        st.error(literal(said), icon=":material/error:")
 
 
 def _manage(job: Job, state: jobs.State) -> None:

@@ -32,10 +32,7 @@ def show(shown: Shown) -> None:
         link.segmented_control("Moved together", _TOGETHER, key="trial_together")
     if not asked.is_asked(asked.COUNTER_PROOF, shown, "Move the weights"):
         return
-    _found(shown, place, of_layer=together == _TOGETHER[1])
-
-
-def _found(shown: Shown, place: HeadPlace, *, of_layer: bool) -> None:
+    of_layer = together == _TOGETHER[1]
     model, is_large = shown.model, display_options.current().is_large
     assert model is not None
     proofs = {words: runs.counter_proof(model, shown.device, shown.tokens, scope) for words, scope in _scopes(place).items()}

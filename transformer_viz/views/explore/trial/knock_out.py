@@ -29,7 +29,19 @@ def show(shown: Shown) -> None:
         return
     is_large = display_options.current().is_large
     if not is_large:
-        _controls(shown)
+        assert shown.model is not None
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            if shown.model.task is not None:
+                asked.samples_box()
+            link.segmented_control("In its place", INSTEAD, key="trial_how", help=glossary.sentence("In its place"))
+            link.toggle("Every head", key="trial_every")
+        link.text_area(
+            "Texts of your own, one a line",
+            key="trial_texts",
+            height=68,
+            most=MOST_TYPED,
+            placeholder="Empty: " + ("fresh texts of the task" if shown.model.task is not None else "this run"),
+        )
     link.option("trial_how", INSTEAD)
     texts = asked.texts_of(model)
     if not asked.is_asked(asked.KNOCK_OUT, shown, "Take it away"):
@@ -45,22 +57,6 @@ def show(shown: Shown) -> None:
         _every(found)
     if not is_large:
         code.show(Call("print({0}.exact_before, {0}.heads)", found), key="code_of_tab")
-
-
-def _controls(shown: Shown) -> None:
-    assert shown.model is not None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if shown.model.task is not None:
-            asked.samples_box()
-        link.segmented_control("In its place", INSTEAD, key="trial_how", help=glossary.sentence("In its place"))
-        link.toggle("Every head", key="trial_every")
-    link.text_area(
-        "Texts of your own, one a line",
-        key="trial_texts",
-        height=68,
-        most=MOST_TYPED,
-        placeholder="Empty: " + ("fresh texts of the task" if shown.model.task is not None else "this run"),
-    )
 
 
 def _over(texts: runs.Texts) -> str:
