@@ -30,7 +30,7 @@ def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: 
     wait_until_drawn(page)
     at_rest(page)
     met = page.locator("dfn").all_inner_texts()
-    assert sorted(met) == sorted(["layer", "head", "looks", "row", "column", "right token", "cross-attention"])
+    assert sorted(met) == sorted(["layer", "head", "looks", "token", "row", "column", "right token", "cross-attention"])
     for word, name in (("head", "head"), ("row", "query"), ("cross-attention", "cross-attention")):
         one = term(page, word)
         assert shown(one) is None

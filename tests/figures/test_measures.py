@@ -115,7 +115,10 @@ def test_small_maps_by_value_and_those_of_a_kind_that_has_none(run: Trace) -> No
     tile = numbers(figure["data"][0]["z"])[: shape_of(run, "cross")[0], : shape_of(run, "cross")[1]]
     seen = np.where(run.cross.mask, np.nan, result.values[0, 0] / result.values.max())
     np.testing.assert_allclose(tile, seen, atol=1e-6)
-    assert figure["layout"]["title"]["text"] == f"cross-attention: value-weighted norm, 0 to {result.values.max():.2g}"
+    assert (
+        figure["layout"]["title"]["text"]
+        == f"cross-attention (grey: masked): value-weighted norm, 0 to {result.values.max():.2g}"
+    )
     other = spec(figures.mosaic(run, "encoder", measure=result))
     assert other["layout"]["title"]["text"] == "encoder self-attention: weights"
     beside = spec(figures.mosaic(run, "cross", measure=cause(run)))

@@ -56,7 +56,7 @@ def test_bytes_are_the_weights_in_250_shades_and_masked_cells_have_a_code(make_t
     np.testing.assert_array_equal(found == 2, masked)
     np.testing.assert_allclose((found[~masked] - 5) / 250, trace.decoder.weights[~masked], atol=0.5 / 250 + 1e-6)
     assert (canvas == 0).sum() == canvas.size - found.size, "between the tiles nothing is drawn"
-    assert figure["layout"]["title"]["text"] == "decoder self-attention"
+    assert figure["layout"]["title"]["text"] == "decoder self-attention (grey: masked)"
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

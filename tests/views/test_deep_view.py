@@ -90,7 +90,7 @@ def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, t
     assert bar["colorbar"]["title"]["text"] == says
     if scale == "head":
         assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder.weights[0, 0].max())
-    assert "decoder self-attention, " in chart(at, "mosaic-decoder")["layout"]["title"]["text"]
+    assert "decoder self-attention (grey: masked), " in chart(at, "mosaic-decoder")["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
 
 

@@ -31,7 +31,7 @@ def test_the_page_opens_with_a_decoded_word(start: Callable[..., AppTest]) -> No
     assert not at.exception
     assert at.text_input(key="text").value == "reversethis"
     titles = [chart["layout"].get("title", {}).get("text", "") for chart in pictures(at)]
-    assert titles[1:4] == ["encoder self-attention", "decoder self-attention", "cross-attention"]
+    assert titles[1:4] == ["encoder self-attention", "decoder self-attention (grey: masked)", "cross-attention"]
     assert "Attention was left alone in training" in " ".join(str(text.value) for text in at.text)
 
 

@@ -93,7 +93,8 @@ def mosaic(
             masked = np.logical_and.reduceat(masked, starts, axis)
     grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus)
     thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
-    title = kind_title(trace, kind, in_full=False) + words + colour_scale.TITLES[scale] + thinned
+    grey = " (grey: masked)" if masked.any() else ""
+    title = kind_title(trace, kind, in_full=False) + grey + words + colour_scale.TITLES[scale] + thinned
     if is_exact(weights):
         exact = (
             np.where(masked, np.float32(np.nan), weights),

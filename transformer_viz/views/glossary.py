@@ -30,12 +30,14 @@ class Term:
 
 _VASWANI = "Vaswani et al. 2017"
 BASICS = (
-    *("token", "step", "attention", "attention map", "query", "key", "weight", "head", "layer"),
+    *("token", "step", "attention", "attention map", "query", "key", "weight", "value", "head", "layer"),
     *("encoder self-attention", "decoder self-attention", "cross-attention", "mask"),
 )
 """What one meets first, in the order in which one meets it."""
 TERMS: dict[str, Term] = {
-    "token": Term("What the model reads and writes one of at a time: here a letter, a word, a sign, or one like <end>", PAGES),
+    "token": Term(
+        "What the model reads and writes one of at a time: a letter, a word, a sign, or <start>, which is token 1", PAGES
+    ),
     "step": Term("One token is written: from all that was read and written before, the model computes which one is next"),
     "attention map": Term("A row for each query, a column for each key; the colour of a cell is how much the row looks there"),
     "tokens or words": Term(
@@ -107,7 +109,7 @@ TERMS: dict[str, Term] = {
         _INSIDE,
         "nostalgebraist 2020",
     ),
-    "layer": Term("One of the equal blocks that stand upon each other; L2 is the second from below", PAGES),
+    "layer": Term("One of the equal blocks of a model that stand upon each other; L2 is the second from below", PAGES),
     "head": Term("One of the attentions that a layer computes side by side, each with weights of its own", PAGES, _VASWANI),
     "encoder self-attention": Term("The source tokens look at each other"),
     "decoder self-attention": Term("Each written token looks at itself and at those before it"),

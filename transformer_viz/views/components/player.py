@@ -36,7 +36,7 @@ def data(
     return {
         "run": at.run,
         "step": at.step,
-        "hint": term_tips.mark(hint),
+        "hint": term_tips.mark(hint, told=("token",)),
         "terms": term_tips.MEANINGS,
         "labels": strip_labels(trace),
         "grows": trace.writes,

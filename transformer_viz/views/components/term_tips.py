@@ -4,7 +4,7 @@ What they mean is an attribute, which `term_tips.css` shows: no text of the sent
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from transformer_viz.analysis.sentences import Piece
 from transformer_viz.views.glossary import TERMS
 
 _NAMES = {
-    **{name: name for name in ("layer", "head", "query", "key", "weight", "mask", "right token")},
+    **{name: name for name in ("token", "layer", "head", "query", "key", "weight", "mask", "right token")},
     **{name: name for name in ("encoder self-attention", "decoder self-attention", "cross-attention")},
     **{"row": "query", "column": "key", "looks": "weight", "masked": "mask"},
 }
@@ -27,9 +27,14 @@ _TERM = re.compile(rf"\b({'|'.join(sorted(_NAMES, key=len, reverse=True))})\b")
 _TAGS = {"code": "code", "strong": "b"}
 
 
-def mark(sentence: str | Sequence[Piece]) -> list[tuple[str, str]]:
-    """The pieces of a sentence; in its plain words each term is a piece of style `term` where it stands first."""
-    marked, met = list[tuple[str, str]](), set[str]()
+def mark(sentence: str | Sequence[Piece], told: Collection[str] = ()) -> list[tuple[str, str]]:
+    """The pieces of a sentence; in its plain words each term is a piece of style `term` where it stands first.
+
+    Args:
+        sentence: words, or pieces.
+        told: terms that are told elsewhere on the screen.
+    """
+    marked, met = list[tuple[str, str]](), {*told}
     for style, text in [("plain", sentence)] if isinstance(sentence, str) else sentence:
         # Every second part is a term.
         for place, part in enumerate(_TERM.split(text) if style == "plain" else [text]):
