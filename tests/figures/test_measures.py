@@ -120,7 +120,7 @@ def test_small_maps_by_value_and_those_of_a_kind_that_has_none(run: Trace) -> No
         == f"cross-attention (grey: masked): value-weighted norm, 0 to {result.values.max():.2g}"
     )
     other = spec(figures.mosaic(run, "encoder", measure=result))
-    assert other["layout"]["title"]["text"] == "encoder self-attention: weights"
+    assert other["layout"]["title"]["text"] == "encoder self-attention (grey: masked): weights"
     beside = spec(figures.mosaic(run, "cross", measure=cause(run)))
     assert beside == spec(figures.mosaic(run, "cross"))
 
