@@ -1,5 +1,5 @@
-// The head that aligns, where one is chosen: of each word that was written, the words that it comes from. A place is {query, key}:
-// a written word (key null), a source word (query null), or both.
+// The head that aligns, where one is chosen: of each word that was written, the words that it comes from. A place is {query,
+// key}: a written word (key null), a source word (query null), or both.
 
 // Of a word with several others, those with less weight are not named.
 const NAMED = { least: 0.1, most: 3 };
@@ -41,7 +41,8 @@ class Aligned {
   // What a pinned word goes with, as pieces of the sentence: where it comes from, or where it went.
   words({ query, key }, name) {
     const isWritten = query !== null;
-    const links = this.of({ query, key: isWritten ? null : key }).filter((link) => (isWritten ? link.weight >= NAMED.least : this.best(link.query) === key));
+    const isNamed = (link) => (isWritten ? link.weight >= NAMED.least : this.best(link.query) === key);
+    const links = this.of({ query, key: isWritten ? null : key }).filter(isNamed);
     const found = links.sort((a, b) => b.weight - a.weight).slice(0, NAMED.most);
     const others = found.flatMap((link, place) => [
       ["plain", place ? ", " : isWritten ? " ← " : " → "],
@@ -49,7 +50,8 @@ class Aligned {
       ["plain", ` ${weightWords(link.weight)}`],
     ]);
     const own = ["code", isWritten ? name("output", query) : name("source", key)];
-    return [["strong", " Pinned: "], own, ...(others.length ? others : [["plain", isWritten ? " ← nothing" : " → nothing"]]), ["plain", `, says ${this.label}`]];
+    const all = others.length ? others : [["plain", isWritten ? " ← nothing" : " → nothing"]];
+    return [["strong", " Pinned: "], own, ...all, ["plain", `, says ${this.label}`]];
   }
 }
 

@@ -2,7 +2,8 @@
 // exported page, and the app's charts and player.
 
 const ARRAYS = {
-  f4: Float32Array, f8: Float64Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array,
+  f4: Float32Array, f8: Float64Array, i1: Int8Array, i2: Int16Array, i4: Int32Array,
+  u1: Uint8Array, u2: Uint16Array, u4: Uint32Array,
 };
 
 // All numbers, row after row, and the sizes along each axis. Plotly writes these as text, "3,4", and none for a single axis.

@@ -19,10 +19,12 @@ function savePicture(chart) {
   const words = chart.dataset.title || document.title, own = chart.layout.title?.text, room = 32;
   const layout = structuredClone(chart.layout), height = chart.offsetHeight + room;
   const text = words.replace(/[&<>$]/g, (sign) => `&#${sign.charCodeAt(0)};`) + (own ? ` · ${own}` : "");
-  layout.title = { text, x: 0, xanchor: "left", xref: "container", y: 1, yanchor: "top", yref: "container", pad: { t: 8, l: 8 }, font: { size: 15 } };
+  const place = { x: 0, xanchor: "left", xref: "container", y: 1, yanchor: "top", yref: "container", pad: { t: 8, l: 8 } };
+  layout.title = { text, ...place, font: { size: 15 } };
   layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 0) + room };
   const filename = words.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
-  return window.Plotly.downloadImage({ data: chart.data, layout: { ...layout, height } }, { format: "png", scale: 2, width: chart.offsetWidth, height, filename });
+  const file = { format: "png", scale: 2, width: chart.offsetWidth, height, filename };
+  return window.Plotly.downloadImage({ data: chart.data, layout: { ...layout, height } }, file);
 }
 
 // Draws a figure, and keeps what somebody has zoomed into where `topic` and the figure's own axes are those of before.
@@ -44,8 +46,9 @@ function framed({ data, layout }, frame) {
   return changed;
 }
 
-// Where the subplots of a chart are on the screen, and where on their axes an event was. Plotly's events tell of neither labels
-// nor cells without a number. The layout has the ranges, but nothing public has the pixels: the areas that Plotly listens on do.
+// Where the subplots of a chart are on the screen, and where on their axes an event was. Plotly's events tell of neither
+// labels nor cells without a number. The layout has the ranges, but nothing public has the pixels: the areas that Plotly
+// listens on do.
 function areas(chart) {
   return [...chart.querySelectorAll(".nsewdrag[data-subplot]")].flatMap((area) => {
     const box = area.getBoundingClientRect(), [x, y] = area.dataset.subplot.slice(1).split("y");

@@ -28,7 +28,8 @@ class Highlight {
     return this.root.isConnected && Boolean(this.about);
   }
 
-  // Like the step, what is pinned is further here than in Python, but for another run or another kind, and where a box pinned it.
+  // Like the step, what is pinned is further here than in Python, but for another run or another kind, and where a box pinned
+  // it.
   update({ linked, run }) {
     const isOther = !linked || ["kind", "boxed"].some((name) => this.about?.[name] !== linked[name]) || this.run !== run;
     this.about = linked;
@@ -52,7 +53,8 @@ class Highlight {
     return Boolean(this.pinned || this.pointed);
   }
 
-  // The large map brings the numbers, also the one of what is pinned; the others are only marked, or lose the marks of another run.
+  // The large map brings the numbers, also the one of what is pinned; the others are only marked, or lose the marks of another
+  // run.
   drawnAnew(chart) {
     if (chart === this.focus) this.player.say();
     else if (this.isMarked) this.show();
@@ -151,7 +153,8 @@ class Highlight {
   keep(place) {
     this.pinned = place;
     this.pins += 1; // the same place twice is two reports
-    this.report("pin", { run: this.run, kind: this.about.kind, place: place ? [place.query, place.key] : [], count: this.pins });
+    const at = place ? [place.query, place.key] : [];
+    this.report("pin", { run: this.run, kind: this.about.kind, place: at, count: this.pins });
     this.player.say();
   }
 
@@ -191,7 +194,8 @@ class Highlight {
     const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
     const all = !this.aligned && weights && !this.about.isStepped && !links.length ? this.strongest(weights) : links;
     const isCrossing = this.aligned && !this.alignedPlace();
-    const paths = this.lines.pathsOf(isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : all);
+    const crossing = isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : all;
+    const paths = this.lines.pathsOf(crossing);
     maps.forEach((chart, place) => draw(chart, bands[place]));
     this.markTokens(links);
     this.lines.draw(paths, { moves, isPreview: Boolean(pointed), isThin: Boolean(isCrossing) });
@@ -330,7 +334,8 @@ class Highlight {
     const row = query === null ? [] : [["plain", "row "], ["code", rows[query]]];
     const token = key === null ? [] : [["plain", "key "], ["code", keys[key]]];
     const comma = row.length && token.length ? [["plain", ", "]] : [];
-    const number = comma.length && weights ? [["plain", `: ${weights.words(query, key)}${secondWords(this.focus, query, key)}`]] : [];
+    const said = comma.length && weights && `: ${weights.words(query, key)}${secondWords(this.focus, query, key)}`;
+    const number = said ? [["plain", said]] : [];
     return [["strong", " Pinned: "], ...row, ...comma, ...token, ...number];
   }
 }
@@ -339,10 +344,11 @@ class Highlight {
 const MARGIN_PX = 90;
 
 function isSame(a, b) {
-  return a === b || Boolean(a && b && a.kind === b.kind && a.query === b.query && a.key === b.key && a.candidate === b.candidate);
+  return a === b || Boolean(a && b && ["kind", "query", "key", "candidate"].every((name) => a[name] === b[name]));
 }
 
-// The same place in another kind of attention: a step is a row of both that write, a source token a column of both that read it.
+// The same place in another kind of attention: a step is a row of both that write, a source token a column of both that read
+// it.
 function inKind({ kind, query, key }, other) {
   if (kind === other) return { query, key };
   if (other !== "encoder" && kind !== "encoder") return query === null ? null : { query, key: null };
@@ -410,8 +416,8 @@ function candidateNames(chart) {
   return NAMES.get(labels);
 }
 
-// The numbers of a chart's map: the last frame has all rows, or the chart itself where frames only move a cover. `at` is a share of
-// the largest, 0 to 1, which a weight is by itself.
+// The numbers of a chart's map: the last frame has all rows, or the chart itself where frames only move a cover. `at` is a
+// share of the largest, 0 to 1, which a weight is by itself.
 function weightsOf(chart, axis = "x") {
   const frames = Object.values(chart.__frames ?? {}), last = frames[frames.length - 1], { full = 1, word } = chart.layout.meta;
   const maps = chart.data.flatMap((trace, place) => {

@@ -50,8 +50,8 @@ class Lines {
     this.picture.replaceChildren();
   }
 
-  // The lines of these links, as paths. In a strip that scrolls some tokens are out of sight, and no line could be drawn to them.
-  // Nothing may be changed between two of these questions: the browser would arrange the page anew for each.
+  // The lines of these links, as paths. In a strip that scrolls some tokens are out of sight, and no line could be drawn to
+  // them. Nothing may be changed between two of these questions: the browser would arrange the page anew for each.
   pathsOf(links) {
     if (!this.isOn || this.root.querySelector(".strip.long")) return [];
     const place = (cell) => cell.getBoundingClientRect();

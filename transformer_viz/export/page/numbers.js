@@ -39,7 +39,8 @@ class Kind {
   reasonsOf(layer, head) {
     const { values, shape } = this.allReasons;
     if (shape.length === 2) return values;
-    const of = (other) => values.subarray((layer * this.heads + other) * this.size, (layer * this.heads + other + 1) * this.size);
+    const from = (other) => (layer * this.heads + other) * this.size;
+    const of = (other) => values.subarray(from(other), from(other + 1));
     if (Number.isInteger(head)) return of(head);
     const combined = Uint8Array.from(of(0));
     for (let other = 1; other < this.heads; other++) {

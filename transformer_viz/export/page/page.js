@@ -76,7 +76,8 @@ class Page extends Player {
     const { kind: name, layer, head } = this.focus;
     const kind = kinds[name];
     fill(box("layer"), kind.numbers.map((number, place) => [place, `layer ${number + 1}`]));
-    fill(box("head"), [...Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]), ["mean", "mean of heads"], ["max", "max of heads"]]);
+    const heads = Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]);
+    fill(box("head"), [...heads, ["mean", "mean of heads"], ["max", "max of heads"]]);
     box("kind").value = name;
     box("layer").value = String(layer);
     box("head").value = String(head);
@@ -132,7 +133,8 @@ class Page extends Player {
 
   drawMosaics() {
     Object.entries(kinds).forEach(([name, { mosaic, numbers }], place) => {
-      const looks = JSON.stringify([this.isDark, name === this.focus.kind && this.focus]), chart = part("mosaics").children[place];
+      const chart = part("mosaics").children[place];
+      const looks = JSON.stringify([this.isDark, name === this.focus.kind && this.focus]);
       if (chart.__looks === looks) return;
       chart.__looks = looks;
       const figure = changed(mosaic.light, this.isDark ? mosaic.dark : []), { layer, head } = this.focus;
@@ -182,7 +184,8 @@ class Page extends Player {
     const room = part("masks").querySelector(".masks");
     if (!room.children.length) room.append(...Object.keys(kinds).map(() => element("div", "mask")));
     Object.values(kinds).forEach((kind, place) => {
-      const own = { layer: Math.min(layer, kind.layers - 1), head: Number.isInteger(head) ? Math.min(head, kind.heads - 1) : 0 };
+      const one = Number.isInteger(head) ? head : 0;
+      const own = { layer: Math.min(layer, kind.layers - 1), head: Math.min(one, kind.heads - 1) };
       drawChart(room.children[place], maskFigure(kind, own, this.isDark));
     });
   }
@@ -198,7 +201,8 @@ class Page extends Player {
       line.append(element("dt", "", label), element("dd", "", reasons[i] ? "masked" : exact(weights[i])));
       list.append(line);
     });
-    const words = `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}, row ${kind.queries[row]}: its weight on each key`;
+    const called = kind.names[layer][kind.headNumber(head)];
+    const words = `${kind.title}, ${called}, row ${kind.queries[row]}: its weight on each key`;
     part("numbers").querySelector(".numbers").replaceChildren(element("p", "", words), list);
   }
 
@@ -215,7 +219,10 @@ class Page extends Player {
 
   readHash() {
     const words = new URLSearchParams(location.hash.slice(1));
-    const number = (key, most) => (/^\d{1,4}$/.test(words.get(key)) && words.get(key) >= 1 && words.get(key) <= most ? words.get(key) - 1 : null);
+    const number = (key, most) => {
+      const said = /^\d{1,4}$/.test(words.get(key)) ? Number(words.get(key)) : 0;
+      return said >= 1 && said <= most ? said - 1 : null;
+    };
     const kind = kinds[words.get("kind")];
     if (!kind) return false;
     const layer = Math.max(0, kind.numbers.indexOf(number("layer", 9999)));
@@ -226,8 +233,8 @@ class Page extends Player {
   }
 }
 
-// A mosaic with a strong frame around some of its tiles, whose captions have its colour; the thin frames and the captions are the
-// last of its traces.
+// A mosaic with a strong frame around some of its tiles, whose captions have its colour; the thin frames and the captions are
+// the last of its traces.
 function outlined({ data, layout }, isOn, { accent, muted }) {
   const tiles = tilesOf(layout.meta), [frames, captions] = data.slice(-2);
   const corners = tiles.filter(isOn).map(({ x, y, columns, rows }) => [x - 0.5, x + columns - 0.5, y - 0.5, y + rows - 0.5]);

@@ -1,4 +1,5 @@
-// Draws the figures of a survey where the page has room for them: those of a fold when it is opened, those of the chosen number.
+// Draws the figures of a survey where the page has room for them: those of a fold when it is opened, those of the chosen
+// number.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 

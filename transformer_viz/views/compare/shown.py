@@ -23,7 +23,8 @@ _KEY = "compare-shown"
 def show(content: dict[str, Any], on_kind: Callable[[Any], None] = lambda _: None, key: str = _KEY) -> None:
     """Draws it; `on_kind` gets the kind whose largest difference was chosen, as the browser says it."""
     about = {"aligners": content.get("aligners")}
-    markup.show("compare/shown.html", key, lambda kind, _: on_kind(kind), script=_script(), data=about, **content)
+    style = assets.script("player.css", "lines.css")
+    markup.show("compare/shown.html", key, lambda kind, _: on_kind(kind), style=style, script=_script(), data=about, **content)
 
 
 @cache

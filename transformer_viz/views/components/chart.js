@@ -157,7 +157,9 @@ function unfolded({ data, layout }, step) {
   const named = (axis) => ({
     ...axis,
     ticktext: axis.ticktext.map((name, i) => (later(axis.tickvals[i]) ? "" : name)),
-    labelalias: Object.fromEntries(Object.entries(axis.labelalias ?? {}).map(([place, name]) => [place, later(place) ? "" : name])),
+    labelalias: Object.fromEntries(
+      Object.entries(axis.labelalias ?? {}).map(([place, name]) => [place, later(place) ? "" : name]),
+    ),
   });
   const blanked = (z) => numbersOf(z).map((row, place) => (later((place % pitch_y) * block[0]) ? blank(row) : row));
   return {

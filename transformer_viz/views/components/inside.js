@@ -1,5 +1,5 @@
-// What `inside.html` cannot do by itself: the numbers of a vector one at a time, the way a station a press, going on by keyboard in
-// the explanation, and asking for the row of another step.
+// What `inside.html` cannot do by itself: the numbers of a vector one at a time, the way a station a press, going on by
+// keyboard in the explanation, and asking for the row of another step.
 
 const FOLLOW_MS = 100;
 
@@ -11,9 +11,10 @@ function begin(root, data) {
 class Inside {
   constructor(root) {
     this.root = root;
-    const strip = (event, place = placeOn) => event.target.closest(".strip") && this.point(event.target.closest(".strip"), place(event));
-    root.addEventListener("pointermove", (event) => strip(event));
-    root.addEventListener("focusin", (event) => strip(event, ({ target }) => Number(target.dataset.place ?? 0)));
+    root.addEventListener("pointermove", (event) => event.target.closest(".strip") && this.point(...placeOn(event)));
+    root.addEventListener("focusin", ({ target }) => {
+      if (target.matches(".strip")) this.point(target, Number(target.dataset.place ?? 0));
+    });
     for (const name of ["pointerout", "focusout"]) root.addEventListener(name, () => delete root.dataset.axis);
     root.addEventListener("click", (event) => this.click(event), true);
     root.addEventListener("keydown", (event) => this.key(event));
@@ -32,8 +33,8 @@ class Inside {
   click(event) {
     const { target } = event, isByKey = !event.detail;
     if (target.closest(".walk")) return this.to((this.station ?? -1) + 1);
-    if (target.closest(".strip") && !isByKey) this.point(target.closest(".strip"), placeOn(event));
-    const isHere = target.closest(".now") && target.closest("[data-at]")?.dataset.at === this.root.querySelector(".explained").id;
+    if (target.closest(".strip") && !isByKey) this.point(...placeOn(event));
+    const isHere = target.closest("[data-at]")?.dataset.at === this.root.querySelector(".explained").dataset.number;
     if (isByKey && isHere) this.enter();
     this.isByKey = isByKey && !isHere && Boolean(target.closest("[data-at]"));
   }
@@ -56,7 +57,8 @@ class Inside {
 
   // Tab and Enter are the browser's; the arrows go along a vector, and Escape goes back along the way that one came.
   key(event) {
-    const { key, target } = event, step = { ArrowLeft: -1, ArrowRight: 1 }[key], explained = this.root.querySelector(".explained");
+    const { key, target } = event, step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    const explained = this.root.querySelector(".explained");
     if (event.altKey || event.metaKey || event.ctrlKey) return;
     if (target.matches(".lens-rows")) return event.stopPropagation();
     const back = [...explained.querySelectorAll("nav button")].at(-1);
@@ -74,7 +76,8 @@ class Inside {
 
   // Each press shows one station more; after the last all are there again.
   to(place) {
-    const stations = [...this.root.querySelectorAll("[data-station]")], now = stations[place], next = stations[(place ?? -1) + 1];
+    const stations = [...this.root.querySelectorAll("[data-station]")];
+    const now = stations[place], next = stations[(place ?? -1) + 1];
     this.station = now && place;
     this.root.firstElementChild.classList.toggle("walking", Boolean(now));
     stations.forEach((station, i) => {
@@ -97,7 +100,9 @@ class Inside {
   }
 }
 
+// A vector, and which of its numbers the pointer is on.
 function placeOn({ target, clientX }) {
-  const strip = target.closest(".strip"), { left, width } = strip.getBoundingClientRect(), n = strip.dataset.values.split(" ").length;
-  return Math.max(0, Math.min(n - 1, Math.floor((n * (clientX - left)) / width)));
+  const strip = target.closest(".strip"), { left, width } = strip.getBoundingClientRect();
+  const n = strip.dataset.values.split(" ").length;
+  return [strip, Math.max(0, Math.min(n - 1, Math.floor((n * (clientX - left)) / width)))];
 }

@@ -1,5 +1,5 @@
-// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`. A template's own script, put
-// before this, may `begin` with what was drawn.
+// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`. A template's own script,
+// put before this, may `begin` with what was drawn.
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".markup");

@@ -22,6 +22,7 @@ def show(
     key: str,
     on_press: Callable[[Any, Any], None] | None = None,
     *,
+    style: str = "",
     script: str = "",
     data: Mapping[str, Any] | None = None,
     **parts: Any,
@@ -33,6 +34,7 @@ def show(
         key: tells it from the page's others.
         on_press: is called with the `data-at` of what was pressed and the step that the player is at, as the browser says
             them, which may be nonsense.
+        style: rules of others, before its own.
         script: a function `begin(root, data)` of the template's own, which is called whenever it was drawn anew.
         data: what that is given.
         parts: what the template needs.
@@ -44,13 +46,13 @@ def show(
             on_press(pressed.get("at"), pressed.get("step"))
 
     html = _TEMPLATES.get_template(template).render(parts)
-    _component(template, script)(key=key, data={"html": html, **(data or {})}, on_press_change=heard)
+    _component(template, style, script)(key=key, data={"html": html, **(data or {})}, on_press_change=heard)
 
 
 @cache
-def _component(template: str, script: str) -> Any:
+def _component(template: str, style: str, script: str) -> Any:
     """Registered once a process for each template."""
     place = _VIEWS / template
     css, js = (path.read_text(encoding="utf-8") for path in (place.with_suffix(".css"), Path(__file__).with_suffix(".js")))
     name = f"transformer-viz-{place.stem}"
-    return st.components.v2.component(name, html='<div class="markup"></div>', css=css, js=f"{script}\n{js}")
+    return st.components.v2.component(name, html='<div class="markup"></div>', css=f"{style}\n{css}", js=f"{script}\n{js}")

@@ -1,5 +1,5 @@
-// What the maps show: weights, or a measure of what counts, beside them or instead; and above the written tokens how much of each
-// comes from the source. Put before the player.
+// What the maps show: weights, or a measure of what counts, beside them or instead; and above the written tokens how much of
+// each comes from the source. Put before the player.
 
 class Measures {
   constructor(root, choose) {

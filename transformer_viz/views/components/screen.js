@@ -1,8 +1,9 @@
-// Tells Python whether the page is narrow, and the printer how wide it is: charts are drawn for the window, and paper is another
-// width. A page as wide as the window is printed smaller, and whole.
+// Tells Python whether the page is narrow, and the printer how wide it is: charts are drawn for the window, and paper is
+// another width. A page as wide as the window is printed smaller, and whole.
 
 const NARROW_PX = 768;
-const PAPER = document.getElementById("paper") ?? document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
+const made = () => document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
+const PAPER = document.getElementById("paper") ?? made();
 
 export default function ({ data, setStateValue }) {
   const isNarrow = window.innerWidth < NARROW_PX;

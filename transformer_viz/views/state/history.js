@@ -1,9 +1,11 @@
-// One entry of the browser's history for each page, with the whole query. Streamlit adds one for each change that comes from the
-// server, and before it leaves a page takes out of the address what the next one does not have. Kept for the document's life.
+// One entry of the browser's history for each page, with the whole query. Streamlit adds one for each change that comes from
+// the server, and before it leaves a page takes out of the address what the next one does not have. Kept for the document's
+// life.
 
 export default function ({ data }) {
   if (!history.__isOnePerPage) keepOne();
-  if (data.to) [...document.querySelectorAll(".st-key-pages a")].find((link) => link.querySelector("p").textContent === data.to).click();
+  const links = [...document.querySelectorAll(".st-key-pages a")];
+  if (data.to) links.find((link) => link.querySelector("p").textContent === data.to).click();
 }
 
 function keepOne() {
