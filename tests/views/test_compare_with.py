@@ -84,3 +84,14 @@ def test_a_model_that_is_not_ours_goes_there_too(models: Path, start: Start, nam
     same = {"text": text, "checkpoint": name}
     kind = at.session_state["kind"]
     assert (side(at, A), side(at, B)) == ({**same, "edits": ""}, {**same, "edits": f"{kind}.1.1:zero"})
+
+
+def test_a_sampled_run_is_compared_as_it_was_sampled_or_with_the_greedy_one(start: Start) -> None:
+    sampled = {"text": "hello", "decoding": "sample", "temperature": "1.5", "seed": "4", **ALL}
+    for way, of_b in (("greedy", ("greedy", 1.0, 0)), ("off", ("sample", 1.5, 4))):
+        state = gone(start(**sampled), way).session_state
+        both = [tuple(state[keys.of(name)] for name in ("strategy", "temperature", "seed")) for keys in (A, B)]
+        assert both == [("sample", 1.5, 4), of_b]
+    assert "greedy" not in offered(start(text="hello", **ALL))
+    # Compare's search has fewer settings, and its forced side reads the other one.
+    assert not offered(start(text="hello", decoding="beam", **ALL)) + offered(start(text="hello", decoding="forced", **ALL))

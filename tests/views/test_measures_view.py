@@ -82,6 +82,14 @@ def test_a_cause_is_that_of_attribute_and_stands_beside_the_weights(start: Start
     assert "It cannot say" in said(at)
 
 
+def test_a_branch_of_a_search_is_measured_as_any_run(start: Start, model: tv.Checkpoint) -> None:
+    at = start(**HELLO, decoding="beam", measure="cause", kind="decoder")
+    best = tv.decode(model, "hello", strategy="beam", beam_size=at.session_state["beam"])
+    wanted = tv.attribute(model, best, "occlusion", mode="word", kind="decoder").values
+    beside = [trace for picture in pictures(at) for trace in picture["data"] if trace.get("xaxis") == "x3"]
+    np.testing.assert_allclose(numbers(beside[0]["z"]), wanted, atol=1e-6)
+
+
 def st_layer(at: AppTest) -> int:
     return at.session_state["layer"]
 

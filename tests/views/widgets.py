@@ -135,7 +135,9 @@ def seen(at: AppTest) -> dict[str, Any]:
     """What a person sees: every control's value, every chart, every text and table."""
     assert not at.exception, at.exception
     values = {
-        w.key: _value(at, w) for w in controls(at) if w.type not in ("BidiComponent", "FileUploader", "Dataframe", "Arrow")
+        w.key: _value(at, w)
+        for w in controls(at)
+        if w.type not in ("BidiComponent", "FileUploader", "Dataframe", "Arrow", "popover")
     }
     texts = [
         str(getattr(e, "value", ""))

@@ -27,6 +27,7 @@ class Way:
         edits: of B.
         place: B's layer and head, where they are not A's.
         has_text: whether B reads the same text.
+        has_decoding: whether B decodes as A does; greedily otherwise.
     """
 
     name: str
@@ -34,14 +35,22 @@ class Way:
     edits: tuple[Edit, ...] = ()
     place: dict[str, int] = field(default_factory=dict)
     has_text: bool = True
+    has_decoding: bool = True
 
 
-def popover(trace: Trace, model: LoadedModel) -> None:
-    """A button for each way."""
+def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
+    """A button for each way.
+
+    Args:
+        trace: the run.
+        model: that made it.
+        decoding: how, as keywords of `decode`; nothing is greedily.
+    """
     with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
-        for way in ways(trace, focus.current()):
+        greedily = [Way("greedy", "the same text, decoded greedily", has_decoding=False)] if decoding else []
+        for way in (*greedily, *ways(trace, focus.current())):
             key = f"compare-{way.name}"
-            if st.button(way.words, key=key, on_click=_put, args=(trace.source, model.name, way), width="stretch"):
+            if st.button(way.words, key=key, on_click=_put, args=(trace.source, model.name, way, decoding), width="stretch"):
                 navigation.go("Compare")
 
 
@@ -63,12 +72,11 @@ def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
     yield Way("text", "another text", has_text=False)
 
 
-def _put(text: str, checkpoint: str, way: Way) -> None:
+def _put(text: str, checkpoint: str, way: Way, decoding: dict[str, Any]) -> None:
     """Both sides of Compare; A's place is that of Explore."""
     state, both = st.session_state, {"text": text, "checkpoint": checkpoint}
-    values: dict[str, Any] = {**both, **({"edits": written(way.edits)} if way.edits else {})}
-    put(A, both)
-    put(B, values)
+    put(A, {**both, **decoding})
+    put(B, {**both, **(decoding if way.has_decoding else {}), **({"edits": written(way.edits)} if way.edits else {})})
     if not way.has_text:
         state.b_text_wanted = True
     for key in ("b_layer", "b_head"):

@@ -57,9 +57,7 @@ def show() -> None:
     focus.set_step(focus.step())
     aligner.start(trace, model)
 
-    measuring = measures.Measuring(
-        trace, model, chosen.device, is_offered=chosen.with_answer and search is None and measured.are_shown()
-    )
+    measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer and measured.are_shown())
     # How it learned would tell a hidden answer.
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large
     is_leaky = is_told and bool(getattr(model, "recipe", {}).get("mistake"))
@@ -83,7 +81,7 @@ def show() -> None:
         if is_told:
             about = ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
         remark = (*about, *_numbering(shown))
-        beside = partial(_in_row, trace, model, chosen, remark, is_greedy=is_greedy)
+        beside = partial(_in_row, trace, model, chosen, remark)
         stepper.show(shown, chosen, beside, measuring.measured)
     of_search = None if search is None else whole
     by_tokens = measuring.kept(trace)
@@ -113,12 +111,13 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     return greedy, runs.run(model, chosen.device, chosen.text, tuple(keywords.items()))
 
 
-def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: Sentence, *, is_greedy: bool) -> None:
+def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: Sentence) -> None:
     """What stands beside the boxes of the focus."""
     where.switch(model)
-    # Compare shows the answer.
-    if levels.is_all() and chosen.with_answer and not chosen.is_large and is_greedy:
-        compare_with.popover(trace, model)
+    # Compare shows the answer, and decodes greedily and by sampling as this page does: a search has more settings here.
+    has_sides = decoding.strategy(model) in ("greedy", "sample")
+    if levels.is_all() and chosen.with_answer and not chosen.is_large and has_sides:
+        compare_with.popover(trace, model, decoding.keywords(model))
     if not chosen.is_large:
         focus.say_head(remark)
 
