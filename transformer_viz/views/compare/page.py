@@ -20,7 +20,19 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.compare import patching, place, shown, side_runs, sides
 from transformer_viz.views.compare.sides import A, B
-from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, opened, player, screen, style
+from transformer_viz.views.components import (
+    bar,
+    chart,
+    clicks,
+    code,
+    deep_mosaic,
+    figure_file,
+    opened,
+    player,
+    screen,
+    style,
+    term_tips,
+)
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.state import deep, display_options, link, words
@@ -156,7 +168,7 @@ def _maps(comparison: Comparison, *, with_words: bool) -> Any:
         figure = call(figures.difference, comparison.a, comparison.b, *_focus(), **looks, **place.of_b())
         chart.show(figure, "compare-chart", _alt(comparison))
         figure_file.offer(figure, "difference")
-    st.caption(_legend(comparison))
+    term_tips.show(_legend(comparison))
     if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):
         _deep_mosaic(comparison, looks)
         return figure
@@ -205,7 +217,7 @@ def _limit(comparison: Comparison) -> float:
     return min(1.0, max([here, *others])) or 1.0
 
 
-def _legend(comparison: Comparison) -> str:
+def _legend(comparison: Comparison) -> list[tuple[str, str]]:
     """What rows, columns, colours and those patterns mean that are to be seen."""
     kind, layer, head = _focus()
     laid = comparison.one_head(kind, layer, head, **place.of_b())
@@ -214,14 +226,11 @@ def _legend(comparison: Comparison) -> str:
         "hatched: masked": laid.masked == IN_BOTH,
         "crossed: masked in one alone": (laid.masked == IN_A) | (laid.masked == IN_B),
     }
-    return " · ".join(
-        [
-            legend(comparison.a, kind).split(" · ring")[0],
-            "**A − B**: blue where A looks more, orange where B does",
-            "framed: the largest difference of this map",
-            *(words for words, here in patterns.items() if here.any()),
-        ]
-    )
+    of_one = [words for words in legend(comparison.a, kind).split(" · ") if not words.startswith(("ring", "grey"))]
+    marks = [": blue where A looks more, orange where B does", "framed: the largest difference of this map"]
+    marks += [words for words, here in patterns.items() if here.any()]
+    told = term_tips.mark(" · ".join([*of_one, ""]))
+    return [*told, ("strong", "A − B"), *term_tips.mark(" · ".join(marks), told=("query", "key", "weight"))]
 
 
 def _alt(comparison: Comparison) -> str:

@@ -11,7 +11,7 @@ from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
 from transformer_viz.terms import place_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, style
+from transformer_viz.views.components import chart, code, figure_file, style, term_tips
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -55,10 +55,8 @@ def show(setup: Setup) -> None:
     notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
     # Of a model whose words are several tokens.
     notes += "" if setup.model.task is not None else " A mask is one of tokens, and so is an edit: this page has no words."
-    st.caption(
-        "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
-        f"A padded query is left alone: nobody reads its row.{notes}"
-    )
+    words = "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
+    term_tips.show(term_tips.mark(f"{words}A padded query is left alone: nobody reads its row.{notes}", told=("weight",)))
     code.show(figure)
 
 
