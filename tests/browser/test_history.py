@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest, click_tile, wait_for_link, wait_until_drawn
+from tests.browser.charts import TREE, at_rest, click_point, click_tile, wait_for_link, wait_until_drawn
 from tests.until import until
 from transformer_viz.views import pages, path
 
@@ -138,6 +138,27 @@ def test_back_goes_through_the_pages(new_page: Page, server: str) -> None:
         page.go_back()
         expect(page.locator("h1")).to_have_text(before["page"])
         expect_stands(page, before, "Back")
+
+
+def test_a_branch_of_a_search_is_there_again(new_page: Page, server: str) -> None:
+    page = new_page
+    page.goto(f"{server}/?decoding=beam&beam=3&text=thisqaipa&checkpoint=reverse-small&all_controls=true")
+    wait_until_drawn(page, TREE)
+    at_rest(page)
+    click_point(page, TREE, 8, 2)
+    page.wait_for_function("location.search.includes('node=')")
+    before = stands(page)
+    for title in ("Compare", "Train"):
+        press(page, title)
+        stands(page)
+    page.go_back()
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Explore")
+    expect_stands(page, before, "Back")
+    press(page, "Masks")
+    stands(page)
+    press(page, "Explore")
+    expect_stands(page, before, "by navigation")
 
 
 def test_a_button_leads_to_another_page_as_its_link_does(new_page: Page, server: str) -> None:
