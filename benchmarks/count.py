@@ -172,7 +172,7 @@ class Watch:
 
     def _room(self, name: str) -> str | None:
         if name not in self._rooms:
-            is_ours = name.startswith(self._folder)
+            is_ours = name.startswith(self._folder) and name.endswith(".py")
             self._rooms[name] = Path(name).relative_to(self._folder).parts[0] if is_ours else None
         return self._rooms[name]
 

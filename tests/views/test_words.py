@@ -99,7 +99,7 @@ def test_the_glossary_is_short_and_names_pages() -> None:
         assert 5 < len(sentence(name)) < 160
         assert not term.sentence.endswith(".")
     assert set(variants.names()) <= set(TERMS)
-    assert of_page("explore")[: len(BASICS)] == [*BASICS], "what one meets first stands first"
+    assert of_page("explore")[: len(BASICS)] == (*BASICS,), "what one meets first stands first"
 
 
 def test_a_word_is_looked_up_among_the_terms_of_all_pages(start: Start) -> None:

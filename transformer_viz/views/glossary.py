@@ -1,6 +1,7 @@
 """The one glossary: every term of art on a page, in a sentence. The pages show it on hover, on focus and under *Glossary*."""
 
 from dataclasses import dataclass
+from functools import cache
 
 PAGES = ("explore", "masks", "compare", "train", "survey")
 _TRAIN = ("train",)
@@ -278,9 +279,10 @@ def sentence(name: str) -> str:
     return f"{term.sentence} ({term.source})" if term.source else term.sentence
 
 
-def of_page(page: str) -> list[str]:
+@cache
+def of_page(page: str) -> tuple[str, ...]:
     """The terms of a page, the basics first."""
-    return sorted((name for name, term in TERMS.items() if page in term.pages), key=_place)
+    return tuple(sorted((name for name, term in TERMS.items() if page in term.pages), key=_place))
 
 
 def found(words: str) -> list[str]:

@@ -42,14 +42,13 @@ _PAIRS, _TOKENS = 40, 20
 """Texts over which heads are compared, and about how many tokens each makes."""
 
 
-def run(model: LoadedModel, device: str, text: str, how: Keywords = ()) -> Trace:
+def run(model: LoadedModel, text: str, how: Keywords = ()) -> Trace:
     """The decoding of a text with keywords of `decode`; greedy without any."""
     return limits.within(model, lambda kept: _decode(model, text, how + kept))
 
 
 def what_if(
     model: LoadedModel,
-    device: str,
     trace: Trace,
     prefix: tuple[str | int, ...],
     ban: tuple[str | int, ...],
@@ -74,44 +73,42 @@ def what_if(
     return changed
 
 
-def side(model: LoadedModel, device: str, text: str, snapshot: int | None, how: Keywords) -> Trace:
+def side(model: LoadedModel, text: str, snapshot: int | None, how: Keywords) -> Trace:
     """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
     if snapshot is None or not isinstance(model, Checkpoint):
-        return run(model, device, text, how)
+        return run(model, text, how)
     return limits.within(model, lambda kept: _decode(model, text, how + kept, snapshot))
 
 
-def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
+def untrained(checkpoint: Checkpoint, trace: Trace) -> Trace:
     """The same tokens read by an untrained model of the same sizes."""
     return computing.compute("Reading with an untrained model", 0.0, untrained_run, checkpoint, trace)
 
 
-def inside(model: LoadedModel, device: str, trace: Trace, place: tuple[Kind, int, int, int]) -> Inside:
+def inside(model: LoadedModel, trace: Trace, place: tuple[Kind, int, int, int]) -> Inside:
     """Every number of one row of one head, by kind, layer, head and row: the run's tokens are read once more, in one pass."""
     return computing.compute("Looking into the head", _cost_of_pass(model, trace), look_inside, model, trace, *place)
 
 
-def attribution(model: LoadedModel, device: str, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution:
+def attribution(model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution:
     """What a measure finds of a run, by tokens."""
     words, cost = f"Measuring: {METHODS[method].title}", _cost_of_attribution(model, trace, method, kind)
     return computing.compute(words, cost, attribute, model, trace, method, mode=mode, kind=kind)
 
 
-def attribution_at_once(
-    model: LoadedModel, device: str, trace: Trace, method: str, mode: str, kind: Kind
-) -> Attribution | None:
+def attribution_at_once(model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution | None:
     """The same where nobody has to wait for it; otherwise None."""
     cost = _cost_of_attribution(model, trace, method, kind)
     return computing.compute_if_quick(cost, attribute, model, trace, method, mode=mode, kind=kind)
 
 
-def by_length(checkpoint: Checkpoint, device: str, samples: int) -> AccuracyByLength:
+def by_length(checkpoint: Checkpoint, samples: int) -> AccuracyByLength:
     """Exact match by source length, beyond training too."""
     cost = float(2 * samples * sum(default_lengths(checkpoint)) * checkpoint.n_parameters)
     return computing.compute("Decoding strings of every length", cost, accuracy_by_length, checkpoint, samples=samples)
 
 
-def alignment_heads(model: LoadedModel, device: str, by: str, text: str) -> AlignmentHeads:
+def alignment_heads(model: LoadedModel, by: str, text: str) -> AlignmentHeads:
     """Which heads align: by its `task`, a direction of `word_links.gold`, or its `effect` on what is written for `text`."""
     cost = float(_PAIRS * _TOKENS * len(alignment.cross_heads(model)) * model.n_parameters)
     return computing.compute("Comparing heads", cost, _alignment_heads, model, by, text if by == "effect" else "")
@@ -126,7 +123,7 @@ def _alignment_heads(model: LoadedModel, by: str, text: str, *, on_progress: OnP
     return alignment.alignment_heads(model, texts, targets=targets, links=links, on_progress=on_progress)
 
 
-def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[TrainingSnapshot, ...]:
+def replay(checkpoint: Checkpoint, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
     replay = partial(computing.compute, "Going through the snapshots", 0.0, runs_replay.replay, checkpoint, text)
     with st.spinner("Going through the snapshots …", show_time=False):

@@ -30,16 +30,14 @@ def extent(model: LoadedModel, runs: Runs, by: str, kind: Kind | None = None, la
     return patches.extent(model, *runs, by=by, kind=kind, layers=layers)
 
 
-def patching(
-    asked: Asked, device: str, model: LoadedModel, runs: Runs, by: str, kind: Kind | None, layers: Layers | None
-) -> Patching:
+def patching(model: LoadedModel, runs: Runs, by: str, kind: Kind | None, layers: Layers | None) -> Patching:
     """The effect of every place."""
     of = extent(model, runs, by, kind, layers)
     words, cost = "Putting each place of A into B", float(of.n_places * of.n_tokens) * model.n_parameters
     return compute(words, cost, patches.patch, model, *runs, by=by, kind=kind, layers=layers)
 
 
-def patched(asked: Asked, device: str, model: LoadedModel, runs: Runs, place: Place, query: int) -> PatchedRun:
+def patched(model: LoadedModel, runs: Runs, place: Place, query: int) -> PatchedRun:
     """What B writes with one place of A."""
     n_tokens = max(len(run.source_tokens) + run.n_steps for run in runs)
     words, cost = "Writing B with this place of A", float(n_tokens * n_tokens) * model.n_parameters

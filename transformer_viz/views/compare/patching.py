@@ -87,8 +87,7 @@ def _found(pair: Pair, model: LoadedModel, kind: Kind, *, large: bool) -> list[A
     extent = patch_runs.extent(model, runs, state.patch_by, of_kind, layers)
     place = st.empty()
     place.caption(_extent_words(extent, model))
-    one = pair.asked[0]
-    found = patch_runs.patching(one, pair.device, model, runs, state.patch_by, of_kind, layers)
+    found = patch_runs.patching(model, runs, state.patch_by, of_kind, layers)
     addresses = {
         f"{row}:{column + 1}": found.at(row, column)
         for kind, effects in found.effects.items()
@@ -105,7 +104,7 @@ def _found(pair: Pair, model: LoadedModel, kind: Kind, *, large: bool) -> list[A
         f"{_extent_words(extent, model)} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
         "the place whose run is below; a click or the box *Place of A* chooses another"
     )
-    changed = patch_runs.patched(one, pair.device, model, runs, chosen.place, chosen.query)
+    changed = patch_runs.patched(model, runs, chosen.place, chosen.query)
     with st.container(key="patched-run"):
         shown.show(_content(pair, found, chosen, changed, large=large), key="compare-patched")
     return [effects, changed]

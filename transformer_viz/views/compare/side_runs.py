@@ -63,4 +63,4 @@ def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
                 "It is to read what the other side writes, and the other side's file does not say what was written."
             )
         how["target"] = target_of(other, model)
-    return runs.side(model, device, asked.text, asked.snapshot, tuple(how.items()))
+    return runs.side(model, asked.text, asked.snapshot, tuple(how.items()))

@@ -105,11 +105,10 @@ def _pixels(stops: Sequence[Sequence[Any]], shares: np.ndarray) -> np.ndarray:
     return np.nan_to_num(mixed).round().astype(np.uint8)
 
 
-def _shades(stops: Sequence[Sequence[Any]], texts: Sequence[str], most: float) -> str:
+def _shades(stops: Sequence[Sequence[Any]], numbers: np.ndarray, most: float) -> str:
     """A vector as a picture's address: a pixel for each number, whose colour is strongest where it is as large as `most`."""
-    shares = (np.array([float(text.replace("−", "-")) for text in texts]) / most + 1) / 2
     picture = BytesIO()
-    Image.fromarray(_pixels(stops, shares)[None]).save(picture, "PNG")
+    Image.fromarray(_pixels(stops, (numbers / most + 1) / 2)[None]).save(picture, "PNG")
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
@@ -157,7 +156,8 @@ def _number(value: float, address: str | None, label: str, **more: Any) -> Cell:
 
 
 def _vector(values: np.ndarray, address: str | None, label: str, axis: str) -> Cell:
-    return {"address": address, "label": label, "values": [number_words(float(value), 3) for value in values], "axis": axis}
+    texts = [number_words(value, 3) for value in values.tolist()]
+    return {"address": address, "label": label, "values": texts, "numbers": values, "axis": axis}
 
 
 def _of_each(inside: Inside, name: str, keys: Sequence[int], axis: str = "") -> list[Cell]:
@@ -312,10 +312,10 @@ def _blank(inside: Inside, keys: Sequence[int]) -> list[None]:
 def _most(cells: Iterable[Cell]) -> float:
     """What has the strongest colour in a station. Some models have a place or two that are a hundred times as large as all
     others, beside which nothing else would have any colour: those few are drawn no stronger."""
-    texts = (text.replace("−", "-") for cell in cells for text in cell.get("values", ()))
+    found = np.abs(np.concatenate([[], *(cell["numbers"] for cell in cells if "numbers" in cell)]))
     # A run with a mistake may have numbers that are none.
-    found = [abs(float(text)) for text in texts if text[-1].isdigit()]
-    return float(np.quantile(found, _ALMOST_ALL)) or max(found) or 1.0 if found else 1.0
+    found = found[np.isfinite(found)]
+    return float(np.quantile(found, _ALMOST_ALL) or found.max() or 1.0) if len(found) else 1.0
 
 
 # ---- after the keys

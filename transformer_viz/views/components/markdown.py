@@ -3,12 +3,12 @@
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.text_display import display_text
 
-_MARKS = "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"
+_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"})
 
 
 def literal(text: str) -> str:
     """`text` with every mark escaped, so that `**a**`, `$x$`, `:red[x]` and `<b>` show as typed."""
-    return "".join(f"\\{symbol}" if symbol in _MARKS else symbol for symbol in text)
+    return text.translate(_ESCAPES)
 
 
 def sentence(text: str) -> str:

@@ -1,5 +1,6 @@
 """“Glossary”: the terms of art of a page, each in a sentence, in a row of its controls."""
 
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -21,7 +22,7 @@ def _glossary(page: str) -> None:
     wanted = st.text_input("Look up a term", key="glossary_wanted", label_visibility="collapsed", **looks)
     if wanted.strip():
         names = glossary.found(wanted)
-        words = _list(names) if names else f"<p>No term has “{escape(wanted)}”.</p>"
+        words = _list(tuple(names)) if names else f"<p>No term has “{escape(wanted)}”.</p>"
     else:
         terms = glossary.of_page(page)
         n_basics = sum(name in glossary.BASICS for name in terms)
@@ -31,6 +32,7 @@ def _glossary(page: str) -> None:
     st.html(f'<div role="group" aria-label="Glossary" tabindex="0">{words}</div>')
 
 
-def _list(names: list[str]) -> str:
+@cache
+def _list(names: tuple[str, ...]) -> str:
     words = (f"<li><b>{escape(name)}</b>: {escape(glossary.sentence(name))}</li>" for name in names)
     return f"<ul>{''.join(words)}</ul>"

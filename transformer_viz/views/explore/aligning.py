@@ -78,7 +78,7 @@ def _way_words(way: str) -> str:
 def _asked(shown: Shown) -> tuple[str, str, str, str]:
     assert shown.model is not None
     by = st.session_state.aligned_by
-    return shown.model.name, shown.device, by, shown.tokens.source if by == _EFFECT else ""
+    return shown.model.name, str(shown.model.device), by, shown.tokens.source if by == _EFFECT else ""
 
 
 def _ask(asked: tuple[str, str, str, str]) -> None:
@@ -99,7 +99,7 @@ def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
     if state.get("aligned_asked") != asked:
         return None
     try:
-        found = runs.alignment_heads(model, shown.device, state.aligned_by, shown.tokens.source)
+        found = runs.alignment_heads(model, state.aligned_by, shown.tokens.source)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return None

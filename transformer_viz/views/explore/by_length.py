@@ -21,7 +21,7 @@ def show(shown: Shown) -> None:
     from transformer_viz.evaluation.accuracy_by_length import default_lengths, trained_lengths
     from transformer_viz.views.cache import runs
 
-    checkpoint, device = shown.checkpoint, shown.device
+    checkpoint = shown.checkpoint
     assert checkpoint is not None
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
@@ -31,14 +31,14 @@ def show(shown: Shown) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         samples = link.selectbox("Strings per length", SAMPLES, key="by_length_samples", default=50, width=170)
-        of = (checkpoint.name, device, samples)
+        of = (checkpoint.name, str(checkpoint.device), samples)
         is_asked = link.asking_toggle("Measure", key="by_length", of=of)
     if not is_asked:
         words = "Some seconds on a CPU; a result is kept for the next visitor."
         st.caption(f"{len(lengths) * samples:,} strings. {words}")
         return
     try:
-        found = runs.by_length(checkpoint, device, samples)
+        found = runs.by_length(checkpoint, samples)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return

@@ -99,7 +99,7 @@ def _graded(shown: Shown) -> Grades:
     from transformer_viz.views.cache import runs
 
     try:
-        untrained = runs.untrained(checkpoint, shown.device, shown.tokens)
+        untrained = runs.untrained(checkpoint, shown.tokens)
         return call(alignment, trace, call(by_words, untrained) if is_by_words(trace) else untrained)
     except TransformerVizError as error:
         st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")

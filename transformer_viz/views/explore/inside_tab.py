@@ -75,7 +75,7 @@ def _of_model(shown: Shown, row: int) -> Inside:
 
     assert shown.model is not None
     state = st.session_state
-    return runs.inside(shown.model, shown.device, shown.tokens, (state.kind, state.layer, state.head, row))
+    return runs.inside(shown.model, shown.tokens, (state.kind, state.layer, state.head, row))
 
 
 def _of_file(trace: Trace, row: int) -> Inside | None:

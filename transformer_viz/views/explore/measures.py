@@ -30,13 +30,12 @@ class Measuring:
     Args:
         trace: the run.
         model: that made it.
-        device: as chosen.
         is_offered: whether there is a switch; without one all is weights. What counts would tell a hidden answer.
     """
 
-    def __init__(self, trace: Trace, model: LoadedModel, device: str, *, is_offered: bool) -> None:
+    def __init__(self, trace: Trace, model: LoadedModel, *, is_offered: bool) -> None:
         state = st.session_state
-        self._run = (model, device, trace)
+        self._run = (model, trace)
         self._is_offered, self._switch = is_offered, switched() if is_offered else "weights"
         link.option("other_measure", OTHERS, BY_SHARES, _title, is_drawn=self._switch == "more")
         link.option("cause_mode", MODES, is_drawn=self._switch == "cause")

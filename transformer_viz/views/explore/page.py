@@ -57,7 +57,7 @@ def show() -> None:
     focus.set_step(focus.step())
     aligner.start(trace, model)
 
-    measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer and measured.are_shown())
+    measuring = measures.Measuring(trace, model, is_offered=chosen.with_answer and measured.are_shown())
     # How it learned would tell a hidden answer.
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large
     is_leaky = is_told and bool(getattr(model, "recipe", {}).get("mistake"))
@@ -85,9 +85,7 @@ def show() -> None:
         stepper.show(shown, chosen, beside, measuring.measured)
     of_search = None if search is None else whole
     by_tokens = measuring.kept(trace)
-    tables.show(
-        Shown(shown, style.theme(), model, chosen.device, by_tokens, of_search, not is_greedy, measuring.measured, tree)
-    )
+    tables.show(Shown(shown, style.theme(), model, by_tokens, of_search, not is_greedy, measuring.measured, tree))
     measuring.finish()
 
 
@@ -102,13 +100,13 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     """What is written greedily, and the run that is shown: the same one, or one by another decoding."""
     how = decoding.strategy(model)
     length = decoding.length(model) if how == "beam" else {}
-    greedy = runs.run(model, chosen.device, chosen.text, tuple(length.items()))
+    greedy = runs.run(model, chosen.text, tuple(length.items()))
     if how == "greedy":
         return greedy, greedy
     keywords = decoding.keywords(model)
     if how == "forced" and not keywords:
         keywords = {"target": greedy.text if greedy.expected is None else greedy.expected}
-    return greedy, runs.run(model, chosen.device, chosen.text, tuple(keywords.items()))
+    return greedy, runs.run(model, chosen.text, tuple(keywords.items()))
 
 
 def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: Sentence) -> None:
@@ -129,7 +127,7 @@ def _last(chosen: bar.Bar) -> None:
     name, device, text = last
     try:
         model = model_list.load_any(name, device)
-        trace = words.shown(runs.run(model, device, text))
+        trace = words.shown(runs.run(model, text))
     except TransformerVizError:  # its checkpoint has gone meanwhile
         return
     focus.start(trace, model)

@@ -22,8 +22,6 @@ class Shown:
     theme: ThemeName
     model: "LoadedModel | None" = None
     """None for a file: it is looked at without the model."""
-    device: str = ""
-    """As chosen: `auto` or a device."""
     by_tokens: Trace | None = None
     """Where the trace is by words: what it was made of, for what goes on from tokens."""
     whole: Trace | None = None

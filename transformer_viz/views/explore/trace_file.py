@@ -86,7 +86,7 @@ def _open_example() -> None:
 
     opened.hush()
     try:
-        trace = runs.run(model_list.load(_EXAMPLE_CHECKPOINT, "cpu"), "cpu", _EXAMPLE)
+        trace = runs.run(model_list.load(_EXAMPLE_CHECKPOINT, "cpu"), _EXAMPLE)
         opened.add(f"{_EXAMPLE}.npz", to_bytes(trace))
     except TransformerVizError as error:
         st.session_state.opened_said = [(True, str(error))]

@@ -32,7 +32,7 @@ _LONGEST_SOUGHT, _LONGEST_CHANGE = 64, 512
 
 def show(shown: Shown) -> None:
     """The controls, and both runs side by side."""
-    trace, model, device = shown.tokens, shown.model, shown.device
+    trace, model = shown.tokens, shown.model
     assert model is not None
     _forget(trace, model)
     state = st.session_state
@@ -41,7 +41,7 @@ def show(shown: Shown) -> None:
         vocabulary = Vocabulary(model)
         _prefix(vocabulary)
         if state.what_if_how == TOKEN:
-            _token_controls(trace, _so_far(trace, model, device), vocabulary)
+            _token_controls(trace, _so_far(trace, model), vocabulary)
         elif state.what_if_how == BEGINNING:
             words = "what the output begins with"
             link.text_input("begins with", key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
@@ -57,7 +57,7 @@ def show(shown: Shown) -> None:
             link.text_input("to read", key="what_if_target", most=_LONGEST_CHANGE, width=360, placeholder=words)
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
     try:
-        other = _run(trace, model, device)
+        other = _run(trace, model)
     except TraceTooLarge:
         st.warning("The other run would take more than the page allows. Shorten it.", icon=":material/memory:")
         return
@@ -103,10 +103,10 @@ def _tokens(word: str) -> list[Token] | None:
     return found if isinstance(found, list) and all(type(each) in (str, int) for each in found) else None
 
 
-def _so_far(trace: Trace, model: "LoadedModel", device: str) -> Trace:
+def _so_far(trace: Trace, model: "LoadedModel") -> Trace:
     """The run in which the next token is changed: the changed one, once there is one."""
     try:
-        return _run(trace, model, device, waits=False) or trace
+        return _run(trace, model, waits=False) or trace
     except TransformerVizError:
         return trace
 
@@ -173,7 +173,7 @@ def _undo() -> None:
     state.what_if_prefix = state.what_if_token = state.what_if_begin = state.what_if_target = ""
 
 
-def _run(trace: Trace, model: "LoadedModel", device: str, *, waits: bool = True) -> Trace | None:
+def _run(trace: Trace, model: "LoadedModel", *, waits: bool = True) -> Trace | None:
     """The other run, or None where nothing is asked for."""
     change = _change(model)
     if not change:
@@ -182,7 +182,7 @@ def _run(trace: Trace, model: "LoadedModel", device: str, *, waits: bool = True)
     # Here, because a file has the other tabs where there is no model.
     from transformer_viz.views.cache import runs
 
-    return runs.what_if(model, device, trace, *asked, waits=waits)
+    return runs.what_if(model, trace, *asked, waits=waits)
 
 
 def _change(model: "LoadedModel") -> dict[str, Any]:

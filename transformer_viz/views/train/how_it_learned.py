@@ -50,7 +50,7 @@ def _show() -> None:
     if not model_list.has_snapshots(checkpoint):
         _offer_others(checkpoint.name, checkpoint.task.name)
         return
-    found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.device, chosen.text))
+    found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.text))
     if found is None:
         return
     last = found[-1].forced

@@ -29,11 +29,11 @@ VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock_out", "curves", "c
 _MOST_LINES, _FIRST_SAMPLES = 200, 50
 
 
-def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, Hashable]:
+def made_of(trace: Trace, model: "LoadedModel") -> dict[str, Hashable]:
     """What the answer to each question is made of."""
     state = st.session_state
     how, every = link.option("trial_how", INSTEAD), link.is_on("trial_every")
-    name = (model.name, model.options, device)
+    name = (model.name, model.options, str(model.device))
     run = (*name, trace.source, trace.output_tokens, state.kind)
     place = (state.kind, state.layer, state.head)
     texts = (link.text("trial_texts", most=MOST_TYPED), trace.source if model.task is None else samples())
@@ -58,7 +58,7 @@ def samples_box() -> None:
 def is_asked(name: str, shown: Shown, words: str) -> bool:
     """Whether the answer is asked for, by a toggle."""
     assert shown.model is not None
-    of = made_of(shown.tokens, shown.model, shown.device)[name]
+    of = made_of(shown.tokens, shown.model)[name]
     return link.asking_toggle(words, key=name, of=of)
 
 
@@ -150,9 +150,9 @@ def _pointing(shown: Shown) -> str:
     """The first half, by word and by position."""
     state, model, trace = st.session_state, shown.model, shown.tokens
     assert model is not None
-    if not link.asked(VERDICT, made_of(trace, model, shown.device)[VERDICT]):
+    if not link.asked(VERDICT, made_of(trace, model)[VERDICT]):
         return ""
-    found = {mode: runs.verdict_found(model, shown.device, trace, state.kind, mode) for mode in modes(model)}
+    found = {mode: runs.verdict_found(model, trace, state.kind, mode) for mode in modes(model)}
     name = name_of(state.layer, state.head)
     return "; ".join(f"by {mode}, {verdict_words(each.at(name), each)}" for mode, each in found.items() if each is not None)
 
@@ -160,10 +160,10 @@ def _pointing(shown: Shown) -> str:
 def _need(shown: Shown) -> str:
     state, model, trace = st.session_state, shown.model, shown.tokens
     assert model is not None
-    of = made_of(trace, model, shown.device)[KNOCK_OUT]
+    of = made_of(trace, model)[KNOCK_OUT]
     if not isinstance(state.head, int) or not link.asked(KNOCK_OUT, of):
         return ""
     place = HeadPlace(state.kind, state.layer, state.head)
     head = None if state.trial_every else place
-    found = runs.knock_out_found(model, shown.device, trace, texts_of(model), state.trial_how, head)
+    found = runs.knock_out_found(model, trace, texts_of(model), state.trial_how, head)
     return "" if found is None else stays_words(found.at(place.kind, place.layer, place.head), found)

@@ -35,7 +35,7 @@ def show(shown: Shown) -> None:
     of_layer = together == _TOGETHER[1]
     model, is_large = shown.model, display_options.current().is_large
     assert model is not None
-    proofs = {words: runs.counter_proof(model, shown.device, shown.tokens, scope) for words, scope in _scopes(place).items()}
+    proofs = {words: runs.counter_proof(model, shown.tokens, scope) for words, scope in _scopes(place).items()}
     alone, layers, kinds = proofs.values()
     if not is_large:
         st.table(_table(proofs))

@@ -32,7 +32,7 @@ def show(shown: Shown) -> None:
     if not asked.is_asked(asked.CURVES, shown, "Take tokens away"):
         return
     maps = tuple(dict.fromkeys(asked.name_of(state.layer, head) for head in (state.head, "mean")))
-    found = runs.curves(model, shown.device, shown.tokens, state.kind, mode, (*maps, *_BESIDE))
+    found = runs.curves(model, shown.tokens, state.kind, mode, (*maps, *_BESIDE))
     if math.isnan(found[0].comprehensiveness[0].value):
         st.info("No step is judged: none has two tokens to choose from and one that matters.", icon=":material/info:")
         return

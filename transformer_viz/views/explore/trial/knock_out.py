@@ -48,7 +48,7 @@ def show(shown: Shown) -> None:
         st.caption(literal(_over(texts)))
         return
     head = None if state.trial_every else HeadPlace(state.kind, state.layer, state.head)
-    found = runs.knock_out(model, shown.device, shown.tokens, texts, state.trial_how, head)
+    found = runs.knock_out(model, shown.tokens, texts, state.trial_how, head)
     if words := asked.sentence(shown):
         st.markdown(f"**{literal(words)}**")
     if head is not None:

@@ -37,20 +37,18 @@ class Texts:
     n_drawn: int = 0
 
 
-def verdict(model: LoadedModel, device: str, trace: Trace, kind: Kind, mode: str) -> Verdicts:
+def verdict(model: LoadedModel, trace: Trace, kind: Kind, mode: str) -> Verdicts:
     """Of the run: every map beside the cause."""
     cost = _tokens(trace) * (len(trace.labels(kind)[1]) + 4.0 * trace.n_steps) * model.n_parameters
     return compute(f"Taking tokens away by {mode}", cost, verdicts.verdict, model, trace, mode=mode, kind=kind)
 
 
-def verdict_found(model: LoadedModel, device: str, trace: Trace, kind: Kind, mode: str) -> Verdicts | None:
+def verdict_found(model: LoadedModel, trace: Trace, kind: Kind, mode: str) -> Verdicts | None:
     """The same if it was computed before, otherwise None."""
     return computed(verdicts.verdict, model, trace, mode=mode, kind=kind)
 
 
-def curves(
-    model: LoadedModel, device: str, trace: Trace, kind: Kind, mode: str, maps: tuple[str, ...]
-) -> tuple[MeanCurve, ...]:
+def curves(model: LoadedModel, trace: Trace, kind: Kind, mode: str, maps: tuple[str, ...]) -> tuple[MeanCurve, ...]:
     """Of the run: these maps, the cause's own order and a random one."""
     n_sets = 2.0 * len(KS) * trace.n_steps * (len(maps) + 1 + N_RANDOM)
     cost = _tokens(trace) * n_sets * model.n_parameters
@@ -59,7 +57,7 @@ def curves(
     return record(found, Call(faithfulness, model, trace, given, mode=mode, kind=kind))
 
 
-def knock_out(model: LoadedModel, device: str, trace: Trace, texts: Texts, how: str, head: HeadPlace | None) -> KnockOut:
+def knock_out(model: LoadedModel, trace: Trace, texts: Texts, how: str, head: HeadPlace | None) -> KnockOut:
     """Over texts, without one head or, where none is named, without each."""
     n_texts = max(1, len(texts.lines), texts.n_drawn)
     longest = max(model.task.evaluated_lengths) if model.task is not None else max(map(len, (trace.source, *texts.lines)))
@@ -80,14 +78,12 @@ def _traces(model: LoadedModel, trace: Trace, texts: Texts) -> list[Trace] | Cal
     return Call("traces = [tv.decode({}, text, max_length={}) for text in {}]", model, most, lines)
 
 
-def knock_out_found(
-    model: LoadedModel, device: str, trace: Trace, texts: Texts, how: str, head: HeadPlace | None
-) -> KnockOut | None:
+def knock_out_found(model: LoadedModel, trace: Trace, texts: Texts, how: str, head: HeadPlace | None) -> KnockOut | None:
     """The same if it was computed before, otherwise None."""
     return computed(_knock_out, model, _alone(trace, texts), texts, how, head)
 
 
-def counter_proof(model: LoadedModel, device: str, trace: Trace, scope: str) -> CounterProof:
+def counter_proof(model: LoadedModel, trace: Trace, scope: str) -> CounterProof:
     """Of the run: how far the weights of these heads can be moved."""
     cost = _tokens(trace) * _PASSES * model.n_parameters
     return compute(f"Moving the weights of {scope}", cost, counter_proofs.counter_proof, model, trace, scope=scope)

@@ -32,7 +32,7 @@ def show(shown: Shown) -> None:
         st.caption(literal(why))
     if not asked.is_asked(asked.VERDICT, shown, "Judge this run"):
         return
-    found = {mode: runs.verdict(model, shown.device, trace, state.kind, mode) for mode in asked.modes(model)}
+    found = {mode: runs.verdict(model, trace, state.kind, mode) for mode in asked.modes(model)}
     st.markdown(f"**{literal(asked.sentence(shown))}**")
     if display_options.current().is_large or not any(each.n_judged for each in found.values()):
         return
