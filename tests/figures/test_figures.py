@@ -124,6 +124,19 @@ def test_candidates_are_the_steps_own(trace: Trace) -> None:
         assert frame["layout"]["yaxis2"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
 
 
+def test_a_candidate_is_as_long_as_it_is_probable_and_says_so(trace: Trace) -> None:
+    """However little that is: the axis begins at 0, and no number is below its end."""
+    probable = (("a", 0.99994), ("b", 5.2e-5), ("c", 7.3e-9), ("d", 0.0))
+    own = {"token": trace.output_tokens[0], "candidates": ((trace.output_tokens[0], 0.99994), *probable[1:])}
+    run = replace(trace, steps=(replace(trace.steps[0], **own), *trace.steps[1:]))
+    figure = spec(figures.player(run, "cross"))
+    bars = figure["frames"][0]["data"][-1]
+    np.testing.assert_array_equal(bars["x"], [p for _, p in probable])
+    assert bars["text"] == ["0.9999", "5·10<sup>−5</sup>", "7·10<sup>−9</sup>", "0"]
+    axis = figure["layout"]["xaxis2"]
+    assert axis["range"][0] == 0 and axis.get("type") != "log" and axis["tickvals"][0] == 0
+
+
 def test_names_of_candidates_leave_the_map_free_and_the_hover_has_them_whole(trace: Trace) -> None:
     """And long labels below a map of few rows take nothing of its height."""
     token = " counterrevolutionaries"
