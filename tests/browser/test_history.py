@@ -1,14 +1,12 @@
 """The browser's history: one entry for each page, with its whole query; and what was chosen on a page is there again."""
 
 import re
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.charts import TREE, at_rest, click_point, click_tile, wait_for_link, wait_until_drawn
-from tests.until import until
 from transformer_viz.views import pages, path
 
 pytestmark = pytest.mark.browser
@@ -37,8 +35,6 @@ def stands(page: Page) -> dict[str, Any]:
 
 def expect_stands(page: Page, before: dict[str, Any], words: str) -> None:
     """A busy server may rest between two answers: what counts is what the page comes to."""
-    with suppress(AssertionError):
-        until(lambda: stands(page) == before, seconds=30)
     assert stands(page) == before, words
 
 
@@ -84,6 +80,8 @@ def on_survey(page: Page) -> None:
 
 
 def on_train(page: Page) -> None:
+    page.get_by_text("A training of your own", exact=True).click()
+    page.wait_for_function("location.search.includes('form=true')")
     fill(page, "train_name", "mine-7")
     page.wait_for_function("location.search.includes('train_name=mine-7')")
 

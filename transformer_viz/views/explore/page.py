@@ -50,7 +50,8 @@ def show() -> None:
     shown = words.shown(trace)
     if link.is_bare():
         focus.set_step(trace.n_given)
-        if chosen.unfolds and (place := graded_head(shown)) is not None:
+        # Another page may have been first, and its head is that of all pages.
+        if chosen.unfolds and "head" not in st.session_state and (place := graded_head(shown)) is not None:
             focus.go_to_head("cross", *place)
     focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
