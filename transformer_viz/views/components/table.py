@@ -71,4 +71,4 @@ def _looks(frame: pd.DataFrame, percents: Sequence[str], places: int) -> dict[st
             config[title] = st.column_config.NumberColumn(format=f"%.{places}f", help=help_)
         else:
             config[title] = st.column_config.Column(help=help_)
-    return {"hide_index": True, "column_config": config, "placeholder": "–", "height": min(420, 38 + 35 * len(frame))}
+    return {"hide_index": True, "column_config": config, "placeholder": "–"}

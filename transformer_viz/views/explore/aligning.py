@@ -53,7 +53,7 @@ def show(shown: Shown) -> None:
         }
         numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
         table = pd.DataFrame(columns).dropna(axis="columns", how="all")
-        st.dataframe(table, hide_index=True, height=min(320, 38 + 35 * len(table)), column_config=numbers, placeholder="–")
+        st.dataframe(table, hide_index=True, column_config=numbers, placeholder="–")
         st.code(f"alignment_heads={found.alignment_heads}", language="python")
     if st.session_state.pop("aligner_changed", False):
         st.rerun()

@@ -52,7 +52,7 @@ def show(shown: Shown) -> None:
             said = {f"made by: {name}": value for name, value in trace.made_by.items()}
             rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]
             table = pd.DataFrame(rows, columns=["what", "as the file says"])
-            st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
+            st.dataframe(table, hide_index=True)
         return
     part = limits.words_of(trace.made_by)
     with st.expander(literal(f"This run: {_run(trace)}" + (f"; kept: {part}" if part else ""))):

@@ -270,7 +270,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
         name: st.column_config.ProgressColumn(name, min_value=0.0, max_value=1.0, format="%.4f")
         for name in ("p before", "p after")
     }
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars, height=min(440, 38 + 35 * len(rows)))
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars)
 
 
 def _clicked(query: int | None, key: int | None, trace: Trace) -> None:

@@ -98,7 +98,7 @@ def _row(attention: Attention, layer: int, head: int, row: int, computed: Softma
         }
     )
     bars = st.column_config.ProgressColumn("weight", min_value=0.0, max_value=1.0, format="%.4f")
-    st.dataframe(frame, hide_index=True, height=min(420, 38 + 35 * len(frame)), column_config={"weight": bars})
+    st.dataframe(frame, hide_index=True, column_config={"weight": bars})
 
 
 def _fates(scores: np.ndarray, model: LoadedModel) -> None:
