@@ -5,20 +5,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, fromstring
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.views.drawn import markups, text_of
 from transformer_viz.inside_head.explanations import explain
+from transformer_viz.inside_head.numbers import shown_keys
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.cache import runs
+from transformer_viz.views.components import markup
 from transformer_viz.views.components.inside import Looks, picture
+from transformer_viz.views.components.inside import show as show_inside
 from transformer_viz.views.components.opened import Opened
+from transformer_viz.views.state import focus
 
 Start = Callable[..., AppTest]
 HERE = {"text": "hello", "explore_tab": "Inside"}
@@ -283,3 +288,28 @@ def test_a_row_without_numbers_is_drawn_and_explained() -> None:
     said = [explain(inside, address).terms for address in ("weight.2", "output.1", "part.1.1", "score.3", "sum")]
     assert "NaN" in [text for cell in cells(drawn) for text in cell.get("values", ())]
     assert any(term.figure == "NaN" for terms in said for term in terms)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"reasons": np.arange(40, dtype=np.uint8) % 3},
+        {"scores": None, "scale": None},
+        {"bias": np.ones(40), "softcap": 50.0},
+        {"norm": "pre", "residual_before": np.ones(24), "entered": np.full(24, np.nan)},
+    ],
+)
+@pytest.mark.parametrize("address", ["weight.1", "output.3", "rest"])
+def test_every_row_can_be_drawn(how: dict[str, Any], address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many keys of which some are masked, what a model does not tell, and numbers that are none."""
+    inside = many_keys(40, **how)
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(markup, "show", lambda *_, **parts: sent.update(parts))
+    monkeypatch.setattr(focus, "step", lambda: 0)
+    monkeypatch.setattr(focus, "pinned", lambda: ())
+    st.session_state.run = "run"
+    show_inside(inside, [address], Looks("light", False, "fixed", inside.weights), None, lambda _: None)
+    drawn = fromstring(markup.TEMPLATES.get_template("components/inside.html").render(sent))
+    assert drawn.find(".//*[@class='explained']") is not None
+    closed = [element.text for element in drawn.iter() if element.get("class", "").startswith("closed")]
+    assert len(closed) == (0 if "reasons" not in how else sum(key % 3 > 0 for key in shown_keys(inside)) + 1)

@@ -12,7 +12,7 @@ import streamlit as st
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _VIEWS = Path(__file__).parents[1]
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=FileSystemLoader(_VIEWS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 
@@ -45,7 +45,7 @@ def show(
         if on_press is not None and isinstance(pressed, dict):
             on_press(pressed.get("at"), pressed.get("step"))
 
-    html = _TEMPLATES.get_template(template).render(parts)
+    html = TEMPLATES.get_template(template).render(parts)
     _component(template, style, script)(key=key, data={"html": html, **(data or {})}, on_press_change=heard)
 
 
