@@ -1,9 +1,9 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, edits, version, places, untrusted_files,
-atomic_files, serving, keywords, options, model_options, locks, text_table, grammar <- model <- tasks, decoding, checkpoints,
-loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other: analysis <-
-figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation,
+errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, edits, version, app_folders, untrusted_files,
+atomic_files, server_settings, keywords, options, model_options, locks, text_table, grammar <- model <- tasks, decoding,
+checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other:
+analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation,
 attribution, inside_head <- training, surveys; training <- learn
 (what runs models). Both end in commands, and in views <- app.py.
 """
@@ -30,10 +30,10 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "vocabulary",
             "edits",
             "version",
-            "places",
+            "app_folders",
             "untrusted_files",
             "atomic_files",
-            "serving",
+            "server_settings",
             "keywords",
             "model_options",
             "locks",

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from transformer_viz import load_trace, untrusted_files
-from transformer_viz.errors import FileError, TransformerVizError, quoted
+from transformer_viz.errors import FileError, TransformerVizError, short_repr
 from transformer_viz.text_display import shorten
 from transformer_viz.training.embeddings import read_matrix
 
@@ -219,6 +219,6 @@ def test_what_was_given_is_quoted_in_short():
     for _ in range(10_000):
         deep = [deep]
     for value in ("x" * 10**6, [1] * 10**6, {"a" * 1000: deep}, 10**4000, deep):
-        assert len(quoted(value)) < 300
-    assert quoted({"a": [1, None]}) == "{'a': [1, None]}"
+        assert len(short_repr(value)) < 300
+    assert short_repr({"a": [1, None]}) == "{'a': [1, None]}"
     assert (shorten("abcd", 4), shorten("abcde", 4)) == ("abcd", "abc…")

@@ -99,19 +99,19 @@ def test_an_editable_install_is_the_checkout(tmp_path: Path) -> None:
 
     with contextlib.chdir(ROOT), zipfile.ZipFile(tmp_path / build_editable(str(tmp_path))) as archive:
         archive.extractall(tmp_path / "site")
-    asked = f"import site; site.addsitedir({str(tmp_path / 'site')!r}); from transformer_viz import places as p; "
+    asked = f"import site; site.addsitedir({str(tmp_path / 'site')!r}); from transformer_viz import app_folders as p; "
     asked += "print(p.ROOT, p.trained(), p.trained_as_typed())"
     done = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{ROOT} {ROOT / 'trained'} trained\n"
 
 
 COMMANDS = """
-from transformer_viz import places
+from transformer_viz import app_folders
 from transformer_viz.commands import main
 train = "train german-toy --layers 1 --d-model 8 --heads 2 --d-ff 8 --steps 2 --samples 2 --device cpu"
 for command in ("decode hello --json", train, "checkpoints --json", "checkpoints"):
     assert main(command.split()) == 0
-print(places.trained_as_typed())
+print(app_folders.trained_as_typed())
 """
 
 

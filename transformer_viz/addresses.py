@@ -14,7 +14,7 @@ Written as people read, from 1; in Python everything counts from 0:
 import re
 from dataclasses import dataclass
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.text_display import quote_text
 
@@ -73,7 +73,7 @@ def parse(text: str, what: str = "") -> tuple[Place, int | None]:
         raise OptionError(f"{start} is no address of attention; they look like cross, cross.2, cross.2.4 or cross.2.4:5")
     kind = next((kind for kind in KINDS if kind == match["kind"]), None)
     if kind is None:
-        raise OptionError(f"{start}: {match['kind']!r} is no kind of attention; choose one of {listed(KINDS)}")
+        raise OptionError(f"{start}: {match['kind']!r} is no kind of attention; choose one of {join_names(KINDS)}")
     numbers = {name: None if match[name] is None else int(match[name]) for name in ("layer", "head", "row")}
     for number in numbers.values():
         if number is not None and not 1 <= number <= HIGHEST:

@@ -17,13 +17,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from transformer_viz import places, tasks, untrusted_files
+from transformer_viz import app_folders, tasks, untrusted_files
+from transformer_viz.app_folders import FOLDERS_VARIABLE
 from transformer_viz.atomic_files import new_folder, write_tensors, write_text
-from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
+from transformer_viz.errors import CheckpointError, ConfigError, FileError, join_names, short_repr
 from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model_options import ModelOptions
-from transformer_viz.places import FOLDERS_VARIABLE
 from transformer_viz.schema import Count, Range, read_value, to_plain
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
@@ -75,7 +75,7 @@ class Description:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.variant):
-            raise ConfigError(f"variant={quoted(self.variant)} is no name")
+            raise ConfigError(f"variant={short_repr(self.variant)} is no name")
         _read_known(_ReadRecipe, self.recipe, "recipe")
         best = _read_known(_ReadMetrics, self.metrics, "metrics").best_head
         if best is not None and (best.layer >= self.model.n_decoder_layers or best.head >= self.model.n_heads):
@@ -179,7 +179,7 @@ class Entry:
 def folders() -> list[Path]:
     """Where names are looked up, first match wins."""
     more = os.environ.get(FOLDERS_VARIABLE)
-    return [places.ROOT / "checkpoints", places.trained(), *([Path(more)] if more else [])]
+    return [app_folders.ROOT / "checkpoints", app_folders.trained(), *([Path(more)] if more else [])]
 
 
 def entries() -> list[Entry]:
@@ -228,7 +228,7 @@ def find_name(name: str) -> Path:
         for parent in folders():
             if untrusted_files.is_folder(parent / name):
                 return parent / name
-    known = listed(names())
+    known = join_names(names())
     raise CheckpointError(
         f"There is no checkpoint {name!r}. Known are {known}. A folder elsewhere needs a path separator, as in ./{name}."
     )
@@ -286,7 +286,7 @@ def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
     known = snapshots(checkpoint.folder)
     if step not in known:
         raise CheckpointError(
-            f"{checkpoint.name} has no snapshot of step {step!r}; it has {listed(known) if known else 'none'}."
+            f"{checkpoint.name} has no snapshot of step {step!r}; it has {join_names(known) if known else 'none'}."
         )
     return replace(checkpoint, model=_model(known[step], checkpoint.model.config, checkpoint.device), metrics={}, snapshot=step)
 
@@ -369,7 +369,7 @@ def read_description(folder: Path) -> Description:
         data = untrusted_files.read_json(folder / "config.json", LARGEST_CONFIG)
         if isinstance(data, dict) and "format" in data and (isinstance(data["format"], bool) or data["format"] != FORMAT):
             raise CheckpointError(
-                f"{folder.name}: format {quoted(data['format'])} is not known; this version reads format {FORMAT}. "
+                f"{folder.name}: format {short_repr(data['format'])} is not known; this version reads format {FORMAT}. "
                 "Update the program."
             )
         return read_value(Description, data)
@@ -414,7 +414,7 @@ def _weights(path: Path, config: ModelConfig) -> Generator[Any]:
             if given != wanted:
                 raise CheckpointError(f"{place} does not fit config.json: {_difference(given, wanted)}.")
             if not types <= {"F32", "F16", "BF16", "F64"}:
-                raise CheckpointError(f"{place} holds numbers of type {listed(sorted(types))}; floating point is needed.")
+                raise CheckpointError(f"{place} holds numbers of type {join_names(sorted(types))}; floating point is needed.")
             yield file
     except FileNotFoundError:
         raise CheckpointError(f"{place} is missing. Copy the whole folder again.") from None
@@ -447,8 +447,8 @@ def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]])
 
 def _some(names: list[str], most: int = 4) -> str:
     # A name that anyone may have written: one that is no ordinary one is quoted, and so shown on one line.
-    shown = [name if name.isprintable() and len(name) <= 120 else quoted(name) for name in names[:most]]
-    return listed(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
+    shown = [name if name.isprintable() and len(name) <= 120 else short_repr(name) for name in names[:most]]
+    return join_names(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def csv(rows: Sequence[Mapping[str, Any]]) -> str:

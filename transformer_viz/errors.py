@@ -92,12 +92,12 @@ class ExportError(TransformerVizError):
     """A page, picture or table that cannot be made or written here."""
 
 
-def listed(names: Iterable[object]) -> str:
+def join_names(names: Iterable[object]) -> str:
     """`["a", "b"]` as `a, b`, for the "allowed" part of a message."""
     words = [str(name) for name in names]
     return ", ".join(words) if words else "none"
 
 
-def quoted(value: object) -> str:
+def short_repr(value: object) -> str:
     """The `repr` of what was given, cut in its middle where it is long or deep."""
     return _quotes.repr(value)

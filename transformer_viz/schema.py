@@ -15,7 +15,7 @@ from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from transformer_viz.errors import FileError, OptionError, TransformerVizError, listed, quoted
+from transformer_viz.errors import FileError, OptionError, TransformerVizError, join_names, short_repr
 from transformer_viz.text_display import shorten
 
 LARGEST = 2**53
@@ -201,7 +201,7 @@ def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
 
 
 def _refusal(value: Any, where: str, possible: str) -> _Impossible:
-    return _Impossible(f"{where or 'it'}={quoted(value)} is not possible; it is {possible}", where, possible)
+    return _Impossible(f"{where or 'it'}={short_repr(value)} is not possible; it is {possible}", where, possible)
 
 
 def _dataclass(kind: type, value: Any, where: str) -> Any:
@@ -211,7 +211,9 @@ def _dataclass(kind: type, value: Any, where: str) -> Any:
     if missing := [name for name, (_, is_needed) in known.items() if is_needed and name not in value]:
         raise _Impossible(f"{where or 'it'} lacks {missing[0]!r}")
     if unknown := [name for name in value if name not in known]:
-        raise _Impossible(f"{where or 'it'} has {quoted(unknown[0])}, which does not belong there; it has {listed(known)}")
+        raise _Impossible(
+            f"{where or 'it'} has {short_repr(unknown[0])}, which does not belong there; it has {join_names(known)}"
+        )
     path = f"{where}." if where else ""
     values = {name: _reader(hint)(value[name], f"{path}{name}") for name, (hint, _) in known.items() if name in value}
     try:
@@ -277,7 +279,7 @@ def _mapping(read_name: Any, read_entry: Any, limits: Range, value: Any, where: 
 
 def _one_of(allowed: tuple[Any, ...], value: Any, where: str) -> Any:
     if not isinstance(value, str) or value not in allowed:
-        raise _refusal(value, where, f"one of {listed(allowed)}")
+        raise _refusal(value, where, f"one of {join_names(allowed)}")
     return value
 
 

@@ -10,7 +10,7 @@ from transformer_viz import Trace
 from transformer_viz.attribution.contributions import Sublayer
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.model import variants
-from transformer_viz.model.tap import Keep, Site, Tap, TapName, compose
+from transformer_viz.model.tap import RecordTap, Site, Tap, TapName, compose
 
 VARIANTS = variants.names()
 SMALL: dict[str, Any] = {
@@ -46,7 +46,7 @@ def log_p(checkpoint: Checkpoint, source: list[int], read: list[int], tap: Tap |
 def kept(checkpoint: Checkpoint, trace: Trace, name: TapName, tap: Tap | None = None) -> dict[Site, np.ndarray]:
     """One intermediate of every attention in a pass over what a run read."""
     source, read, _ = ids(checkpoint, trace)
-    keep = Keep(name)
+    keep = RecordTap(name)
     log_p(checkpoint, source, read, compose(tap, keep))
     return {site: values[name][0].numpy() for site, values in keep.kept.items()}
 

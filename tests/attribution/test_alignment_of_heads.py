@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from transformer_viz.analysis.word_links import checked, directions, gold, links_of, words_of
 from transformer_viz.analysis.word_pooling import Words, by_words
-from transformer_viz.attribution.result.alignment_heads import ROWS, Attended, Head, attended, best_averages, ranked, with_links
+from transformer_viz.attribution.result.alignment_heads import (
+    ROWS,
+    Head,
+    WordAttention,
+    attended,
+    best_averages,
+    ranked,
+    with_links,
+)
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.trace.trace import Trace
 
@@ -64,7 +72,7 @@ def traces() -> list[Trace]:
 
 
 @pytest.fixture(scope="module")
-def runs(traces: list[Trace]) -> list[Attended]:
+def runs(traces: list[Trace]) -> list[WordAttention]:
     each = zip(traces, PAIRS.links, PAIRS.texts, PAIRS.targets, strict=True)
     return [with_links(attended(trace), links, text, target) for trace, links, text, target in each]
 
@@ -115,7 +123,7 @@ def test_pairs_the_other_way_round() -> None:
         gold("pt-de")
 
 
-def test_errors_are_those_of_plain_sets(traces: list[Trace], runs: list[Attended]) -> None:
+def test_errors_are_those_of_plain_sets(traces: list[Trace], runs: list[WordAttention]) -> None:
     reference, heads = ranked(runs)
     assert reference == (heads[0].layer, heads[0].head)
     for each in heads:
@@ -124,7 +132,7 @@ def test_errors_are_those_of_plain_sets(traces: list[Trace], runs: list[Attended
         assert each.error == pytest.approx(1 - 2 / (1 / each.precision + 1 / each.recall))
 
 
-def test_planted_heads_are_found_in_their_rows(runs: list[Attended]) -> None:
+def test_planted_heads_are_found_in_their_rows(runs: list[WordAttention]) -> None:
     reference, heads = ranked(runs)
     assert [each.errors["writes"] for each in heads] == sorted(each.errors["writes"] for each in heads)
     writes, reads, *others = sorted(heads, key=lambda each: (each.error, each.row == "reads"))
@@ -136,7 +144,7 @@ def test_planted_heads_are_found_in_their_rows(runs: list[Attended]) -> None:
     assert max(writes.error, reads.error) < 0.05 < 0.3 < min(each.error for each in others)
 
 
-def test_agreement_with_a_reference(runs: list[Attended]) -> None:
+def test_agreement_with_a_reference(runs: list[WordAttention]) -> None:
     """Without links, too: heads that look at the same word are alike, in whichever row."""
     for known in (runs, [replace(run, truth=None) for run in runs]):
         reference, heads = ranked(known, WRITES)
@@ -147,12 +155,12 @@ def test_agreement_with_a_reference(runs: list[Attended]) -> None:
     assert np.isnan(heads[0].error)
 
 
-def without(run: Attended, *heads: Head) -> Attended:
+def without(run: WordAttention, *heads: Head) -> WordAttention:
     left = [at for at, head in enumerate(run.heads) if head not in heads]
     return replace(run, heads=tuple(run.heads[at] for at in left), weights=run.weights[:, left])
 
 
-def test_the_average_takes_what_lowers_the_error(traces: list[Trace], runs: list[Attended]) -> None:
+def test_the_average_takes_what_lowers_the_error(traces: list[Trace], runs: list[WordAttention]) -> None:
     assert [each.heads for each in best_averages(runs)] == [(WRITES,), (READS,)]
     average, _ = best_averages([without(run, WRITES, READS) for run in runs])
     assert set(average.heads[:2]) == {LEFT, RIGHT} and average.row == "writes"
@@ -176,7 +184,7 @@ def test_special_tokens_are_no_words_and_take_a_link_away() -> None:
     trace = run_of(on, "pt_XX| o| gato|</s>", "en_XX| the| cat|</s>")
     run = attended(trace, languages={"pt_XX", "en_XX"})
     assert (run.source, run.target, run.places.tolist()) == (("o", "gato"), ("the", "cat"), [-1, 0, 1, -1])
-    assert run.found(run.weights)[:, 0].tolist() == [[1, -1], [-1, -1]]
+    assert run.most_attended(run.weights)[:, 0].tolist() == [[1, -1], [-1, -1]]
     assert attended(trace).target == ("en_XX", "the", "cat")
 
 

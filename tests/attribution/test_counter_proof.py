@@ -9,7 +9,7 @@ from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
 from transformer_viz.attribution.counter_proof import N_HALVINGS, TARGETS, scopes
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import Change, Site, compose
+from transformer_viz.model.tap import ReplaceTap, Site, compose
 from transformer_viz.tracing.edit_tap import changing_tap
 
 
@@ -62,7 +62,7 @@ def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, laye
                     value[0, heads] = torch.tensor(applied[layers.index(site.layer)], dtype=value.dtype)
                 return value
 
-            after = np.exp(plain.log_p(tiny, source, read, compose(changing, Change("weights", put))))
+            after = np.exp(plain.log_p(tiny, source, read, compose(changing, ReplaceTap("weights", put))))
             return np.abs(after - before).max(), applied
 
         changes = {share: change(share)[0] for share in np.linspace(0, 1, 17)}

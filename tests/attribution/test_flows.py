@@ -10,7 +10,7 @@ import torch
 
 import transformer_viz as tv
 from tests.attribution import plain
-from transformer_viz.model.tap import Change, Site, Tap
+from transformer_viz.model.tap import ReplaceTap, Site, Tap
 from transformer_viz.terms import Kind
 
 H = 1e-5
@@ -27,7 +27,7 @@ def nudged(cells: Sequence[Cell], by: float) -> Tap:
                 weights[(text, *cell)] += by
         return weights
 
-    return Change("weights", nudge)
+    return ReplaceTap("weights", nudge)
 
 
 def gradients(small, trace) -> dict[Kind, np.ndarray]:

@@ -12,7 +12,7 @@ from tests.attribution import plain, planted
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.knock_out import all_heads, knock_out, remove_heads
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import Change, Site
+from transformer_viz.model.tap import ReplaceTap, Site
 
 TEXTS = ("hello", "abc", "lo ad")
 
@@ -67,7 +67,7 @@ def test_the_mean_is_one_vector_a_head_over_all_rows_of_all_texts(tiny, traces):
 
     for trace in answers:
         source, read, written = plain.ids(tiny, trace)
-        before, after = (plain.log_p(tiny, source, read, tap) for tap in (None, Change("heads", put)))
+        before, after = (plain.log_p(tiny, source, read, tap) for tap in (None, ReplaceTap("heads", put)))
         lost += [after[t, token] - before[t, token] for t, token in enumerate(written)]
     found = knock_out(tiny, traces, how="mean").at("cross", 1, 4)
     assert found.log_p.value == pytest.approx(np.mean(lost), abs=1e-12)

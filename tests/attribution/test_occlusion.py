@@ -15,7 +15,7 @@ from tests.needs import needs
 from transformer_viz.errors import OptionError
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.mistakes import MistakeTap, named
-from transformer_viz.model.tap import Change
+from transformer_viz.model.tap import ReplaceTap
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-12}
@@ -90,7 +90,7 @@ def test_it_is_what_captum_finds(tiny, hello, mode):
         """(batch, step), of what was written."""
         n, tap = len(given), None
         if mode == "position":
-            tap = Change("mask", lambda site, mask: mask | (given[:, None, None] == 0) if site.kind == "cross" else mask)
+            tap = ReplaceTap("mask", lambda site, mask: mask | (given[:, None, None] == 0) if site.kind == "cross" else mask)
         sources = given if mode == "word" else torch.tensor([source]).expand(n, -1)
         logits = tiny.model(sources, torch.tensor([read]).expand(n, -1), tap=tap)
         return logits.log_softmax(-1)[:, torch.arange(len(written)), torch.tensor(written)]

@@ -13,7 +13,7 @@ from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.patch import BY, extent, patched, patched_run
 from transformer_viz.attribution.result.patching import PatchEffect
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import Change, Keep, Site, TapName, compose
+from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, TapName, compose
 from transformer_viz.tracing.edit_tap import changing_tap
 
 A, B = "hello", "hallo"
@@ -26,7 +26,7 @@ def log_p(checkpoint, trace, n, tap=None):
     return plain.log_p(checkpoint, source, read[:n], compose(changing, tap))
 
 
-def putting(keep: Keep, name: TapName, here: Site, at: tuple[int, ...]) -> Change:
+def putting(keep: RecordTap, name: TapName, here: Site, at: tuple[int, ...]) -> ReplaceTap:
     """Puts what was kept at one place of one attention, in one head or all."""
 
     def put(site, value):
@@ -35,7 +35,7 @@ def putting(keep: Keep, name: TapName, here: Site, at: tuple[int, ...]) -> Chang
             value[0, *at] = keep.kept[here][name][0, *at]
         return value
 
-    return Change(name, put)
+    return ReplaceTap(name, put)
 
 
 @pytest.mark.parametrize(("by", "edits"), [("head", ()), ("layer", ()), ("layer", ("cross.1:*-2", "encoder.2.1:zero"))])
@@ -45,7 +45,7 @@ def test_every_place_is_a_pass_of_its_own(tiny, by, edits):
     parted = [x != y for x, y in zip(a.output_tokens, b.output_tokens, strict=False)].index(True)
     assert (found.step, found.tokens) == (parted, (a.output_tokens[parted], b.output_tokens[parted]))
     y_a, y_b = tiny.task.target_vocabulary.encode(found.tokens)
-    keep = Keep(BY[by])
+    keep = RecordTap(BY[by])
 
     def lead(rows):
         return rows[parted, y_a] - rows[parted, y_b]
@@ -112,7 +112,7 @@ def test_the_run_that_comes_of_it_is_greedy_with_the_place_in_every_pass(tiny, p
     found = patched_run(tiny, a, b, where, query)
     step = tv.patch(tiny, a, b).step
     name = BY["head" if head else "layer"]
-    keep = Keep(name)
+    keep = RecordTap(name)
     put = putting(keep, name, Site(where.kind, int(layer) - 1), (*(() if where.head is None else (where.head,)), query))
     of_a, of_b = (log_p(tiny, run, step + 1, tap)[step] for run, tap in ((a, keep), (b, None)))
     source, read, written = plain.ids(tiny, b)

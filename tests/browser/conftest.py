@@ -16,7 +16,7 @@ from benchmarks import served
 from tests import tiny_models
 from tests.needs import skip_without
 from tests.surveys.made import survey
-from transformer_viz.places import SURVEYS_VARIABLE
+from transformer_viz.app_folders import SURVEYS_VARIABLE
 
 # A busy machine may be slow; what is asserted is that things happen, not how fast.
 PATIENCE_MS = 60_000

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from benchmarks import served
 from tests.browser.charts import choose
 from tests.until import until
-from transformer_viz import locks, places, serving
+from transformer_viz import app_folders, locks, server_settings
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.training.visitor import Visitor
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser 0")]
 def training() -> Iterator[Job]:
     """A training that says it runs, where the server looks for it; nobody trains."""
     name = f"of-a-test-{os.getpid()}"
-    job = Job(folder=places.trained() / ".jobs" / name, recipe=recipe_for("reverse"), started=9e9)
+    job = Job(folder=app_folders.trained() / ".jobs" / name, recipe=recipe_for("reverse"), started=9e9)
     job.folder.mkdir(parents=True)
     (job.folder / "state").write_text("running")
     try:
@@ -44,7 +44,7 @@ def training() -> Iterator[Job]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A server of which nobody is the owner just for being on this machine, and a file with what its terminal shows."""
     output = tmp_path_factory.mktemp("shared") / "output"
-    with served.server(environment={serving.SHARED_VARIABLE: "1"}, output=output) as running:
+    with served.server(environment={server_settings.SHARED_VARIABLE: "1"}, output=output) as running:
         yield running.url, output
 
 
@@ -95,13 +95,13 @@ def emptied() -> Iterator[None]:
     before = names_of_jobs()
     yield
     for name in names_of_jobs() - before:
-        until(lambda name=name: not locks.is_locked(places.trained() / ".jobs" / name / "lock"))
-        shutil.rmtree(places.trained() / ".jobs" / name, ignore_errors=True)
-        shutil.rmtree(places.trained() / name, ignore_errors=True)
+        until(lambda name=name: not locks.is_locked(app_folders.trained() / ".jobs" / name / "lock"))
+        shutil.rmtree(app_folders.trained() / ".jobs" / name, ignore_errors=True)
+        shutil.rmtree(app_folders.trained() / name, ignore_errors=True)
 
 
 def names_of_jobs() -> set[str]:
-    return {file.parent.name for file in (places.trained() / ".jobs").glob("*/job.json")}
+    return {file.parent.name for file in (app_folders.trained() / ".jobs").glob("*/job.json")}
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)])

@@ -8,7 +8,7 @@ from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, wait_for_link
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import verdict_words
-from transformer_viz.attribution.verdict import draw_texts
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.numbers_in_words import percent_words
 
 pytestmark = pytest.mark.browser
@@ -44,7 +44,7 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     page.get_by_role("radio", name="Is it needed?").click()
     page.get_by_text("Take it away", exact=True).click()
     [lost] = tv.knock_out(
-        model, [tv.decode(model, text) for text in draw_texts(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
+        model, [tv.decode(model, text) for text in sample_texts(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
     ).heads
     both = f"{pointing('L1 H4')}; without this head {percent_words(lost.stays.value)} of 50 right answers stay"
     expect(page.get_by_text(both)).to_be_visible()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.checkpoints.tiny import tiny_model
-from transformer_viz import checkpoints, places
+from transformer_viz import app_folders, checkpoints
 from transformer_viz.commands import main
 from transformer_viz.tasks.reverse import Reverse
 
@@ -48,7 +48,7 @@ class Done:
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Path:
     """Names are looked up here and nowhere else, so that no test depends on what is shipped."""
-    monkeypatch.setattr(places, "ROOT", tmp_path / "root")
+    monkeypatch.setattr(app_folders, "ROOT", tmp_path / "root")
     monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     save_tiny(tmp_path / "home" / "tiny")

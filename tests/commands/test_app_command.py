@@ -10,7 +10,7 @@ import pytest
 
 from tests.needs import needs
 from tests.readers import saved_models
-from transformer_viz import places, serving
+from transformer_viz import app_folders, server_settings
 from transformer_viz.commands import app
 from transformer_viz.views.server import opening
 
@@ -29,7 +29,12 @@ def started(monkeypatch, tmp_path):
     monkeypatch.setattr(runpy, "run_module", run_module)
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.chdir(tmp_path)
-    for name in (serving.HOSTS_VARIABLE, serving.SHARED_VARIABLE, serving.SHARED_MODELS_VARIABLE, places.SURVEYS_VARIABLE):
+    for name in (
+        server_settings.HOSTS_VARIABLE,
+        server_settings.SHARED_VARIABLE,
+        server_settings.SHARED_MODELS_VARIABLE,
+        app_folders.SURVEYS_VARIABLE,
+    ):
         monkeypatch.setenv(name, "")
     return commands
 
@@ -56,32 +61,32 @@ def test_what_is_started(cli, started, free_port):
 def test_names_that_are_allowed(cli, started, free_port):
     """They travel in the environment, which the server inherits."""
     assert cli("app", "--port", str(free_port), "--allow-host", "Viz.example", "--allow-host", "*.b.example").code == 0
-    assert serving.allowed_hosts() == ("viz.example", "*.b.example")
+    assert server_settings.allowed_hosts() == ("viz.example", "*.b.example")
     assert len(started) == 1
 
 
 def test_impossible_settings(mistake, started, monkeypatch):
     assert "name of a host" in mistake("app", "--allow-host", "http://viz.example")
-    monkeypatch.setenv(serving.variable("run_seconds"), "many")
-    assert serving.variable("run_seconds") in mistake("app")
+    monkeypatch.setenv(server_settings.variable("run_seconds"), "many")
+    assert server_settings.variable("run_seconds") in mistake("app")
     assert not started
 
 
 def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typed(
     cli, started, monkeypatch, free_port, tmp_path
 ):
-    monkeypatch.setenv(places.FOLDERS_VARIABLE, "mine")
+    monkeypatch.setenv(app_folders.FOLDERS_VARIABLE, "mine")
     assert cli("app", "--port", str(free_port)).code == 0
-    assert os.environ[places.FOLDERS_VARIABLE] == str(tmp_path / "mine")
+    assert os.environ[app_folders.FOLDERS_VARIABLE] == str(tmp_path / "mine")
 
 
 @needs("transformers")
 def test_a_folder_with_a_model_is_known_on_every_page_and_opened(cli, mistake, started, monkeypatch, free_port, tmp_path):
     mine, port = saved_models.save(tmp_path / "mine"), str(free_port)
-    monkeypatch.setenv(places.MODELS_VARIABLE, os.pathsep.join(["", "more", "even/more"]))
-    monkeypatch.setenv(serving.OPENS_VARIABLE, "")
+    monkeypatch.setenv(app_folders.MODELS_VARIABLE, os.pathsep.join(["", "more", "even/more"]))
+    monkeypatch.setenv(server_settings.OPENS_VARIABLE, "")
     assert cli("app", "--port", port, "--model", "./mine").code == 0
-    assert os.environ[places.MODELS_VARIABLE].split(os.pathsep) == [
+    assert os.environ[app_folders.MODELS_VARIABLE].split(os.pathsep) == [
         str(mine),
         *(f"{tmp_path}/{each}" for each in ("more", "even/more")),
     ]
@@ -119,14 +124,14 @@ def test_without_streamlit(mistake, started, monkeypatch):
 
 def test_what_is_said_of_trainings_reaches_the_server(cli, started, monkeypatch, free_port):
     """Through the environment, as for `streamlit run`."""
-    names = (serving.NO_TRAINING_VARIABLE, serving.variable("trained_bytes"))
+    names = (server_settings.NO_TRAINING_VARIABLE, server_settings.variable("trained_bytes"))
     for name in names:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     assert cli("app", "--port", str(free_port)).code == 0
-    assert serving.trains() and serving.limits().trained_bytes == 2 * 10**9
+    assert server_settings.trains() and server_settings.limits().trained_bytes == 2 * 10**9
     assert cli("app", "--port", str(free_port), "--no-training", "--max-trained-bytes", "5000").code == 0
-    assert not serving.trains() and serving.limits().trained_bytes == 5000
+    assert not server_settings.trains() and server_settings.limits().trained_bytes == 5000
 
 
 @pytest.mark.parametrize(
@@ -146,9 +151,9 @@ def test_who_can_be_reached_by_others_shows_what_was_named(
 ):
     """Of surveys too: those of the folder in which the app was started are private, unless the folder was named."""
     assert cli("app", "--port", str(free_port), *arguments).code == 0
-    assert (serving.is_shared(), serving.shows_all_models()) == (is_shared, shows_all)
-    assert places.surveys() == (None if is_shared else tmp_path / "surveys")
-    monkeypatch.setenv(places.SURVEYS_VARIABLE, "mine")
+    assert (server_settings.is_shared(), server_settings.shows_all_models()) == (is_shared, shows_all)
+    assert app_folders.surveys() == (None if is_shared else tmp_path / "surveys")
+    monkeypatch.setenv(app_folders.SURVEYS_VARIABLE, "mine")
     monkeypatch.chdir(tmp_path)
     assert cli("app", "--port", str(free_port), *arguments).code == 0
-    assert places.surveys() == tmp_path / "mine"
+    assert app_folders.surveys() == tmp_path / "mine"

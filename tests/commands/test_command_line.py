@@ -157,8 +157,8 @@ for number, line in enumerate(json.loads(sys.argv[1])):
         # What follows looks at tasks, which draw with numpy.
         for name in ("numpy", "pandas", "streamlit", "plotly", "tqdm"):
             del sys.modules[name]
-        from transformer_viz import places
-        places.ROOT = Path("root")
+        from transformer_viz import app_folders
+        app_folders.ROOT = Path("root")
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         code = main(line.split())
     answers.append([code, out.getvalue(), err.getvalue()])

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from transformer_viz import accuracy_by_length, evaluate, load_checkpoint, places
+from transformer_viz import accuracy_by_length, app_folders, evaluate, load_checkpoint
 
 SMALL = ("--checkpoint", "tiny", "--device", "cpu", "--samples", "12")
 
@@ -59,7 +59,7 @@ def test_checkpoints_lists_the_good_and_the_damaged(home, cli):
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert len(lines) == 4
-    assert lines[3] == f"what you train goes to {places.trained()}"
+    assert lines[3] == f"what you train goes to {app_folders.trained()}"
     assert all(line.isprintable() for line in lines)
     assert lines[2].startswith("damaged cannot be used: damaged: model.safetensors")
     for part in ("tiny", "reverse", "pre-norm", "1+2x3", f"{checkpoint.n_parameters:,}", "0.2500", "0.1250"):
@@ -68,7 +68,7 @@ def test_checkpoints_lists_the_good_and_the_damaged(home, cli):
 
 def test_no_checkpoints(cli, home, monkeypatch, tmp_path):
     monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "nowhere"))
-    assert cli("checkpoints", "--json").json == {"checkpoints": [], "trained_folder": str(places.trained())}
+    assert cli("checkpoints", "--json").json == {"checkpoints": [], "trained_folder": str(app_folders.trained())}
     done = cli("checkpoints")
     assert done.code == 0
     assert "train --recipe reverse" in done.out

@@ -67,7 +67,7 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
     for key in range(len(inside.key_tokens)):
         at = page.cells.index(number_words(numbers.value_of(inside, f"dot.{key + 1}"), 3))
         assert page.cells[at - 1] == numbers.label(inside, key)
-        assert page.cells[at + 1] == number_words(inside.told("scores")[key], 3)
+        assert page.cells[at + 1] == number_words(inside.require("scores")[key], 3)
         assert page.cells[at + 2] == ("in the future" if inside.masked[key] else "")
     titles = ["What enters the row", "Query", "Keys", "Scores and mask", "Weights", "Values", "Output of the head", "W_O"]
     places = [page.text.index(f"{n}. {title}") for n, title in enumerate([*titles, "Residual stream"], start=1)]

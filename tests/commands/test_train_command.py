@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from tests.needs import needs
-from transformer_viz import load_checkpoint, places
+from transformer_viz import app_folders, load_checkpoint
 from transformer_viz.commands import _training, parse
 from transformer_viz.errors import OptionError
 from transformer_viz.model import variants
@@ -157,7 +157,7 @@ def test_the_folder_is_named_for_its_recipe(home, cli, monkeypatch, tmp_path, ar
         return {**shares, "best_head": {"layer": 0, "head": 0}, "samples": 1, "seed": 0}
 
     monkeypatch.setattr(_training, "make_checkpoint", pretend)
-    monkeypatch.setattr(places, "ROOT", tmp_path)
+    monkeypatch.setattr(app_folders, "ROOT", tmp_path)
     done = cli("train", *arguments.split())
     assert (done.code, calls) == (0, [(tmp_path / "trained" / name, False, 10_000)])
     assert done.out.endswith(f"written: {calls[0][0]}\n")

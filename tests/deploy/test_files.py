@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.deploy import proxy
-from transformer_viz import serving
+from transformer_viz import server_settings
 
 ROOT = proxy.FILES.parent
 UNIT = (proxy.FILES / "systemd/transformer-viz@.service").read_text(encoding="utf-8")
@@ -29,10 +29,10 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_the_app_knows_every_variable(variables: dict[str, str]) -> None:
-    known = {serving.HOSTS_VARIABLE, serving.NO_TRAINING_VARIABLE, "OMP_NUM_THREADS"}
+    known = {server_settings.HOSTS_VARIABLE, server_settings.NO_TRAINING_VARIABLE, "OMP_NUM_THREADS"}
     assert set(variables) == known
-    assert serving.allowed_hosts() == ("viz.example.org",)
-    assert not serving.trains()
+    assert server_settings.allowed_hosts() == ("viz.example.org",)
+    assert not server_settings.trains()
 
 
 def test_each_server_is_in_nginx_twice_and_in_caddy_once() -> None:
@@ -96,7 +96,7 @@ def test_compose_starts_the_servers_of_nginx_with_the_bounds_of_the_unit() -> No
             "LimitNOFILE": server["ulimits"]["nofile"],
         }
         assert all(f"\n{name}={bound}\n" in UNIT for name, bound in bounds.items())
-        assert {serving.HOSTS_VARIABLE, serving.NO_TRAINING_VARIABLE} < set(server["environment"])
+        assert {server_settings.HOSTS_VARIABLE, server_settings.NO_TRAINING_VARIABLE} < set(server["environment"])
     assert tuple(ports) == proxy.PORTS
 
 

@@ -38,7 +38,7 @@ def largest_difference(inside: tv.Inside, plain: PlainTransformer) -> dict[str, 
     site = plain.sites[inside.kind, inside.layer]
     want = {name: site[name][inside.head, inside.row] for name in OF_HEADS}
     want |= {name: site[name][inside.head] for name in OF_KEYS} | {name: site[name][inside.row] for name in STREAMS}
-    return {name: float(np.abs(array - inside.told(name)).max()) for name, array in want.items()}
+    return {name: float(np.abs(array - inside.require(name)).max()) for name, array in want.items()}
 
 
 @pytest.fixture(scope="module", params=variants.names())
@@ -61,17 +61,17 @@ def test_every_number_is_that_of_plain_numpy(variant: tv.Checkpoint) -> None:
 def test_the_norm_is_the_variants(variant: tv.Checkpoint) -> None:
     """What the norm makes of its input, with its weights, is what stands where this variant has it."""
     inside = tv.inside(variant, tv.decode(variant, "hello"), "cross", 2, 1, 2)
-    given = inside.told("norm_input")
+    given = inside.require("norm_input")
     assert inside.norm_kind == "layer" and inside.norm_epsilon is not None
     made = (given - given.mean()) / np.sqrt(given.var() + inside.norm_epsilon)
     if variant.model.config.norm_affine:
-        made = made * inside.told("norm_weight") + inside.told("norm_bias")
-    added, before = inside.told("added"), inside.told("residual_before")
-    stands = {"pre": inside.told("entered"), "post": inside.told("residual_after")}
+        made = made * inside.require("norm_weight") + inside.require("norm_bias")
+    added, before = inside.require("added"), inside.require("residual_before")
+    stands = {"pre": inside.require("entered"), "post": inside.require("residual_after")}
     assert inside.norm == variant.model.config.norm
-    np.testing.assert_allclose(made, stands.get(inside.norm, inside.told("residual_after") - before), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(made, stands.get(inside.norm, inside.require("residual_after") - before), atol=1e-12, rtol=0)
     after = {"pre": before + added, "post": made}.get(inside.norm, before + made)
-    np.testing.assert_allclose(inside.told("residual_after"), after, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(inside.require("residual_after"), after, atol=1e-12, rtol=0)
 
 
 def test_the_heads_shares_and_the_bias_are_what_is_added(variant: tv.Checkpoint) -> None:
@@ -79,8 +79,8 @@ def test_the_heads_shares_and_the_bias_are_what_is_added(variant: tv.Checkpoint)
     heads = [tv.inside(variant, trace, "decoder", 1, head, 2) for head in range(5)]
     bias = heads[0].out_bias
     assert (bias is None) == (not variant.model.config.attention_bias)
-    shares = sum(each.told("projected") for each in heads) + (0 if bias is None else bias)
-    np.testing.assert_allclose(shares, heads[0].told("added"), atol=1e-12, rtol=0)
+    shares = sum(each.require("projected") for each in heads) + (0 if bias is None else bias)
+    np.testing.assert_allclose(shares, heads[0].require("added"), atol=1e-12, rtol=0)
 
 
 def test_the_lens_is_the_final_norm_and_the_output_over_every_state(variant: tv.Checkpoint) -> None:
@@ -176,7 +176,7 @@ def test_a_batch_and_its_padded_rows(tiny: tv.Checkpoint) -> None:
 def test_a_head_that_is_off_gives_nothing(tiny: tv.Checkpoint) -> None:
     off = tv.decode(tiny, "hello", edits=["cross.2.2:zero"])
     inside = tv.inside(tiny, off, "cross", 1, 1, 2)
-    assert inside.weights.any() and not inside.output.any() and not inside.told("projected").any()
+    assert inside.weights.any() and not inside.output.any() and not inside.require("projected").any()
 
 
 def refused(tiny: tv.Checkpoint, trace: tv.Trace, words: str, place: tuple[Kind, int, int, int] = ("cross", 0, 0, 0)) -> None:
@@ -200,4 +200,4 @@ def test_what_the_run_does_not_have_is_refused(tiny: tv.Checkpoint, hello: tv.Tr
     only: Any = tv.decode(tiny, "hello", kinds=["cross"])
     refused(tiny, only, "no decoder attention; it has cross", ("decoder", 0, 0, 0))
     with pytest.raises(OptionError, match="'querry' is not known"):
-        tv.inside(tiny, hello, "cross", 0, 0, 0).told("querry")
+        tv.inside(tiny, hello, "cross", 0, 0, 0).require("querry")

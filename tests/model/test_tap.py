@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from transformer_viz.model.tap import Change, Keep, Site, TapName, compose
+from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, TapName, compose
 from transformer_viz.trace.recorder import Recorder
 
 NAMES: tuple[TapName, ...] = get_args(TapName)
@@ -55,10 +55,10 @@ def test_one_layer_hands_over_each_name_once_and_in_the_order_of_the_table(model
 
 
 def test_what_is_changed_is_kept_as_the_model_goes_on_with_it(model, ids):
-    before, after = Keep("weights", "state"), Keep("weights")
+    before, after = RecordTap("weights", "state"), RecordTap("weights")
     forward(model, ids, before)
     plain = {site: kept["weights"] for site, kept in before.kept.items() if "weights" in kept}
-    uniform = Change("weights", lambda site, value: value * 0 + 1 / value.shape[-1] if site == ("cross", 1, 0) else value)
+    uniform = ReplaceTap("weights", lambda site, value: value * 0 + 1 / value.shape[-1] if site == ("cross", 1, 0) else value)
     forward(model, ids, compose(uniform, after))
     assert list(after.kept) == list(plain) and set(before.kept) - set(plain) == {Site("encoder", -1), Site("decoder", -1)}
     changed = {site for site, kept in after.kept.items() if not torch.equal(kept["weights"], plain[site])}

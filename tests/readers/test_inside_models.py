@@ -189,7 +189,7 @@ def test_every_number_is_that_of_plain_numpy(name: str, plain: type[Any]) -> Non
             assert inside.scale == pytest.approx(1 if name == "t5" else len(inside.query) ** -0.5)
             for what, array in site.items():
                 want = array[head] if what in ("keys", "values") else array[head, row] if what in OF_ROWS else array[row]
-                np.testing.assert_allclose(inside.told(what), want, atol=1e-4 if what == "scores" else 1e-5, rtol=1e-5)
+                np.testing.assert_allclose(inside.require(what), want, atol=1e-4 if what == "scores" else 1e-5, rtol=1e-5)
 
 
 PARALLEL_OR_TWICE = ("gpt_neox", "gemma2", "gemma3_text", "t5gemma")
@@ -206,17 +206,17 @@ def test_what_each_family_tells_fits_together(name: str) -> None:
         weights = trace.attentions[kind].weights
         np.testing.assert_allclose(inside.weights, weights[1, 2, row], atol=1e-5)
         np.testing.assert_allclose(inside.weights @ inside.values, inside.output, atol=1e-5)
-        np.testing.assert_allclose(inside.told("projected"), inside.output @ inside.told("out"), atol=1e-5)
+        np.testing.assert_allclose(inside.require("projected"), inside.output @ inside.require("out"), atol=1e-5)
         assert inside.entered is not None and inside.added is not None
         is_told = name not in PARALLEL_OR_TWICE
         around = (inside.norm, inside.residual_before, inside.residual_after)
         assert [each is not None for each in around] == [is_told] * 3
-        scores = inside.told("keys") @ inside.query * inside.scale
+        scores = inside.require("keys") @ inside.query * inside.scale
         scores = scores if inside.softcap is None else inside.softcap * np.tanh(scores / inside.softcap)
-        np.testing.assert_allclose(scores + (0 if inside.bias is None else inside.bias), inside.told("scores"), atol=1e-4)
+        np.testing.assert_allclose(scores + (0 if inside.bias is None else inside.bias), inside.require("scores"), atol=1e-4)
         if not is_told:
             with pytest.raises(tv.TransformerVizError, match=f"residual_before is something that {name} does not have"):
-                inside.told("residual_before")
+                inside.require("residual_before")
         if kind == "encoder":
             assert inside.lens is None
         else:

@@ -42,7 +42,7 @@ def alone(folder: Path, models: Path) -> Generator[None]:
     environment = {**{name: str(place) for name, place in places.items()}, "TRANSFORMER_VIZ_CHECKPOINTS": ""}
     cookies = patch.object(type(st.context), "cookies", {})  # AppTest has none; it gives a mock
     packages = patch.object(manifest_scanner, "scan_component_manifests", _packages)
-    trained = patch("transformer_viz.places.trained", lambda: folder)
+    trained = patch("transformer_viz.app_folders.trained", lambda: folder)
     with patch.dict(os.environ, environment), cookies, packages, trained:
         yield
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import save_tiny
-from transformer_viz.places import FOLDERS_VARIABLE
+from transformer_viz.app_folders import FOLDERS_VARIABLE
 
 LETTERS = "abc d-"
 

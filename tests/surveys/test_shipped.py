@@ -3,11 +3,11 @@
 import pytest
 
 import transformer_viz as tv
-from transformer_viz import places
+from transformer_viz import app_folders
 from transformer_viz.surveys.fingerprint import fingerprint
 from transformer_viz.surveys.result import NAME, load_survey
 
-CHECKPOINTS = sorted(path for path in (places.ROOT / "checkpoints").iterdir() if path.is_dir())
+CHECKPOINTS = sorted(path for path in (app_folders.ROOT / "checkpoints").iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=lambda path: path.name)

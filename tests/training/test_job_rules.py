@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 
 from tests.training.tiny import RECIPE
-from transformer_viz import locks, places, serving
+from transformer_viz import app_folders, locks, server_settings
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training import make_checkpoint as making
@@ -35,14 +35,14 @@ ACTS: dict[str, Callable[[Job, Visitor], None]] = {
 def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Nothing is really trained: what would be launched is collected."""
     names: list[str] = []
-    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
+    monkeypatch.setattr(app_folders, "trained", lambda: tmp_path / "trained")
 
     def popen(command: list[str], **_: object) -> None:
         names.append(Path(command[command.index("--job") + 1]).name)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
-    monkeypatch.delenv(serving.NO_TRAINING_VARIABLE, raising=False)
-    monkeypatch.delenv(serving.variable("trained_bytes"), raising=False)
+    monkeypatch.delenv(server_settings.NO_TRAINING_VARIABLE, raising=False)
+    monkeypatch.delenv(server_settings.variable("trained_bytes"), raising=False)
     return names
 
 
@@ -125,7 +125,7 @@ def test_a_training_that_runs_is_not_discarded(launched, tmp_path):
 def test_where_training_is_closed_nothing_starts(launched, tmp_path, monkeypatch, said):
     job = jobs.start(RECIPE, "before", ANNA)
     launched.clear()
-    monkeypatch.setenv(serving.NO_TRAINING_VARIABLE, said)
+    monkeypatch.setenv(server_settings.NO_TRAINING_VARIABLE, said)
     before = files(tmp_path)
     for act in (lambda: jobs.start(RECIPE, "new", OWNER), lambda: jobs.go_on(job, OWNER)):
         with pytest.raises(OptionError, match=r"closed on this server.*--no-training"):
@@ -152,7 +152,7 @@ def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, m
         return gives
 
     monkeypatch.setattr(jobs, "jobs", partial(looked, gives=[]))
-    monkeypatch.setattr(serving, "limits", partial(looked, gives=serving.limits()))
+    monkeypatch.setattr(server_settings, "limits", partial(looked, gives=server_settings.limits()))
     monkeypatch.setattr(subprocess, "Popen", looked)
     job = jobs.start(RECIPE, "one", ANNA)
     jobs.go_on(job, ANNA)
@@ -172,7 +172,7 @@ def test_room_is_what_lies_there_and_what_will_be_written(launched, tmp_path, mo
     (other / "model.safetensors").write_bytes(bytes(100_000))
     (other / "link").symlink_to("model.safetensors")
     used = 100_000 + (other / "link").lstat().st_size
-    variable = serving.variable("trained_bytes")
+    variable = server_settings.variable("trained_bytes")
     assert variable == "TRANSFORMER_VIZ_MAX_TRAINED_BYTES"
     monkeypatch.setenv(variable, str(used + needed - 1))
     with pytest.raises(OptionError, match=r"Trainings may take [\d.]+ MB here.*--max-trained-bytes"):

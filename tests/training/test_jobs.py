@@ -9,7 +9,7 @@ import torch
 
 from tests.training.tiny import RECIPE, TASK, event
 from tests.until import until
-from transformer_viz import checkpoints, load_checkpoint, locks, places
+from transformer_viz import app_folders, checkpoints, load_checkpoint, locks
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training.jobs import Job, Reporter
@@ -22,7 +22,7 @@ ME = Visitor("t" * 43)
 @pytest.fixture
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A `trained/` of our own; whatever still runs at the end is killed."""
-    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
+    monkeypatch.setattr(app_folders, "trained", lambda: tmp_path / "trained")
     monkeypatch.setattr(jobs, "SAMPLES", 100)
     started = []
     popen = jobs.subprocess.Popen

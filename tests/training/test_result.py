@@ -63,7 +63,7 @@ def moments(n: int = 4, **changes: Any) -> list[TrainingSnapshot]:
 def test_mass_is_the_mean_weight_on_the_true_keys() -> None:
     found = course(moments(), "cross")
     assert (found.measure, found.values.shape) == ("mass", (4, 2, 3))
-    assert found.even == pytest.approx(1 / 6)
+    assert found.uniform == pytest.approx(1 / 6)
     for i in range(4):
         cross = trace(i).cross.weights
         for layer in range(2):
@@ -75,7 +75,7 @@ def test_mass_is_the_mean_weight_on_the_true_keys() -> None:
 @pytest.mark.parametrize(("kind", "changes"), [("cross", {"alignment": (None,) * 3}), ("decoder", {})])
 def test_without_true_keys_it_is_the_entropy_as_a_share(kind: Any, changes: dict[str, Any]) -> None:
     found = course(moments(**changes), kind)
-    assert (found.measure, found.even) == ("entropy", 1.0)
+    assert (found.measure, found.uniform) == ("entropy", 1.0)
     for i in range(4):
         run = trace(i)
         weights, masked = run.attentions[kind].weights, run.attentions[kind].mask
@@ -95,9 +95,9 @@ def test_even_attention_has_the_numbers_of_the_dotted_line() -> None:
     allowed = ~trace(0).cross.mask
     even = np.broadcast_to(allowed / allowed.sum(-1, keepdims=True), (2, 3, 3, 7)).astype(np.float32)
     by_mass = course(moments(1, cross=even), "cross")
-    np.testing.assert_allclose(by_mass.values, by_mass.even, atol=1e-7)
+    np.testing.assert_allclose(by_mass.values, by_mass.uniform, atol=1e-7)
     by_entropy = course(moments(1, cross=even.copy(), alignment=(None,) * 3), "cross")
-    np.testing.assert_allclose(by_entropy.values, by_entropy.even, atol=1e-6)
+    np.testing.assert_allclose(by_entropy.values, by_entropy.uniform, atol=1e-6)
 
 
 def test_the_sentence_says_what_is_written_and_how_far_the_head_is() -> None:

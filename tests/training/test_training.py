@@ -14,7 +14,7 @@ from tests.training.tiny import TASK, trainer
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
-from transformer_viz.model.tap import Keep, Site
+from transformer_viz.model.tap import RecordTap, Site
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
@@ -195,7 +195,7 @@ def test_the_entropy_of_cross_attention_is_the_formula_over_rows_that_are_no_pad
     weights = (weights / weights.sum(-1, keepdim=True)).requires_grad_()
     uniform, exact = torch.full((2, 3, 4, 7), 1 / 7, dtype=torch.float64), weights.detach().numpy()
     none, some = torch.zeros(2, 4, dtype=torch.bool), torch.tensor([[False, False, True, True], [False, False, False, True]])
-    keep = Keep("weights")
+    keep = RecordTap("weights")
     for kind, layer, values in (("cross", 0, weights), ("cross", 1, uniform), ("encoder", 0, uniform), ("decoder", 0, uniform)):
         keep(Site(kind, layer), "weights", values)
     for target_padding, padding in ((None, none), (some, some)):

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.tiny_models import MARIAN
 from transformer_viz.analysis.alignment_head import AlignmentHead
-from transformer_viz.attribution.verdict import draw_texts
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components.opened import Opened
 
@@ -32,7 +32,7 @@ def test_a_click_finds_it_and_the_player_follows(start: Start) -> None:
     assert player(at)["linked"]["aligner"] is None and at.session_state.aligner == ""
     at.button(key="aligner-find").click().run()
     model = model_list.load("reverse", "auto")
-    found = tv.alignment_heads(model, draw_texts(model, 40, 0))
+    found = tv.alignment_heads(model, sample_texts(model, 40, 0))
     best = AlignmentHead(found.best().layer, found.best().head)
     assert at.selectbox(key="aligner").value == best.address
     assert any(f"{found.best()} in the row that writes the word" in each.value.replace("\\", "") for each in at.markdown)

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import charts, is_chart
-from transformer_viz import Trace, decode, load_checkpoint, places
+from transformer_viz import Trace, app_folders, decode, load_checkpoint
 from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
@@ -193,6 +193,6 @@ def test_hiding_begins_with_nothing_revealed_and_showing_stays(start: Start, pla
 
 @pytest.mark.parametrize(("text", "is_date"), [("hello world", False), ("5. März 1986", True)])
 def test_a_text_that_is_no_date_is_said_to_be_none(start, only, text, is_date):
-    only(places.ROOT / "checkpoints")
+    only(app_folders.ROOT / "checkpoints")
     at = start(None, checkpoint="dates", text=text)
     assert any("no date of the kinds that it learned" in info.value for info in at.info) != is_date

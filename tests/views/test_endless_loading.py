@@ -13,7 +13,7 @@ from tests.until import until
 from tests.views.drawn import pictures
 from tests.views.test_models_view import words
 from transformer_viz import load_model, readers
-from transformer_viz.serving import Limits
+from transformer_viz.server_settings import Limits
 from transformer_viz.views.cache import long_jobs, model_list
 from transformer_viz.views.cache.job_queue import GRACE, HEARTBEAT_TIMEOUT, JobQueue
 

@@ -12,7 +12,7 @@ from tests.views.drawn import titles
 from tests.views.test_drawing_view import drawings, titles_of
 from tests.views.test_models_view import words
 from tests.views.test_search_view import tab
-from transformer_viz import decode, load_model, places
+from transformer_viz import app_folders, decode, load_model
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.firefox import folder
 
@@ -28,7 +28,7 @@ def saved_translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def translator(saved_translator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(places.MODELS_VARIABLE, str(saved_translator))
+    monkeypatch.setenv(app_folders.MODELS_VARIABLE, str(saved_translator))
     monkeypatch.setenv("HF_HUB_CACHE", str(saved_translator / "none"))
     monkeypatch.setattr(folder, "packaged", dict)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.until import until
 from transformer_viz.errors import BusyError, DeviceError
-from transformer_viz.serving import Limits
+from transformer_viz.server_settings import Limits
 from transformer_viz.views.cache.job_queue import HEARTBEAT_TIMEOUT, Job, JobCancelled, JobQueue
 
 PATIENT = 60

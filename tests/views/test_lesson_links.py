@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
-from transformer_viz import places
+from transformer_viz import app_folders
 from transformer_viz.learn.lesson import Step, find_lessons, read_lesson
 from transformer_viz.learn.links import PAGES as NAMES
 from transformer_viz.learn.links import Link, read_link
@@ -24,7 +24,7 @@ NO_LESSON_NEEDS = ("train_", "code", "a_file", "b_file")
 @pytest.fixture
 def shipped(folder: Path, only: Callable[[Path], Path]) -> Path:
     """The shipped checkpoints."""
-    return only(places.ROOT / "checkpoints")
+    return only(app_folders.ROOT / "checkpoints")
 
 
 @pytest.mark.parametrize("address", LINKS)

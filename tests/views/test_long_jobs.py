@@ -17,7 +17,7 @@ from tests.views.widgets import link_of, seen, widgets
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
 from transformer_viz.mask_checks.result import MaskReport
-from transformer_viz.serving import Limits
+from transformer_viz.server_settings import Limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import computing, long_jobs, runs
 from transformer_viz.views.cache.job_queue import Job, JobQueue

@@ -18,7 +18,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, effect
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.serving import Limits
+from transformer_viz.server_settings import Limits
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.cache.job_queue import Job, JobQueue
 from transformer_viz.views.masks.page import TABS as MODULES

@@ -22,7 +22,7 @@ from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.addresses import Place
 from transformer_viz.attribution import patch as patches
-from transformer_viz.serving import Limits
+from transformer_viz.server_settings import Limits
 from transformer_viz.views.cache import computing, long_jobs
 from transformer_viz.views.cache.job_queue import JobQueue
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 import transformer_viz as tv
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
-from transformer_viz.attribution.verdict import draw_texts
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.figures.figure_data import plain as plain_figure
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import recorded_calls
@@ -137,12 +137,12 @@ def test_places_and_what_has_no_public_name() -> None:
     heads = Call(tv.knock_out, model(), [], heads=[HeadPlace("cross", 0, 1)])
     assert lines(heads)[1:] == ["tv.knock_out(checkpoint, [], heads=[tv.analysis.HeadPlace('cross', layer=0, head=1)])"]
     assert lines(Call("print({})", Place("cross", 0))) == ["print(tv.analysis.Place('cross', layer=0))"]
-    assert program(Call("print({})", Call(draw_texts, model(), 20, 0))).splitlines() == [
+    assert program(Call("print({})", Call(sample_texts, model(), 20, 0))).splitlines() == [
         "import transformer_viz as tv",
-        "from transformer_viz.attribution.verdict import draw_texts",
+        "from transformer_viz.evaluation.sample_texts import sample_texts",
         "",
         "checkpoint = tv.load_model('reverse')",
-        "texts = draw_texts(checkpoint, 20, 0)",
+        "texts = sample_texts(checkpoint, 20, 0)",
         "print(texts)",
     ]
     assert public_name(AlignmentHeads) == "AlignmentHeads"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from transformer_viz import places
+from transformer_viz import app_folders
 
 TEXT = "two  words"
 """Its two spaces are one in Markdown and in a browser where they are not drawn as signs."""
@@ -33,7 +33,7 @@ def said(at: AppTest) -> str:
 
 @pytest.fixture
 def shipped(only: Callable) -> None:
-    only(places.ROOT / "checkpoints")
+    only(app_folders.ROOT / "checkpoints")
 
 
 @pytest.mark.parametrize(("page", "link"), PAGES, ids=[f"{page} {' '.join(link)}" for page, link in PAGES])

@@ -9,9 +9,9 @@ import streamlit as st
 from starlette.responses import HTMLResponse
 
 from tests.views.asgi import PASSED, ask, asked, passed_on, scope
-from transformer_viz import serving
+from transformer_viz import server_settings
 from transformer_viz.errors import OptionError
-from transformer_viz.serving import Limits
+from transformer_viz.server_settings import Limits
 from transformer_viz.views import server
 from transformer_viz.views.server import opening
 from transformer_viz.views.server.guard import Guard, own_names, policy
@@ -154,31 +154,31 @@ def test_the_policy_lets_nothing_leave():
 
 @pytest.fixture
 def environment(monkeypatch):
-    for name in (serving.HOSTS_VARIABLE, *map(serving.variable, Limits.__dataclass_fields__)):
+    for name in (server_settings.HOSTS_VARIABLE, *map(server_settings.variable, Limits.__dataclass_fields__)):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
 
 def test_limits_from_the_environment(environment):
-    assert serving.limits() == Limits()
+    assert server_settings.limits() == Limits()
     environment.setenv("TRANSFORMER_VIZ_MAX_UPLOAD_BYTES", " 1000 ")
     environment.setenv("TRANSFORMER_VIZ_MAX_RUN_SECONDS", "7")
-    assert serving.limits() == Limits(upload_bytes=1000, run_seconds=7)
+    assert server_settings.limits() == Limits(upload_bytes=1000, run_seconds=7)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "1e3", "2GB", "x", "٣", "9" * 40])
 def test_impossible_limits(environment, text):
     environment.setenv("TRANSFORMER_VIZ_MAX_RUN_SECONDS", text)
     with pytest.raises(OptionError, match=r"TRANSFORMER_VIZ_MAX_RUN_SECONDS .* whole number"):
-        serving.limits()
+        server_settings.limits()
 
 
 def test_hosts_from_the_environment(environment):
-    assert serving.allowed_hosts() == ()
-    environment.setenv(serving.HOSTS_VARIABLE, "Viz.Example., *.b.example  müller.example")
-    assert serving.allowed_hosts() == ("viz.example", "*.b.example", "xn--mller-kva.example")
-    serving.allow_hosts(["c", "viz.example"])
-    assert serving.allowed_hosts() == ("viz.example", "*.b.example", "xn--mller-kva.example", "c")
+    assert server_settings.allowed_hosts() == ()
+    environment.setenv(server_settings.HOSTS_VARIABLE, "Viz.Example., *.b.example  müller.example")
+    assert server_settings.allowed_hosts() == ("viz.example", "*.b.example", "xn--mller-kva.example")
+    server_settings.allow_hosts(["c", "viz.example"])
+    assert server_settings.allowed_hosts() == ("viz.example", "*.b.example", "xn--mller-kva.example", "c")
 
 
 @pytest.mark.parametrize(
@@ -186,11 +186,11 @@ def test_hosts_from_the_environment(environment):
 )
 def test_impossible_hosts(environment, name):
     with pytest.raises(OptionError, match="not the name of a host"):
-        serving.allow_hosts([name])
+        server_settings.allow_hosts([name])
 
 
 def test_a_wrong_setting_stops_the_server_with_a_sentence(environment, capsys):
-    environment.setenv(serving.HOSTS_VARIABLE, "http://viz.example")
+    environment.setenv(server_settings.HOSTS_VARIABLE, "http://viz.example")
     with pytest.raises(SystemExit) as stop:
         server.middleware()
     assert stop.value.code == 2

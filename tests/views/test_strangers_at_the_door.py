@@ -24,7 +24,7 @@ from websockets.typing import Origin, Subprotocol
 
 from benchmarks import served
 from tests.surveys.made import survey
-from transformer_viz.serving import variable
+from transformer_viz.server_settings import variable
 
 # Python runs this first of all in the server's process. `connect` of a datagram socket sends nothing: that one is left out.
 RECORDER = """

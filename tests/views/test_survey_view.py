@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from tests.surveys.made import survey
 from tests.views.drawn import charts, markups, pictures, table_of, text_of
 from tests.views.widgets import link_of
-from transformer_viz import places, serving
+from transformer_viz import app_folders, server_settings
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import values
 from transformer_viz.surveys.comparison import compare_surveys
@@ -29,7 +29,7 @@ MADE = survey()
 @pytest.fixture
 def surveys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of one's own."""
-    monkeypatch.setenv(places.SURVEYS_VARIABLE, str(tmp_path / "surveys"))
+    monkeypatch.setenv(app_folders.SURVEYS_VARIABLE, str(tmp_path / "surveys"))
     return tmp_path / "surveys"
 
 
@@ -118,9 +118,9 @@ def test_others_see_no_survey_of_the_folder_that_the_app_was_started_in(
     """Unless that folder was named."""
     put(surveys, "merger-2027", survey(1).to_json())
     assert "surveys/merger-2027" in start("survey").selectbox(key="survey").options
-    monkeypatch.setenv(serving.SHARED_VARIABLE, "1")
+    monkeypatch.setenv(server_settings.SHARED_VARIABLE, "1")
     assert "surveys/merger-2027" in start("survey").selectbox(key="survey").options
-    monkeypatch.delenv(places.SURVEYS_VARIABLE)
+    monkeypatch.delenv(app_folders.SURVEYS_VARIABLE)
     monkeypatch.chdir(surveys.parent)
     at = start("survey", survey="surveys/merger-2027")
     assert not at.exception

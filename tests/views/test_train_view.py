@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.training import tiny
-from transformer_viz import places, serving, tasks
+from transformer_viz import app_folders, server_settings, tasks
 from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job
@@ -182,7 +182,7 @@ def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_
 @pytest.fixture
 def annas(folder, monkeypatch, tmp_path) -> Job:
     """A training of Anna's; what would be launched is not, and its state is what the test says."""
-    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
+    monkeypatch.setattr(app_folders, "trained", lambda: tmp_path / "trained")
     monkeypatch.setattr(subprocess, "Popen", Mock())
     job = jobs.start(recipe_for("reverse"), "annas", Visitor(ANNA))
     tiny.report(job.folder)
@@ -270,7 +270,7 @@ def test_a_browser_without_cookies_manages_what_it_started_while_its_page_is_ope
 
 
 def test_where_training_is_closed_the_page_says_why(start, browser, annas, monkeypatch):
-    monkeypatch.setenv(serving.NO_TRAINING_VARIABLE, "1")
+    monkeypatch.setenv(server_settings.NO_TRAINING_VARIABLE, "1")
     monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
     browser(ANNA)
     at = start("train")

@@ -16,8 +16,8 @@ from tests.views.drawn import charts, table_of
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
-from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore.trial import runs
 from transformer_viz.views.explore.trial.on_trial import QUESTIONS
@@ -185,7 +185,7 @@ def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpo
     how = {"trial_every": "true", "trial_samples": "20", "trial_how": "mean"}
     at = start(**HERE, checkpoint="one", question="Is it needed?", knock_out="true", **how)
     model = copiers("one")
-    found = tv.knock_out(model, [tv.decode(model, text) for text in draw_texts(model, 20, 0)], how="mean")
+    found = tv.knock_out(model, [tv.decode(model, text) for text in sample_texts(model, 20, 0)], how="mean")
     table = table_of(at, "log p lost")
     assert list(table["answers that stay"]) == [each.stays.value for each in found.heads]
     assert list(table["log p lost"]) == pytest.approx([-each.log_p.value for each in found.heads])

@@ -9,8 +9,8 @@ import pytest
 from starlette.responses import Response
 
 from tests.views.asgi import Answer, asked, scope
-from transformer_viz import serving
-from transformer_viz.serving import Limits
+from transformer_viz import server_settings
+from transformer_viz.server_settings import Limits
 from transformer_viz.views.server import uploads
 from transformer_viz.views.server.uploads import FILES_PER_SESSION, Uploads
 
@@ -54,14 +54,14 @@ def test_a_session_holds_no_more_than_its_share(put, stored):
     assert [put("a", "1", 50).status, put("a", "2", 10).status] == [204, 204]
     more = put("a", "3", 1)
     assert more.status == 413
-    assert serving.variable("upload_bytes_per_session").encode() in more.body
+    assert server_settings.variable("upload_bytes_per_session").encode() in more.body
     assert put("b", "1", 40).status == 204, "another still may"
     assert {session: set(files) for session, files in stored.items()} == {"a": {"1", "2"}, "b": {"1"}}
 
 
 def test_all_together_hold_no_more_than_the_server_gives(put):
     assert [put("a", "1", 50).status, put("b", "1", 50).status, put("c", "1", 1).status] == [204, 204, 413]
-    assert serving.variable("upload_bytes").encode() in put("c", "1", 1).body
+    assert server_settings.variable("upload_bytes").encode() in put("c", "1", 1).body
 
 
 def test_what_streamlit_drops_is_free_again(put, stored):

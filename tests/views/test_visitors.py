@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from starlette.responses import HTMLResponse
 
-from transformer_viz import serving
+from transformer_viz import server_settings
 from transformer_viz.views.server import opening, visitors
 from transformer_viz.views.server.visitors import Visitors
 
@@ -25,7 +25,7 @@ def options(monkeypatch) -> Iterator[dict[str, Any]]:
     told: dict[str, Any] = {"server.address": ROOM, "server.port": 8501, "server.baseUrlPath": "", "server.sslCertFile": ""}
     real = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: told[name] if name in told else real(name))
-    monkeypatch.setenv(serving.SHARED_VARIABLE, "1")
+    monkeypatch.setenv(server_settings.SHARED_VARIABLE, "1")
     visitors.owner_value.cache_clear()
     yield told
     visitors.owner_value.cache_clear()
@@ -196,8 +196,8 @@ HERE = {"Host": "localhost:8501"}
 
 @pytest.mark.parametrize("address", ["localhost", "127.0.0.1", "::1"])
 def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, monkeypatch, address):
-    monkeypatch.delenv(serving.SHARED_VARIABLE)
-    serving.share_if_reachable(address)
+    monkeypatch.delenv(server_settings.SHARED_VARIABLE)
+    server_settings.share_if_reachable(address)
     for host in ("localhost:8501", "127.0.0.1:8501", "[::1]:8501"):
         assert visitors.is_owner({}, {"Host": host}, None)
 
@@ -218,7 +218,7 @@ def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, mo
     ids=str,
 )
 def test_who_may_come_through_a_proxy_is_not(options, monkeypatch, headers, address):
-    monkeypatch.delenv(serving.SHARED_VARIABLE)
+    monkeypatch.delenv(server_settings.SHARED_VARIABLE)
     assert not visitors.is_owner({}, headers, address)
 
 
@@ -227,9 +227,9 @@ def test_who_may_come_through_a_proxy_is_not(options, monkeypatch, headers, addr
     [("0.0.0.0", "", ""), ("", "", ""), ("192.168.1.5", "", ""), ("localhost", "viz.example", ""), ("localhost", "", "1")],
 )
 def test_as_soon_as_others_are_asked_in_sitting_here_is_not_enough(options, monkeypatch, address, host, said):
-    monkeypatch.setenv(serving.SHARED_VARIABLE, said)
-    monkeypatch.setenv(serving.HOSTS_VARIABLE, host)
-    serving.share_if_reachable(address)
+    monkeypatch.setenv(server_settings.SHARED_VARIABLE, said)
+    monkeypatch.setenv(server_settings.HOSTS_VARIABLE, host)
+    server_settings.share_if_reachable(address)
     assert not visitors.is_owner({}, HERE, None)
 
 
@@ -239,7 +239,7 @@ def test_the_first_browser_is_told_no_secret(options, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     opening._open()
-    monkeypatch.setenv(serving.OPENS_VARIABLE, "mine/a b")
+    monkeypatch.setenv(server_settings.OPENS_VARIABLE, "mine/a b")
     opening._open()
     assert opened == ["http://localhost:8501/", "http://localhost:8501/?checkpoint=mine%2Fa+b"]
     assert visitors.owner_link().startswith("http://localhost:8501/?checkpoint=mine%2Fa+b&owner=")

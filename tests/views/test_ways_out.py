@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from transformer_viz import load_checkpoint, places, tasks
+from transformer_viz import app_folders, load_checkpoint, tasks
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.tracing.decode import decode
 from transformer_viz.views.components.ways import readable_parts, readers
@@ -58,7 +58,7 @@ def test_other_models_that_read_it_are_named_in_their_order() -> None:
 @pytest.fixture
 def shipped(folder: Path, only: Callable[[Path], Path]) -> Path:
     """The shipped checkpoints."""
-    return only(places.ROOT / "checkpoints")
+    return only(app_folders.ROOT / "checkpoints")
 
 
 def pressed(at: AppTest, label: str) -> AppTest:

@@ -17,7 +17,7 @@ import numpy as np
 from transformer_viz.analysis.align import distances, first_difference, largest, signed_size
 from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
 from transformer_viz.analysis.word_pooling import is_by_words
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import KINDS, Head, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -256,13 +256,13 @@ class Comparison:
 
     def _check(self, kind: Kind) -> None:
         if kind not in KINDS:
-            raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
+            raise OptionError(f"kind {kind!r} is not known; choose one of {join_names(KINDS)}")
         if kind not in self.kinds:
             lacks = " and ".join(name for name, run in (("A", self.a), ("B", self.b)) if kind not in run.kinds)
             if not lacks:
-                numbers = [listed(run.attentions[kind].layers) for run in (self.a, self.b)]
+                numbers = [join_names(run.attentions[kind].layers) for run in (self.a, self.b)]
                 raise OptionError(f"A has the {kind} layers {numbers[0]} and B has {numbers[1]}: no layer is in both")
-            raise OptionError(f"{lacks} has no {kind} attention; both have {listed(self.kinds)}")
+            raise OptionError(f"{lacks} has no {kind} attention; both have {join_names(self.kinds)}")
 
 
 def align_arrays(

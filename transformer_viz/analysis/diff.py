@@ -16,7 +16,7 @@ from transformer_viz.addresses import row_address
 from transformer_viz.analysis.align import common, distances, first_difference, largest, paired, signed_size
 from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.schema import finite_number
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.text_display import shorten
@@ -59,7 +59,7 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     finite_number("tolerance", tolerance, 0, 1e300)
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     if unknown := sorted(ignored - set(WHATS)):
-        raise OptionError(f"ignore={str(unknown[0])[:40]!r} is not possible; choose from {listed(WHATS)}")
+        raise OptionError(f"ignore={str(unknown[0])[:40]!r} is not possible; choose from {join_names(WHATS)}")
     walk = _Walk(before, after, float(tolerance))
     walk.run()
     all_differences = walk.differences()

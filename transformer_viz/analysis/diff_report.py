@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from transformer_viz.errors import listed
+from transformer_viz.errors import join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import to_plain
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -58,7 +58,7 @@ class Where:
                     f"{name} {number + 1}" + (f" {display_token(token)!r}" if (token := tokens.get(name)) is not None else "")
                 )
         words += [] if self.token is None else [repr(display_token(self.token))]
-        return ", ".join([*words, *([] if self.cell is None else [f"cell {listed(number + 1 for number in self.cell)}"])])
+        return ", ".join([*words, *([] if self.cell is None else [f"cell {join_names(number + 1 for number in self.cell)}"])])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import numpy as np
 from transformer_viz.analysis.head_names import roles
 from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -36,7 +36,7 @@ class Measures:
         # Copying asks for names before there are measures.
         if name in self.__dict__.get("measures", ()):
             return self.measures[name]
-        raise AttributeError(f"{type(self).__name__} has no measure {name!r}; it has {listed(MEASURES)}")
+        raise AttributeError(f"{type(self).__name__} has no measure {name!r}; it has {join_names(MEASURES)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +206,6 @@ def _sizes(grades: Grades) -> str:
     for kind in grades.kinds:
         heads = grades.of(kind)
         layers = sorted({grade.layer for grade in heads})
-        which = f"0 to {layers[-1]}" if len(layers) == layers[-1] + 1 else listed(layers)
+        which = f"0 to {layers[-1]}" if len(layers) == layers[-1] + 1 else join_names(layers)
         sizes.append(f"{kind} has layers {which} with heads 0 to {max(g.head for g in heads)}")
     return "; ".join(sizes) if sizes else "nothing was graded"

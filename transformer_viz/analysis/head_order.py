@@ -8,7 +8,7 @@ from transformer_viz.analysis.head_names import ROLES, names
 from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.true_key import true_keys
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
@@ -31,7 +31,7 @@ def statistic(trace: Trace, kind: Kind, name: str) -> np.ndarray:
         OptionError: heads of this kind have no such measure.
     """
     if name not in (known := offered(trace, kind)):
-        raise OptionError(f"measure {name!r} is not possible for {kind} attention here; choose one of {listed(known)}")
+        raise OptionError(f"measure {name!r} is not possible for {kind} attention here; choose one of {join_names(known)}")
     rows = (MEASURES[name].of(heads) for heads in _by_layer(trace, kind))
     return np.concatenate([row for row in rows if row is not None])
 

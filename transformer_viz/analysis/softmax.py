@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -45,9 +45,9 @@ def softmax(scores: np.ndarray, masked: np.ndarray, fill: Fill = "-inf", precisi
         OptionError: an unknown fill or precision.
     """
     if fill not in FILLS:
-        raise OptionError(f"fill {fill!r} is not known; choose one of {listed(FILLS)}")
+        raise OptionError(f"fill {fill!r} is not known; choose one of {join_names(FILLS)}")
     if precision not in PRECISIONS:
-        raise OptionError(f"precision {precision!r} is not known; choose one of {listed(PRECISIONS)}")
+        raise OptionError(f"precision {precision!r} is not known; choose one of {join_names(PRECISIONS)}")
     dtype = np.dtype(precision)
     with np.errstate(over="ignore", invalid="ignore"):
         value = dtype.type(-np.inf if fill == "-inf" else -1e9)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transformer_viz.analysis.word_starts import groups, word_starts
-from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.errors import InputError, OptionError, join_names
 from transformer_viz.text_display import shorten
 
 Link = tuple[int, int]
@@ -62,7 +62,9 @@ def gold(direction: str) -> Linked:
         OptionError: there are none.
     """
     if direction not in directions():
-        raise OptionError(f"there are no pairs {shorten(direction)!r} aligned by hand; choose one of {listed(directions())}")
+        raise OptionError(
+            f"there are no pairs {shorten(direction)!r} aligned by hand; choose one of {join_names(directions())}"
+        )
     source, target = direction.split("-")
     is_turned = not (_GOLD / f"{direction}.links").exists()
     lines = _lines(f"{target}-{source}.links" if is_turned else f"{direction}.links")

@@ -8,7 +8,7 @@ from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.word_links import Link, checked
 from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.result import alignment_heads as result
-from transformer_viz.attribution.result.alignment_heads import AlignmentHeads, Attended, Head
+from transformer_viz.attribution.result.alignment_heads import AlignmentHeads, Head, WordAttention
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
@@ -59,7 +59,7 @@ def alignment_heads(
     report = on_progress or (lambda _: None)
     share = _SHARE_READ if effect else 1.0
     languages = {label for code in model.languages for label in (code, f"__{code}__")}
-    traces, runs = list[Trace](), list[Attended]()
+    traces, runs = list[Trace](), list[WordAttention]()
     for number, text in enumerate(texts):
         report(share * number / len(texts))
         target = None if targets is None else targets[number]

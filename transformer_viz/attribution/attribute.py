@@ -2,7 +2,7 @@
 
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.rerun import Run
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, Attribution
@@ -39,16 +39,16 @@ def attribute(
         DeviceError: the device ran out of memory.
     """
     if method not in METHODS:
-        raise OptionError(f"method {method!r} is not known; choose one of {listed(METHODS)}")
+        raise OptionError(f"method {method!r} is not known; choose one of {join_names(METHODS)}")
     chosen, there = METHODS[method], model.model.sizes.kinds
     if mode != "word" and mode not in chosen.modes:
-        raise OptionError(f"mode {mode!r} is not one of {method}; it has {listed(chosen.modes)}")
+        raise OptionError(f"mode {mode!r} is not one of {method}; it has {join_names(chosen.modes)}")
     possible = [attention_kind for attention_kind in KINDS_WITH_CAUSES if attention_kind in there]
     keys = next((attention_kind for attention_kind in possible if kind in (None, attention_kind)), None)
     if keys is None:
-        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {listed(possible)} with causes")
+        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {join_names(possible)} with causes")
     if chosen.follows_layers and model.model.sizes.recurrences:
-        others = listed(name for name, other in METHODS.items() if not other.follows_layers)
+        others = join_names(name for name, other in METHODS.items() if not other.follows_layers)
         raise OptionError(
             f"{method} follows attention from layer to layer, and what {model.name} has written reaches its later steps "
             f"through a recurrence that no weights describe. Possible are {others}."

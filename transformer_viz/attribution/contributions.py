@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError
 from transformer_viz.model.attention_block import AttentionBlock
-from transformer_viz.model.tap import Keep, Site, TapName
+from transformer_viz.model.tap import RecordTap, Site, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 
 MOST = 2**22
@@ -93,7 +93,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
     Raises:
         OptionError: this model does not tell them.
     """
-    tap = Keep("weights", "value", "heads", *streams)
+    tap = RecordTap("weights", "value", "heads", *streams)
     run.logits(run.inputs, tap)
     contributions = []
     for site, kept in tap.kept.items():

@@ -19,7 +19,7 @@ from transformer_viz.attribution.result.counter_proof import CounterProof, Moved
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Keep, Site, Tap
+from transformer_viz.model.tap import RecordTap, Site, Tap
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress
 
@@ -57,7 +57,7 @@ def counter_proof(
         # A scope is whole layers, or one head of one; all weights of it are (layer, head, query, key).
         sites = [Site(heads[0].kind, layer) for layer in sorted({head.layer for head in heads})]
         numbers = sorted({head.head for head in heads})
-        keep = Keep("mask", "weights")
+        keep = RecordTap("mask", "weights")
         run.logits(run.inputs, keep)
         weights = torch.stack([keep.kept[site]["weights"][0, numbers] for site in sites])
         masks = [keep.kept[site]["mask"].expand_as(keep.kept[site]["weights"])[0, numbers] for site in sites]

@@ -17,11 +17,11 @@ from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import mean_over_texts
 from transformer_viz.attribution.rerun import Run, replace_values
 from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut, share_of
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.sizes import Sizes
-from transformer_viz.model.tap import Keep, Site, Tap, compose
+from transformer_viz.model.tap import RecordTap, Site, Tap, compose
 from transformer_viz.terms import INSTEAD, KINDS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress, part_of
@@ -134,7 +134,7 @@ class _Texts:
     @classmethod
     def of(cls, model: LoadedModel, traces: Sequence[Trace], how: str) -> "_Texts":
         if how not in INSTEAD:
-            raise OptionError(f"how={how!r} is not known; choose one of {listed(INSTEAD)}")
+            raise OptionError(f"how={how!r} is not known; choose one of {join_names(INSTEAD)}")
         if isinstance(traces, Trace) or not traces:
             raise OptionError("heads are ablated over a list of one or more runs")
         runs = []
@@ -148,7 +148,7 @@ class _Texts:
         sums: dict[Site, Tensor] = {}
         counts: Counter[Site] = Counter()
         for run in runs if how == "mean" else ():
-            keep = Keep("heads")
+            keep = RecordTap("heads")
             run.logits(run.inputs, keep)
             for site, kept in keep.kept.items():
                 real = ~run.padding(site.kind)
@@ -195,5 +195,5 @@ class _Texts:
             return replace_values("heads", some, lambda site, heads: torch.zeros_like(heads[:1]))
         if self.how == "mean":
             return replace_values("heads", some, lambda site, heads: self.means[site])
-        keep = Keep("mask")
+        keep = RecordTap("mask")
         return compose(keep, replace_values("weights", some, lambda site, weights: uniform(weights, ~keep.kept[site]["mask"])))

@@ -17,10 +17,10 @@ from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.comparison import check_traces
 from transformer_viz.attribution.rerun import Inputs, Run
 from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize, parting
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Change, Keep, Site, Tap, TapName
+from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, Tap, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress
@@ -96,16 +96,16 @@ def extent(
     """How many places `patch` would try, and how many it may. Arguments and errors are those of `patch`."""
     check_traces(a=a, b=b)
     if by not in BY:
-        raise OptionError(f"by={by!r} is not known; choose one of {listed(BY)}")
+        raise OptionError(f"by={by!r} is not known; choose one of {join_names(BY)}")
     sizes = model.model.sizes
     if kind is not None and kind not in sizes.kinds:
-        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {listed(sizes.kinds)}")
+        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {join_names(sizes.kinds)}")
     chosen = {each: tuple(sizes.layers[each]) for each in sizes.kinds if kind in (None, each)}
     if layers is not None:
         known = sorted(set().union(*chosen.values()))
         if not layers or any(number not in known for number in layers):
             raise OptionError(
-                f"layers={list(layers)} are not possible for {model.name}; it has {listed(known)}, counted from 0"
+                f"layers={list(layers)} are not possible for {model.name}; it has {join_names(known)}, counted from 0"
             )
         chosen = {each: tuple(number for number in numbers if number in layers) for each, numbers in chosen.items()}
         chosen = {each: numbers for each, numbers in chosen.items() if numbers}
@@ -209,7 +209,7 @@ class _Pair:
             run.check_one_pass("no pass over all rows has what its heads gave", f"run {side}")
         inputs = [run.inputs.until(step + 1) for run in runs]
         tokens = torch.stack([run.written[step] for run in runs])
-        keep = Keep(name)
+        keep = RecordTap(name)
         logits = [run.logits(read, tap) for run, read, tap in zip(runs, inputs, (keep, None), strict=True)]
         of_a, of_b = (float(_lead(each, tokens)) for each in logits)
         if not abs(of_a - of_b) > _LEAST:
@@ -240,7 +240,7 @@ class _Pair:
             n_rows = kept.shape[-2]
             return torch.cat([torch.where(chosen[site][..., None], kept, value[..., :n_rows, :]), value[..., n_rows:, :]], -2)
 
-        return Change(self.name, put)
+        return ReplaceTap(self.name, put)
 
     def tap_at(self, places: Sequence[Place], query: int | None) -> Tap:
         """Patches heads, or layers, at one row or at all.

@@ -20,7 +20,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
-from transformer_viz.model.tap import Change, Site, Tap, TapName, compose
+from transformer_viz.model.tap import ReplaceTap, Site, Tap, TapName, compose
 from transformer_viz.terms import Kind
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
@@ -223,7 +223,7 @@ def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callab
         where = chosen[site]
         return torch.where(where.view(*where.shape, *[1] * (value.ndim - where.ndim)), instead(site, value), value)
 
-    return Change(name, change)
+    return ReplaceTap(name, change)
 
 
 def _ids(model: LoadedModel, trace: Trace, side: str) -> list[int]:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result import verdict as result
@@ -15,8 +13,6 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress, part_of
 
 CAUSE = "occlusion"
-# Keeps the texts apart from those of training, of `evaluate` and of `effect`.
-_STREAM = 79
 
 
 def verdict(
@@ -97,10 +93,3 @@ def list_runs(traces: Trace | Sequence[Trace]) -> list[Trace]:
     if not runs:
         raise OptionError("a verdict needs at least one run")
     return runs
-
-
-def draw_texts(model: LoadedModel, samples: int, seed: int) -> list[str]:
-    """Fresh texts of a model's task, of all lengths and sources alike."""
-    assert model.task is not None
-    rng = np.random.default_rng([seed, _STREAM])
-    return model.task.mixed(rng.choice(model.task.evaluated_lengths, samples).tolist(), rng)

@@ -111,12 +111,12 @@ class TextsOptions:
 
     def traces(self, model: "LoadedModel") -> "list[Trace]":
         """What the model writes for them, one after the other."""
-        from transformer_viz.attribution.verdict import draw_texts
+        from transformer_viz.evaluation.sample_texts import sample_texts
         from transformer_viz.tracing.decode import decode
 
         if self.text is None and model.task is None:
             raise OptionError(f"{model.name} has no task that texts could be drawn from; give --text")
-        texts = self.text or draw_texts(model, self.samples, self.seed)
+        texts = self.text or sample_texts(model, self.samples, self.seed)
         return [decode(model, text, max_length=self.max_length) for text in texts]
 
 

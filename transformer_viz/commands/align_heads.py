@@ -53,13 +53,13 @@ def run(
     from tqdm import tqdm
 
     from transformer_viz.attribution.alignment_heads import alignment_heads
-    from transformer_viz.attribution.verdict import draw_texts
+    from transformer_viz.evaluation.sample_texts import sample_texts
 
     loaded = model.load()
     if lines is None:
         if pairs is None and loaded.task is None:
             raise OptionError(f"{loaded.name} has no task that texts could be drawn from; give --texts or --gold")
-        lines, target_lines, link_lines = pairs or (draw_texts(loaded, samples, seed), None, None)
+        lines, target_lines, link_lines = pairs or (sample_texts(loaded, samples, seed), None, None)
     with tqdm(total=1.0, file=sys.stderr, bar_format="{percentage:3.0f} % |{bar}|", disable=None) as bar:
         result = alignment_heads(
             loaded,

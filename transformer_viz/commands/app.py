@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from transformer_viz import places, serving
+from transformer_viz import app_folders, server_settings
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import ModelError, OptionError
 from transformer_viz.schema import Choice, Range
@@ -44,18 +44,18 @@ def run(
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError(name="streamlit")
     if no_training:
-        os.environ[serving.NO_TRAINING_VARIABLE] = "1"
+        os.environ[server_settings.NO_TRAINING_VARIABLE] = "1"
     if max_trained_bytes is not None:
-        os.environ[serving.variable("trained_bytes")] = str(max_trained_bytes)
-    serving.limits()  # a wrong one is said before anything is started
-    serving.allow_hosts(allow_host or [])
+        os.environ[server_settings.variable("trained_bytes")] = str(max_trained_bytes)
+    server_settings.limits()  # a wrong one is said before anything is started
+    server_settings.allow_hosts(allow_host or [])
     if any(argument.startswith("--server.address") for argument in given):
         raise OptionError("--server.address is not passed on to Streamlit. Give --address instead, before the --.")
     if shared:
-        os.environ[serving.SHARED_VARIABLE] = "1"
-    serving.share_if_reachable(address)
+        os.environ[server_settings.SHARED_VARIABLE] = "1"
+    server_settings.share_if_reachable(address)
     if models == "cache":
-        os.environ[serving.SHARED_MODELS_VARIABLE] = "cache"
+        os.environ[server_settings.SHARED_MODELS_VARIABLE] = "cache"
     try:
         # Streamlit's own message about this is long, and its exit code looks like a verdict.
         family, _, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
@@ -64,17 +64,17 @@ def run(
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "the address is not possible"
         raise OptionError(f"The app cannot listen on {address}, port {port}: {reason}. Choose another with --port.") from error
-    for variable in (places.FOLDERS_VARIABLE, places.MODELS_VARIABLE):
+    for variable in (app_folders.FOLDERS_VARIABLE, app_folders.MODELS_VARIABLE):
         # Their folders are those of where the command was typed: the app runs elsewhere.
         if folders := [folder for folder in os.environ.get(variable, "").split(os.pathsep) if folder]:
             os.environ[variable] = os.pathsep.join(str(Path(folder).absolute()) for folder in folders)
-    if (surveys := places.surveys()) is not None:
-        os.environ[places.SURVEYS_VARIABLE] = str(surveys.absolute())
+    if (surveys := app_folders.surveys()) is not None:
+        os.environ[app_folders.SURVEYS_VARIABLE] = str(surveys.absolute())
     if model:
         _add_models([str(Path(folder).absolute()) for folder in model])
     # In this process, where `app.py` lies and Streamlit finds its settings: so a signal stops the app and leaves nothing
     # behind, and one that comes while Streamlit is still being loaded is as quiet as any other (`__main__`).
-    os.chdir(places.ROOT)
+    os.chdir(app_folders.ROOT)
     sys.argv = ["streamlit", "run", "app.py", f"--server.port={port}", f"--server.address={address}", *given]
     runpy.run_module("streamlit", run_name="__main__")
     return 0
@@ -87,8 +87,8 @@ def _add_models(folders: list[str]) -> None:
         OptionError: a folder has none.
         ModelError: none of a folder can be used; the message says why.
     """
-    known = os.environ.get(places.MODELS_VARIABLE)
-    os.environ[places.MODELS_VARIABLE] = os.pathsep.join([*folders, *([known] if known else [])])
+    known = os.environ.get(app_folders.MODELS_VARIABLE)
+    os.environ[app_folders.MODELS_VARIABLE] = os.pathsep.join([*folders, *([known] if known else [])])
     # Here, since it imports torch.
     from transformer_viz.readers import entries
 
@@ -104,4 +104,4 @@ def _add_models(folders: list[str]) -> None:
         if not usable:
             raise ModelError(there[0].error)
         firsts.append(usable[0])
-    os.environ[serving.OPENS_VARIABLE] = firsts[0]
+    os.environ[server_settings.OPENS_VARIABLE] = firsts[0]

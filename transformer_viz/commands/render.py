@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, terminal_text
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import Range, read_number
 from transformer_viz.terms import Kind
@@ -120,10 +120,10 @@ def _check_place(trace: "Trace", kind: Any, layer: int | None, head: int | str |
     """The figures' own messages count from 0."""
     kind = kind or ("cross" if "cross" in trace.kinds or not trace.kinds else trace.kinds[-1])
     if kind not in trace.kinds:
-        raise OptionError(f"--kind {kind}: this run has no {kind} attention; it has {listed(trace.kinds)}")
+        raise OptionError(f"--kind {kind}: this run has no {kind} attention; it has {join_names(trace.kinds)}")
     n_heads, numbers = trace.attentions[kind].n_heads, [number + 1 for number in trace.attentions[kind].layers]
     if layer is not None and layer not in numbers:
-        which = f"1 to {numbers[-1]}" if len(numbers) == numbers[-1] else listed(numbers)
+        which = f"1 to {numbers[-1]}" if len(numbers) == numbers[-1] else join_names(numbers)
         raise OptionError(f"--layer {layer} is not possible; this run's {kind} attention has {which}")
     for name, number, most, more in (("head", head, n_heads, ", mean or max"), ("step", step, max(1, trace.n_steps), "")):
         if isinstance(number, int) and number > most:

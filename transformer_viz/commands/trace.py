@@ -5,7 +5,7 @@ from typing import Annotated
 from transformer_viz.addresses import parse_row, row_address
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
 from transformer_viz.commands._shared import ModelChoice, Text, TraceFile
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import Kind
 
 
@@ -31,9 +31,11 @@ def run(
     for place in dict.fromkeys(inside or ()):
         kind, layer, head, row = place
         if (attention := trace.attentions.get(kind)) is None:
-            raise OptionError(f"--inside {row_address(place)}: this run has no {kind} attention; it has {listed(trace.kinds)}")
+            raise OptionError(
+                f"--inside {row_address(place)}: this run has no {kind} attention; it has {join_names(trace.kinds)}"
+            )
         if layer not in attention.layers or head >= attention.n_heads or row >= len(attention.queries):
-            layers = listed(number + 1 for number in attention.layers)
+            layers = join_names(number + 1 for number in attention.layers)
             raise OptionError(
                 f"--inside {row_address(place)} is not possible; this run's {kind} attention has the layers {layers}, "
                 f"heads 1 to {attention.n_heads} and rows 1 to {len(attention.queries)}"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from transformer_viz import places, untrusted_files
+from transformer_viz import app_folders, untrusted_files
 from transformer_viz.commands._options import Option, Settings, flag_of
 from transformer_viz.commands._shared import Device, Force, existing_file
-from transformer_viz.errors import FileError, OptionError, listed
+from transformer_viz.errors import FileError, OptionError, join_names
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.schema import Range
@@ -18,7 +18,7 @@ from transformer_viz.training.recipes import RECIPES
 
 _LARGEST_RECIPE = 4 * 2**20
 _FREE_IN_RECIPES = ("steps", "sharpness", "precision", "patience", "seed")
-_FREE_FLAGS = listed(map(flag_of, _FREE_IN_RECIPES))
+_FREE_FLAGS = join_names(map(flag_of, _FREE_IN_RECIPES))
 _OF_THE_TASK = frozenset({"source_vocabulary_size", "target_vocabulary_size"})
 _NOT_SETTINGS = frozenset(
     {
@@ -49,7 +49,7 @@ class RecipeOptions:
         str | None, f"make a shipped checkpoint again, {' or '.join(RECIPES)}; only {_FREE_FLAGS} can be changed"
     ] = None
     recipe_file: Annotated[Path | None, "a recipe as JSON, or a checkpoint's config.json"] = None
-    variant: Annotated[str | None, f"{listed(variants.names())} (pre-norm)"] = None
+    variant: Annotated[str | None, f"{join_names(variants.names())} (pre-norm)"] = None
     task_options: Annotated[dict[str, Any] | None, "keywords of the task, as in '{\"by\": 3}'", _read_object] = None
     epochs: Annotated[int | None, "with --epoch-size, instead of --steps", Range(1, 10**6)] = None
     layers: Annotated[int | None, "layers of the encoder and of the decoder", Range(1, 64)] = None
@@ -77,11 +77,11 @@ class RecipeOptions:
         else:
             recipe = _from_file(self.recipe_file) if self.recipe_file else RECIPES.get(self.recipe or "")
             if recipe is None:
-                raise OptionError(f"recipe {self.recipe!r} is not known; choose one of {listed(RECIPES)}")
+                raise OptionError(f"recipe {self.recipe!r} is not known; choose one of {join_names(RECIPES)}")
             given = [name for name, value in {**others, **self.model, **self.settings}.items() if value is not None]
             if fixed := [flag_of(name, "n_") for name in given if name not in _FREE_IN_RECIPES]:
                 raise OptionError(
-                    f"a recipe fixes {listed(fixed)}; only {_FREE_FLAGS} can be changed. Or train a TASK with your own"
+                    f"a recipe fixes {join_names(fixed)}; only {_FREE_FLAGS} can be changed. Or train a TASK with your own"
                 )
             recipe = replace(recipe, **self.settings)
         return replace(recipe, frozen_embeddings=True) if self.freeze_embeddings else recipe
@@ -114,7 +114,7 @@ def run(
     task = tasks.make_task(chosen.task, chosen.task_options)
     model_config(chosen, task)
     task.check_samples(samples, "--samples ")
-    folder = output or places.trained() / f"{chosen.task}-{chosen.variant}-{chosen.seed}"
+    folder = output or app_folders.trained() / f"{chosen.task}-{chosen.variant}-{chosen.seed}"
     # Found before training, not after.
     there = next(parent for parent in folder.absolute().parents if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

@@ -14,7 +14,7 @@ from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import best_head_words, step_sentences
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import Scale
@@ -86,7 +86,7 @@ def view(
     if kind is None:
         kind = "cross" if "cross" in trace.kinds else trace.kinds[-1]
     if kind not in trace.kinds:
-        raise OptionError(f"this run has no {kind} attention; it has {listed(trace.kinds)}")
+        raise OptionError(f"this run has no {kind} attention; it has {join_names(trace.kinds)}")
     best = best_head(trace) if kind == "cross" and layer is None and head is None else None
     if best is not None:
         layer, head = best[:2]

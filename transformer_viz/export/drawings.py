@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, view
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.theme import Style
@@ -29,7 +29,7 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
         OptionError: the run has no such thing, or an option has an impossible value.
     """
     if what not in WHATS:
-        raise OptionError(f"what={what!r} is not known; choose one of {listed(WHATS)}")
+        raise OptionError(f"what={what!r} is not known; choose one of {join_names(WHATS)}")
     asked: dict[str, Any] = {**DEFAULTS, **shown}
     check_colours(asked["colours"])
     style = Style("light" if asked["theme"] == "auto" else asked["theme"], asked["large"])
@@ -46,7 +46,7 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
 def check_colours(colours: str) -> None:
     """Raises an OptionError where there is no such choice of colours."""
     if colours not in SCALES:
-        raise OptionError(f"colours={colours!r} is not possible; choose one of {listed(SCALES)}")
+        raise OptionError(f"colours={colours!r} is not possible; choose one of {join_names(SCALES)}")
 
 
 def _mosaic(

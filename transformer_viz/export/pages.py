@@ -11,7 +11,7 @@ from os import fspath
 from typing import Any, Unpack
 
 from transformer_viz.analysis.alignment_head import aligner_of
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.assets import PLAYER_SCRIPTS, asset, script, templates
 from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, content, view
 from transformer_viz.export.drawings import check_colours
@@ -65,7 +65,7 @@ def html(
         OptionError: the run has no such kind, layer, head, step or aligner, or an option has an impossible value.
     """
     if theme not in THEMES:
-        raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
+        raise OptionError(f"theme {theme!r} is not known; choose one of {join_names(THEMES)}")
     now = view(trace, kind, layer, head, step)
     check_colours(colours)
     aligner_head = None if aligner is None else aligner_of(trace, aligner)

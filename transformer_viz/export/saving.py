@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack, get_args
 
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.atomic_files import check_target, write_bytes
-from transformer_viz.errors import ExportError, OptionError, listed
+from transformer_viz.errors import ExportError, OptionError, join_names
 from transformer_viz.export.content import (
     DEFAULTS,
     SCALE,
@@ -68,7 +68,7 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
     if format in TABLE_FORMATS:
         return table(trace, format)
     if format not in FORMATS:
-        raise OptionError(f"format {format!r} is not known; choose one of {listed(FORMATS)}")
+        raise OptionError(f"format {format!r} is not known; choose one of {join_names(FORMATS)}")
     given: dict[str, Any] = dict(options)
     size = {name: given.pop(name) for name in ("width", "height", "scale") if name in given}
     if format == "html" and what == "player":
@@ -171,7 +171,7 @@ def table(trace: Trace, format: str = "csv") -> bytes:
         ExportError: Parquet without pyarrow.
     """
     if format not in TABLE_FORMATS:
-        raise OptionError(f"format {format!r} is no table; choose one of {listed(TABLE_FORMATS)}")
+        raise OptionError(f"format {format!r} is no table; choose one of {join_names(TABLE_FORMATS)}")
     if format == "npz":
         return to_bytes(trace)
     frame = trace.to_frame()

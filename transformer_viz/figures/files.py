@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
-from transformer_viz.errors import ExportError, OptionError, listed
+from transformer_viz.errors import ExportError, OptionError, join_names
 
 PictureFormat = Literal["png", "svg", "pdf"]
 PICTURE_FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
@@ -47,7 +47,7 @@ def picture_of(figure: go.Figure, format: str, width: int, height: int, scale: f
         ExportError: kaleido or a browser is missing, or the browser failed; the message says what to install.
     """
     if format not in PICTURE_FORMATS:
-        raise OptionError(f"format {format!r} is no picture; choose one of {listed(PICTURE_FORMATS)}")
+        raise OptionError(f"format {format!r} is no picture; choose one of {join_names(PICTURE_FORMATS)}")
     if not all(1 <= side * scale <= LARGEST_SIDE for side in (width, height)):
         raise OptionError(f"{width} × {height} at scale {scale:g} is not possible; each side is 1 to {LARGEST_SIDE} pixels")
     if importlib.util.find_spec("kaleido") is None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape, flat_scale, ink_on
@@ -42,7 +42,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
         OptionError: another tint, or a run without attention.
     """
     if tint not in TINTS:
-        raise OptionError(f"tint {tint!r} is not known; choose one of {listed(TINTS)}")
+        raise OptionError(f"tint {tint!r} is not known; choose one of {join_names(TINTS)}")
     found = run if isinstance(run, Grades) else alignment(run)
     if not found.kinds:
         raise OptionError("This run has no attention to grade; give one with at least one kind of attention.")

@@ -12,7 +12,7 @@ from unicodedata import bidirectional
 import numpy as np
 import plotly.colors
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import place_labels
 from transformer_viz.text_display import LONGEST_LABEL, display_token
 
@@ -107,7 +107,7 @@ class Style:
 
     def __post_init__(self) -> None:
         if self.theme not in THEMES:
-            raise OptionError(f"theme {self.theme!r} is not possible for a figure; choose one of {listed(THEMES)}")
+            raise OptionError(f"theme {self.theme!r} is not possible for a figure; choose one of {join_names(THEMES)}")
 
     @property
     def colours(self) -> Theme:

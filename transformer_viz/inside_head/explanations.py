@@ -118,7 +118,7 @@ def _largest(row: Row) -> Explanation:
     inside = row.inside
     if inside.masked.all():
         return row.given("Every key is masked: there is no score.")
-    key = int(np.where(inside.masked, -np.inf, inside.told("scores")).argmax())
+    key = int(np.where(inside.masked, -np.inf, inside.require("scores")).argmax())
     words = "The largest score that is not masked. Taken away from each, it changes no weight, and no power is too large."
     return row.chain(words, [("", f"score.{key + 1}")])
 

@@ -45,12 +45,12 @@ def dots(inside: Inside) -> np.ndarray:
 
 def largest(inside: Inside) -> float:
     """The largest score that is not masked; −∞ where all are."""
-    return float(exact(inside.told("scores"))[~inside.masked].max(initial=-np.inf))
+    return float(exact(inside.require("scores"))[~inside.masked].max(initial=-np.inf))
 
 
 def exps(inside: Inside) -> np.ndarray:
     """e^(score − largest) of every key, (key,); 0 where it is masked."""
-    scores = np.where(inside.masked, -np.inf, exact(inside.told("scores")))
+    scores = np.where(inside.masked, -np.inf, exact(inside.require("scores")))
     return np.exp(scores - largest(inside)) if not inside.masked.all() else np.zeros(len(scores))
 
 

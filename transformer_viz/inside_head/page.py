@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer_viz.analysis.sentences import plain
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.content import PageTheme, page_title
 from transformer_viz.export.pages import THEMES, page
 from transformer_viz.inside_head import logit_lens, numbers
@@ -31,7 +31,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         OptionError: the run holds none, or an impossible theme.
     """
     if theme not in THEMES:
-        raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
+        raise OptionError(f"theme {theme!r} is not known; choose one of {join_names(THEMES)}")
     if not (insides := trace.insides):
         raise OptionError("This run holds the inside of no head. Record it: trace TEXT --inside cross.1.1:1 -o FILE.npz.")
 
@@ -59,7 +59,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         titles=lambda names: [numbers.NUMBERS[name].said for name in names],
         most_candidates=lambda inside: max(len(step.candidates) for step in inside.lens),
         missing=lambda inside: [name.replace("_", " ") for name in _STREAMS if getattr(inside, name) is None],
-        listed=listed,
+        join_names=join_names,
         numbers=numbers.NUMBERS,
         reasons=REASON_WORDS,
         kinds=KIND_TITLES,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from transformer_viz.errors import LessonError, listed
+from transformer_viz.errors import LessonError, join_names
 from transformer_viz.learn.links import PAGES, Link
 from transformer_viz.terms import KINDS, MISTAKES
 from transformer_viz.text_display import quote_text
@@ -48,7 +48,7 @@ def read_action(text: str) -> Action:
     """
     verb, _, value = text.partition(" ")
     if verb not in VERBS or not VERBS[verb].is_possible(value):
-        possible = listed(f"{name} {known.about}".strip() for name, known in VERBS.items())
+        possible = join_names(f"{name} {known.about}".strip() for name, known in VERBS.items())
         raise LessonError(f"do={quote_text(text)} is nothing that can be done; possible are {possible}")
     return Action(verb, value)
 
@@ -86,5 +86,5 @@ VERBS: dict[str, Verb] = {
     "tab": Verb(
         "TITLE", bool, lambda value, before, now: value in (now.values.get("explore_tab"), now.values.get("masks_tab"))
     ),
-    "page": Verb(listed(PAGES), lambda value: value in PAGES, lambda value, before, now: now.page == value),
+    "page": Verb(join_names(PAGES), lambda value: value in PAGES, lambda value, before, now: now.page == value),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
-from transformer_viz.errors import LessonError, TransformerVizError, listed
+from transformer_viz.errors import LessonError, TransformerVizError, join_names
 from transformer_viz.learn.example_run import Example, example_run, measured
 from transformer_viz.learn.lesson import Lesson, Step, read_lesson
 from transformer_viz.learn.links import read_link
@@ -65,7 +65,7 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     if at is None:
         raise LessonError('nothing says where it begins; the first step needs a start, such as start = "/?text=hello"')
     if step.point and at.page not in POINTS[step.point].pages:
-        raise LessonError(f"{step.point!r} is not on the page {at.page}; it is on {listed(POINTS[step.point].pages)}")
+        raise LessonError(f"{step.point!r} is not on the page {at.page}; it is on {join_names(POINTS[step.point].pages)}")
     for address in (at.address, *(piece.target for part in step.text for piece in part if piece.style == "link")):
         _example(address)
     if (ask := step.ask) is None:

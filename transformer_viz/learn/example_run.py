@@ -7,7 +7,7 @@ from typing import Any
 from transformer_viz import edits as plain_edits
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.checkpoints import Checkpoint, find_name, load_checkpoint
-from transformer_viz.errors import LessonError, listed
+from transformer_viz.errors import LessonError, join_names
 from transformer_viz.inside_head.run import inside
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.links import Link
@@ -70,7 +70,7 @@ def example_run(link: Link, *, is_of_writing: bool = False) -> Example | None:
     elif "moment" in values:
         moments = {str(moment.step): moment for moment in replay(model, text)}
         if values["moment"] not in moments:
-            raise LessonError(f"moment={values['moment'][:20]!r} is not possible; {model.name} has {listed(moments)}")
+            raise LessonError(f"moment={values['moment'][:20]!r} is not possible; {model.name} has {join_names(moments)}")
         moment = moments[values["moment"]]
         trace = moment.written if is_of_writing else moment.forced
     else:
@@ -101,7 +101,7 @@ def _keywords(link: Link) -> dict[str, Any]:
     if strategy == "forced":
         return {"target": link.values["forced_target"]} if link.values.get("forced_target") else {}
     if strategy not in _DECODING:
-        raise LessonError(f"decoding={strategy[:20]!r} is not possible; it is one of {listed(_DECODING)}, forced")
+        raise LessonError(f"decoding={strategy[:20]!r} is not possible; it is one of {join_names(_DECODING)}, forced")
     controls = {name: control for name, control in _DECODING[strategy].items() if name in link.values}
     given = {of: read_number(kind, limits, link.values[name]) for name, (of, kind, limits) in controls.items()}
     return {"strategy": strategy, **given}
@@ -114,7 +114,7 @@ def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:
         raise LessonError("a link to masks has to name its sentences: /masks?sources=hello%0Aab")
     named = next((name for name, title in MISTAKE_TITLES.items() if mistake in (name, title)), None)
     if mistake and named is None:
-        raise LessonError(f"mistake={mistake[:40]!r} is not known; choose one of {listed(MISTAKE_TITLES)}")
+        raise LessonError(f"mistake={mistake[:40]!r} is not known; choose one of {join_names(MISTAKE_TITLES)}")
     edits = tuple(map(str, plain_edits.parse(values.get("edits", ""))))
     sources = values["sources"].split("\n")
     targets = [line or None for line in values["targets"].split("\n")] if values.get("targets") else None
@@ -132,7 +132,7 @@ def _focus(link: Link, model: Checkpoint, trace: Trace) -> Spot:
     """What the page has in focus, by the link or as it opens."""
     values = link.values
     if "kind" in values and link.kind not in trace.kinds:
-        raise LessonError(f"kind={values['kind'][:40]!r} is not possible; this run has {listed(trace.kinds)}")
+        raise LessonError(f"kind={values['kind'][:40]!r} is not possible; this run has {join_names(trace.kinds)}")
     kind: Kind = link.kind or ("cross" if "cross" in trace.kinds else trace.kinds[0])
     best = model.metrics.get("best_head") if kind == "cross" else None
     layer, head = (best["layer"], best["head"]) if best else (0, 0)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from transformer_viz import untrusted_files
 from transformer_viz.addresses import HIGHEST, parse
-from transformer_viz.errors import FileError, LessonError, TransformerVizError, listed
+from transformer_viz.errors import FileError, LessonError, TransformerVizError, join_names
 from transformer_viz.learn.actions import Action, read_action
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.points import POINTS
@@ -275,7 +275,9 @@ def _read_target(words: str, target: str, file: Path, *, is_image: bool) -> Piec
         return Piece("link", words, read_link(target).address)
     # A name alone: no folder, no server.
     if Path(target).name != target or "\\" in target or ":" in target or not target.lower().endswith(IMAGES):
-        raise LessonError(f"{quote_text(target)} is no image of the lesson's folder; possible are names with {listed(IMAGES)}")
+        raise LessonError(
+            f"{quote_text(target)} is no image of the lesson's folder; possible are names with {join_names(IMAGES)}"
+        )
     if not untrusted_files.is_file(file.parent / target):
         raise LessonError(f"there is no image {quote_text(target)} beside the lesson")
     return Piece("image", words, target)

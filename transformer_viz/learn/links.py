@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from transformer_viz.errors import LessonError, listed
+from transformer_viz.errors import LessonError, join_names
 from transformer_viz.terms import KIND_TITLES, KINDS, Head, Kind
 from transformer_viz.text_display import quote_text
 
@@ -43,11 +43,11 @@ class Link:
 
     def __post_init__(self) -> None:
         if self.page not in PAGES:
-            raise LessonError(f"the app has no page {quote_text(self.page)}; it has {listed(PAGES)}")
+            raise LessonError(f"the app has no page {quote_text(self.page)}; it has {join_names(PAGES)}")
         known = {*_OF_ALL.split(), *_OF_PAGES[self.page].split()}
         if unknown := [name for name in self.values if name not in known]:
             words = f"the page {self.page} has no control {quote_text(unknown[0])} in its link; it has"
-            raise LessonError(f"{words} {listed(sorted(known))}")
+            raise LessonError(f"{words} {join_names(sorted(known))}")
 
     @property
     def address(self) -> str:

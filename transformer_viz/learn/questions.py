@@ -17,7 +17,7 @@ from transformer_viz.analysis.grading import alignment
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.query_rows import padding
 from transformer_viz.analysis.true_key import head_mass
-from transformer_viz.errors import LessonError, listed
+from transformer_viz.errors import LessonError, join_names
 from transformer_viz.inside_head.numbers import exps, largest
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.words import Words, words
@@ -359,7 +359,7 @@ def matters_most(asked: Asked) -> Question | NotAsked:
 def heads_by(asked: Asked) -> Question | NotAsked:
     """The order of three heads by a measure."""
     if (measure := MEASURES.get(asked.ask.by)) is None:
-        raise LessonError(f"by={asked.ask.by!r} is no measure of heads; there are {listed(MEASURES)}")
+        raise LessonError(f"by={asked.ask.by!r} is no measure of heads; there are {join_names(MEASURES)}")
     grades = [grade for grade in alignment(asked.trace) if grade.kind == asked.spot.kind]
     known = [(value, head_label(one.layer, one.head)) for one in grades if (value := getattr(one, asked.ask.by)) is not None]
     if len(known) < 3:

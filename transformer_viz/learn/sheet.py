@@ -9,8 +9,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from transformer_viz.addresses import parse_head
-from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.errors import LessonError
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.learn.example_run import Example, load_model, measured
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import CAUSE, Question, Spot, code, question
@@ -106,7 +106,7 @@ def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:
 def _items(kind: _Kind, seed: int, language: str) -> Iterator[Item]:
     """What drawn texts can be asked, each at another row."""
     model, ask, say = load_model(kind.model), kind.ask, words(language)
-    texts = _short_words(seed) if ask.kind == "greedy-or-beam" else draw_texts(model, _MOST_TEXTS, seed)
+    texts = _short_words(seed) if ask.kind == "greedy-or-beam" else sample_texts(model, _MOST_TEXTS, seed)
     for place, text in enumerate(texts):
         if not _FEWEST_TOKENS <= len(model.task.read(text)) <= _MOST_TOKENS:
             continue

@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from typing import Any
 
-from transformer_viz.errors import LessonError, listed
+from transformer_viz.errors import LessonError, join_names
 from transformer_viz.learn.lesson import LESSONS, Lesson
 from transformer_viz.untrusted_files import is_file, list_folder
 
@@ -49,5 +49,5 @@ def words(language: str) -> Words:
         LessonError: questions are not asked in it.
     """
     if language not in languages():
-        raise LessonError(f"there are no questions in {language[:40]!r}; there are some in {listed(languages())}")
+        raise LessonError(f"there are no questions in {language[:40]!r}; there are some in {join_names(languages())}")
     return Words(tomllib.loads((LESSONS / language / FILE).read_text(encoding="utf-8")))

@@ -6,7 +6,7 @@ The defaults are the modern `pre-norm` model; `variants/` names the published on
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from transformer_viz.errors import ConfigError, listed
+from transformer_viz.errors import ConfigError, join_names
 from transformer_viz.schema import Range, check_fields, read_value
 
 NormPlacement = Literal["pre", "post", "residual-post"]
@@ -91,7 +91,7 @@ class ModelConfig:
             divisors = [n for n in range(1, min(self.d_model, 128) + 1) if self.d_model % n == 0]
             raise ConfigError(
                 f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
-                f"possible numbers of heads are {listed(divisors)}, or give d_k yourself"
+                f"possible numbers of heads are {join_names(divisors)}, or give d_k yourself"
             )
         if self.tied_embeddings == "all" and self.source_vocabulary_size != self.target_vocabulary_size:
             raise ConfigError(

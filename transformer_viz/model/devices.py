@@ -8,7 +8,7 @@ from typing import Protocol
 
 import torch
 
-from transformer_viz.errors import DeviceError, OptionError, listed
+from transformer_viz.errors import DeviceError, OptionError, join_names
 from transformer_viz.terms import DEVICES
 
 _SMALL = 20_000_000
@@ -32,10 +32,10 @@ def resolve(name: str) -> torch.device:
     if name == "auto":
         return torch.device(next(d for d in ("cuda", "mps", "cpu") if _is_there(d)))
     if name not in DEVICES:
-        raise OptionError(f"device {name!r} is not known; choose one of {listed(DEVICES)}")
+        raise OptionError(f"device {name!r} is not known; choose one of {join_names(DEVICES)}")
     if not _is_there(name):
         raise DeviceError(
-            f"device {name!r} is not available here; available are {listed(available())}. "
+            f"device {name!r} is not available here; available are {join_names(available())}. "
             "For a GPU install the torch build that fits its driver, or choose device auto."
         )
     return torch.device(name)

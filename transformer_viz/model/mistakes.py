@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import MISTAKE_TITLES, Kind, Reason
@@ -136,7 +136,7 @@ def named(name: str) -> Mistake:
         OptionError: there is none of that name.
     """
     if name not in MISTAKES:
-        raise OptionError(f"mistake {name!r} is not known; choose one of {listed(MISTAKES)}")
+        raise OptionError(f"mistake {name!r} is not known; choose one of {join_names(MISTAKES)}")
     return MISTAKES[name]
 
 

@@ -1,7 +1,7 @@
 """The seam at which attention is seen and changed.
 
 A tap is called with the named intermediates of every attention and returns each,
-changed or not. `Keep` and `Change` are enough for most; recorders and edits are taps too.
+changed or not. `RecordTap` and `ReplaceTap` are enough for most; recorders and edits are taps too.
 Nothing is ever stored on a module.
 
 The names, in the order in which one layer hands them over:
@@ -103,7 +103,7 @@ def _apply_where_read(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "
     return tap(site, name, value) if reads(tap, name) else value
 
 
-class Keep:
+class RecordTap:
     """A tap that keeps intermediates of every attention, of a call of attention that is repeated the last.
 
     Attributes:
@@ -121,7 +121,7 @@ class Keep:
         return value
 
 
-class Change:
+class ReplaceTap:
     """A tap that replaces an intermediate of every attention by what a function makes of it, which is of the same shape."""
 
     def __init__(self, name: TapName, change: Callable[[Site, "Tensor"], "Tensor"]) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from transformer_viz.errors import FileError, ModelError, quoted
+from transformer_viz.errors import FileError, ModelError, short_repr
 from transformer_viz.numbers_in_words import bytes_words, percent_words
 
 if TYPE_CHECKING:
@@ -70,6 +70,6 @@ def model_errors(name: str, file: str) -> Generator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise ModelError(f"{name}: {quoted(file)} is missing. Copy or download the whole folder again.") from None
+        raise ModelError(f"{name}: {short_repr(file)} is missing. Copy or download the whole folder again.") from None
     except FileError as error:
-        raise ModelError(f"{name}: {quoted(file)} cannot be read: {error}.") from error
+        raise ModelError(f"{name}: {short_repr(file)} cannot be read: {error}.") from error

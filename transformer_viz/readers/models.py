@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_viz import checkpoints, serving, untrusted_files
+from transformer_viz import checkpoints, server_settings, untrusted_files
+from transformer_viz.app_folders import MODELS_VARIABLE
 from transformer_viz.checkpoints import Checkpoint, load_checkpoint
-from transformer_viz.errors import FileError, ModelError, listed
-from transformer_viz.places import MODELS_VARIABLE
+from transformer_viz.errors import FileError, ModelError, join_names
 from transformer_viz.readers.description import Description, Say, in_silence
 from transformer_viz.readers.firefox import folder as of_firefox
 from transformer_viz.readers.huggingface import folder as of_hugging_face
@@ -60,7 +60,7 @@ def folders() -> dict[str, Path]:
     Of a shared app only those in folders that were named.
     """
     folder_of = dict[str, Path]()
-    others = (*of_firefox.packaged().items(), *_in_cache()) if serving.shows_all_models() else ()
+    others = (*of_firefox.packaged().items(), *_in_cache()) if server_settings.shows_all_models() else ()
     for name, folder in (*_in_folders(), *others):
         folder_of.setdefault(name, folder)
     return {name: folder for name, folder in folder_of.items() if not _is_checkpoint(name)}
@@ -144,7 +144,7 @@ def find_name(name: str) -> Path:
 
 
 def _known() -> str:
-    return listed([*checkpoints.names(), *folders()])
+    return join_names([*checkpoints.names(), *folders()])
 
 
 def _in_folders() -> Iterator[tuple[str, Path]]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from transformer_viz.errors import InputError, listed
+from transformer_viz.errors import InputError, join_names
 from transformer_viz.loaded_model import TaskAnswer
 from transformer_viz.text_display import shorten
 
@@ -41,7 +41,7 @@ class PieceTokenizer(ABC):
             if not matches:
                 raise InputError(f"{what} {shorten(str(token))!r} is not in the vocabulary of this model.")
             if len(matches) > 1:
-                several = listed(f"#{number}" for number in matches[:8])
+                several = join_names(f"#{number}" for number in matches[:8])
                 raise InputError(
                     f"{what} {shorten(str(token))!r} is the label of several tokens; name one by its id, of {several}."
                 )

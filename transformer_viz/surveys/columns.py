@@ -6,7 +6,7 @@ import numpy as np
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Interval, wilson
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.surveys.result import ROLE, Confidence, Survey
 from transformer_viz.terms import Kind
 
@@ -69,7 +69,7 @@ def column(survey: Survey, name: str) -> Column:
         OptionError: the survey has no such number.
     """
     if name not in (known := columns(survey)):
-        raise OptionError(f"{name!r} is no number of this survey; choose one of {listed(known)}")
+        raise OptionError(f"{name!r} is no number of this survey; choose one of {join_names(known)}")
     return known[name]
 
 

@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 
 from transformer_viz import untrusted_files
-from transformer_viz.errors import FileError, InputError, OptionError, quoted
+from transformer_viz.errors import FileError, InputError, OptionError, short_repr
 from transformer_viz.loaded_model import LoadedModel
 
 BLOCK_SIZE = 64
@@ -139,7 +139,7 @@ def _read(given: Lines) -> list[tuple[str, str | None]]:
     """Of each line its text, or the beginning of it, and why it is not read."""
     if not isinstance(given, str | PathLike):
         if wrong := [text for text in given if not isinstance(text, str)]:
-            raise InputError(f"{quoted(wrong[0])} is no text.")
+            raise InputError(f"{short_repr(wrong[0])} is no text.")
         # Half a character is no text, which is said as of any other line.
         encoded = [text.encode(errors="surrogatepass") for text in given]
         return [_decoded(text, len(text)) for text in encoded]

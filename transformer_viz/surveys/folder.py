@@ -13,7 +13,7 @@ from typing import Any
 
 from transformer_viz import locks, untrusted_files
 from transformer_viz.atomic_files import PARTIAL, write_bytes
-from transformer_viz.errors import FileError, OptionError, SurveyError, listed
+from transformer_viz.errors import FileError, OptionError, SurveyError, join_names
 
 IDENTITY = "survey.json"
 PARTS = ("blocks", "verdicts")
@@ -51,7 +51,7 @@ class Folder:
         begun = begun if isinstance(begun, Mapping) else {}
         if different := [name for name in {**identity, **begun} if identity.get(name) != begun.get(name)]:
             raise OptionError(
-                f"{self.path} holds a survey that was begun with another {listed(different)}. "
+                f"{self.path} holds a survey that was begun with another {join_names(different)}. "
                 "Give the same again to go on, or another folder."
             )
         for folder in (self.path / name for name in PARTS):

@@ -18,7 +18,7 @@ from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.intervals import Interval, normal, wilson
 from transformer_viz.attribution.result.verdict import Verdicts
-from transformer_viz.errors import FileError, OptionError, SurveyError, listed, quoted
+from transformer_viz.errors import FileError, OptionError, SurveyError, join_names, short_repr
 from transformer_viz.schema import Count, Range, Share, read_value, to_plain
 from transformer_viz.terms import KINDS, Kind
 
@@ -107,7 +107,7 @@ class SurveyedStatistic:
     edges: _Edges
 
     def __post_init__(self) -> None:
-        require(ascend(self.edges), f"the edges of {quoted(self.name)} do not ascend")
+        require(ascend(self.edges), f"the edges of {short_repr(self.name)} do not ascend")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ class HeadTexts(_OfHead):
         for name in ("highest", "typical", "unusual"):
             texts: tuple[TextValue, ...] = getattr(self, name)
             fits = len({text.line for text in texts}) == len(texts)
-            require(fits, f"{name} has {len(texts)} texts by {quoted(self.by)}; one a line is possible")
+            require(fits, f"{name} has {len(texts)} texts by {short_repr(self.by)}; one a line is possible")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,16 +369,16 @@ class Survey:
         for row in self.heads:
             place, name = row.place, row.statistic
             if place not in places or name not in n_bins:
-                words = f"is no statistic and no role; these are {listed(n_bins)}" if place in places else "of no such head"
-                raise SurveyError(f"{place}: {quoted(name)} {words}")
+                words = f"is no statistic and no role; these are {join_names(n_bins)}" if place in places else "of no such head"
+                raise SurveyError(f"{place}: {short_repr(name)} {words}")
             if row.n > n or len(row.counts) != n_bins[name]:
                 words = f"{row.n} texts of {n} in {len(row.counts)} bins; {n_bins[name]} are needed"
-                raise SurveyError(f"{place}: {quoted(name)}: {words}")
+                raise SurveyError(f"{place}: {short_repr(name)}: {words}")
             places[place] += row.counts[1] if name.startswith(ROLE) else 0
         require(len(self._rows) == len(self.heads), "a statistic of a head stands twice")
         wrong = [f"{place}: roles of {n_roles} texts" for place, n_roles in places.items() if n_roles != n]
         require(not wrong, f"{''.join(wrong[:1])}; each of the {n} has one")
-        wrong = [f"{of.place}: no text has {quoted(of.by)}" for of in self.examples if (of.place, of.by) not in self._rows]
+        wrong = [f"{of.place}: no text has {short_repr(of.by)}" for of in self.examples if (of.place, of.by) not in self._rows]
         require(not wrong, f"{''.join(wrong[:1])}, its statistic")
         require(len({texts.place for texts in self.examples}) == len(self.examples), "the examples of a head stand twice")
         for kind, rows in self.agreement.items():
@@ -424,7 +424,7 @@ class Survey:
         found = next((place for place in self.places if (place.kind, place.layer, place.head) == (kind, layer, head)), None)
         if found is not None:
             return found
-        has = [f"{name} with layers {listed(of.layers)} of {of.n_heads} heads" for name, of in self.kinds.items()]
+        has = [f"{name} with layers {join_names(of.layers)} of {of.n_heads} heads" for name, of in self.kinds.items()]
         raise OptionError(f"there is no head {kind!r}, layer {layer!r}, head {head!r} in this survey; it has {'; '.join(has)}")
 
     def statistic(self, name: str) -> SurveyedStatistic:
@@ -436,7 +436,7 @@ class Survey:
         for statistic in self.statistics:
             if statistic.name == name:
                 return statistic
-        raise OptionError(f"{name!r} is not measured; choose one of {listed(each.name for each in self.statistics)}")
+        raise OptionError(f"{name!r} is not measured; choose one of {join_names(each.name for each in self.statistics)}")
 
     def to_frame(self) -> "pd.DataFrame":
         """The table: kind, layer, head, statistic, n, mean, sd, low, high, min, max, uniform; low and high are mean ± 1.96

@@ -1,7 +1,7 @@
 """What a survey measures of every head and text: each measure in `analysis/measures`, and the bins that count texts."""
 
 from transformer_viz.analysis.measures import OF_MANY
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.surveys.result import SurveyedStatistic
 
 SHARES = tuple(i / 20 for i in range(21))
@@ -17,7 +17,7 @@ NAMES = tuple(statistic.name for statistic in STATISTICS)
 def check_by(name: str | None) -> None:
     """Raises an OptionError unless texts can be chosen by a statistic of this name; None leaves it to the head."""
     if name is not None and name not in NAMES:
-        raise OptionError(f"by={name!r} is not possible; choose one of {listed(NAMES)}")
+        raise OptionError(f"by={name!r} is not possible; choose one of {join_names(NAMES)}")
 
 
 def preferred(by: str | None) -> tuple[str, ...]:

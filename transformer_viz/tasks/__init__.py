@@ -5,7 +5,7 @@ from inspect import signature
 from pkgutil import iter_modules
 from typing import Any
 
-from transformer_viz.errors import ConfigError, listed, quoted
+from transformer_viz.errors import ConfigError, join_names, short_repr
 from transformer_viz.tasks.task import Example, Task
 from transformer_viz.vocabulary import Vocabulary
 
@@ -36,12 +36,14 @@ def make_task(
     """
     task = _task_class(name)
     if options is not None and (not isinstance(options, dict) or "vocabularies" in options):
-        raise ConfigError(f"options of task {name!r} are {quoted(options)}; keywords with values are needed")
+        raise ConfigError(f"options of task {name!r} are {short_repr(options)}; keywords with values are needed")
     more = {"vocabularies": vocabularies} if vocabularies and "vocabularies" in signature(task).parameters else {}
     try:
         return task(**(options or {}), **more)
     except TypeError as error:
-        raise ConfigError(f"task {name!r} does not take these options: {listed((options or {}).keys())} ({error})") from error
+        raise ConfigError(
+            f"task {name!r} does not take these options: {join_names((options or {}).keys())} ({error})"
+        ) from error
 
 
 def about(name: str) -> str:
@@ -55,7 +57,7 @@ def about(name: str) -> str:
 
 def _task_class(name: str) -> type[Task]:
     if name not in names():
-        raise ConfigError(f"task {quoted(name)} is not known; choose one of {listed(names())}")
+        raise ConfigError(f"task {short_repr(name)} is not known; choose one of {join_names(names())}")
     if name in _TOYS:
         return next(toy for toy in import_module(f"{__name__}.toys").TASKS if toy.name == name)
     return import_module(f"{__name__}.{name.replace('-', '_')}").TASK

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.errors import ConfigError, InputError, join_names
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies, need
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.vocabulary import Vocabulary
@@ -90,7 +90,7 @@ class Dates(DrawnTask):
     def read(self, text: str) -> list[str]:
         if not text.strip():
             raise InputError("The text is empty. Type a date in words or figures, such as 5. März 1986.")
-        possible = f"It knows the letters, figures and marks of dates in {listed(LANGUAGES)}."
+        possible = f"It knows the letters, figures and marks of dates in {join_names(LANGUAGES)}."
         check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
         check_length(len(text), self.max_length)
         return list(text)

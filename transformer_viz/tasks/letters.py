@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed, quoted
+from transformer_viz.errors import ConfigError, InputError, join_names, short_repr
 from transformer_viz.schema import whole_number
 from transformer_viz.tasks.strings import SAMPLERS
 from transformer_viz.tasks.task import Example, Split, Task, check_length, check_share, check_symbols
@@ -41,12 +41,12 @@ class Letters(Task):
         held_out_share: float = 0.1,
     ) -> None:
         if not isinstance(alphabet, str) or not alphabet or len(set(alphabet)) != len(alphabet):
-            raise ConfigError(f"alphabet={quoted(alphabet)} is not possible; give at least one symbol, each of them once")
+            raise ConfigError(f"alphabet={short_repr(alphabet)} is not possible; give at least one symbol, each of them once")
         whole_number("max_length", max_length, 1, _LONGEST, ConfigError)
         least, most = trained_lengths if len(trained_lengths) == 2 else (0, 0)
         if not 1 <= least <= most <= max_length:
             raise ConfigError(
-                f"trained_lengths={quoted(trained_lengths)} is not possible; give two numbers from 1 to {max_length}"
+                f"trained_lengths={short_repr(trained_lengths)} is not possible; give two numbers from 1 to {max_length}"
             )
         check_share(held_out_share)
         self.alphabet = alphabet
@@ -83,7 +83,7 @@ class Letters(Task):
             return "the 95 printable ASCII characters (A-Z, a-z, 0-9, punctuation and the space)"
         if self.alphabet == LOWER_CASE:
             return "the letters a to z"
-        return f"{len(self.alphabet)} symbols: {listed(self.alphabet)}"
+        return f"{len(self.alphabet)} symbols: {join_names(self.alphabet)}"
 
     def examples(self) -> list[Example]:
         known = [

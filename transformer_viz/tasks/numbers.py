@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from transformer_viz.errors import InputError, listed
+from transformer_viz.errors import InputError, join_names
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -60,7 +60,8 @@ class Numbers(DrawnTask):
         parts = self.symbols(words)
         if "".join(parts) != words:
             raise InputError(
-                f"{quote_text(text, 60)} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
+                f"{quote_text(text, 60)} is not made of German number words. They are {join_names(_MORPHEMES)}, "
+                "written together."
             )
         check_length(len(parts), self.max_length, "parts")
         return parts

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, OptionError, listed, quoted
+from transformer_viz.errors import ConfigError, InputError, OptionError, join_names, short_repr
 from transformer_viz.schema import finite_number
 from transformer_viz.text_display import character_words
 from transformer_viz.vocabulary import END, SPECIAL_TOKENS, START, Vocabulary
@@ -133,7 +133,7 @@ class Task(ABC):
         """Raises a ConfigError for a kind of texts that this task does not draw."""
         known = (*self.sources, *self.training_sources)
         if source not in known:
-            raise ConfigError(f"source {quoted(source)} is not known; choose one of {listed(known)}")
+            raise ConfigError(f"source {short_repr(source)} is not known; choose one of {join_names(known)}")
 
     def texts(self, split: Split | None = None) -> Sequence[str] | None:
         """All texts of a split, each once, where they can be counted; None where they are drawn afresh."""

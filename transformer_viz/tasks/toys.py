@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from transformer_viz.errors import InputError, listed
+from transformer_viz.errors import InputError, join_names
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -50,7 +50,7 @@ class Sentences(Corpus):
     def read(self, text: str) -> list[str]:
         words = self._words(text, self.source_vocabulary)
         if not words:
-            possible = listed(self.source_vocabulary.symbols)
+            possible = join_names(self.source_vocabulary.symbols)
             raise InputError(f"The text is empty. Type 1 to {self.max_length} of these words: {possible}.")
         check_length(len(words), self.max_length, "words")
         return words
@@ -59,7 +59,7 @@ class Sentences(Corpus):
         return self._words(text, self.target_vocabulary)
 
     def _words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        possible = f"It knows {listed(vocabulary.symbols)}. Words are set apart by spaces."
+        possible = f"It knows {join_names(vocabulary.symbols)}. Words are set apart by spaces."
         check_symbols(text.split(), vocabulary, "Word {} is {}, which this model does not know. ", possible, quote_text)
         return text.split()
 

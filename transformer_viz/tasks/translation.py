@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from transformer_viz.errors import InputError, listed
+from transformer_viz.errors import InputError, join_names
 from transformer_viz.grammar import Grammar, SentencePair, draw, load_grammar, read, tree_pair
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies, spelled
 from transformer_viz.tasks.task import check_length
@@ -83,7 +83,7 @@ class Translation(DrawnTask):
             if word not in self.source_vocabulary or word in SPECIAL_TOKENS:
                 near = get_close_matches(spelling(word), self._spellings, _NEAREST, 0.6)
                 known = list(dict.fromkeys(self._spellings[key] for key in near))
-                offered = f"The nearest that it knows: {listed(known)}." if known else "It knows nothing like it."
+                offered = f"The nearest that it knows: {join_names(known)}." if known else "It knows nothing like it."
                 raise InputError(f"{quote_text(word, 60)} is no word that this model knows. {offered}")
         check_length(len(words), self.max_length, "words and marks")
         return words

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import TraceError, listed
+from transformer_viz.errors import TraceError, join_names
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Candidate, Step
@@ -53,7 +53,7 @@ def trace_fields(
     if not isinstance(masks, Mapping | None):
         raise TraceError(f"masks is {type(masks).__name__}; a dict is needed, for example {{'decoder': 'causal'}}")
     if unknown := [name for name in masks or () if name not in given]:
-        raise TraceError(f"masks names {str(unknown[0])[:40]!r}; there is attention of {listed(given)}")
+        raise TraceError(f"masks names {str(unknown[0])[:40]!r}; there is attention of {join_names(given)}")
     attentions: dict[Kind, Attention] = {}
     for kind, array in given.items():
         queries, keys = sources if kind == "encoder" else targets, targets if kind == "decoder" else sources

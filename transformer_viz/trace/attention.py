@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, get_args
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.errors import OptionError, TraceError, join_names
 from transformer_viz.schema import Range
 from transformer_viz.terms import KINDS, REASON_WORDS, Head, Kind
 
@@ -88,7 +88,7 @@ class Attention:
         """
         if isinstance(layer, bool) or not isinstance(layer, int) or layer not in self.layers:
             is_whole = self.layers == tuple(range(self.n_layers))
-            which = f"a whole number from 0 to {self.n_layers - 1}" if is_whole else f"one of {listed(self.layers)}"
+            which = f"a whole number from 0 to {self.n_layers - 1}" if is_whole else f"one of {join_names(self.layers)}"
             raise OptionError(f"layer={layer!r} is not possible; it is {which}")
         return self.layers.index(layer)
 
@@ -180,7 +180,7 @@ class Attention:
         if weights.dtype not in PRECISIONS:
             raise TraceError(f"{kind}: attention is {weights.dtype}; {' or '.join(PRECISIONS)} is needed")
         if len(self.layers) != len(weights) or any(a >= b for a, b in pairwise((-1, *self.layers))):
-            numbers = listed(self.layers[:100])
+            numbers = join_names(self.layers[:100])
             raise TraceError(f"{kind}: layers are numbered {numbers}; {len(weights)} ascending numbers are needed")
         if reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             raise TraceError(f"{kind}: the mask is {reasons.dtype} {reasons.shape}; uint8 {want} is needed")
@@ -200,7 +200,7 @@ class Attentions(dict[Kind, Attention]):
 
     def __missing__(self, kind: object) -> Attention:
         if kind not in KINDS:
-            raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
+            raise OptionError(f"kind {kind!r} is not known; choose one of {join_names(KINDS)}")
         raise OptionError(f"this run has no {kind} attention; it has {', '.join(self) or 'none'}")
 
 
@@ -228,4 +228,4 @@ def check_index(name: str, value: object, size: int) -> int:
 def check_codes(name: str, reasons: np.ndarray) -> None:
     """Raises a TraceError where a mask holds a code that is none of `terms.Reason`."""
     if unknown := reasons.tobytes().translate(None, _CODES):
-        raise TraceError(f"{name} holds code {unknown[0]}; codes are {listed(map(int, REASON_WORDS))}")
+        raise TraceError(f"{name} holds code {unknown[0]}; codes are {join_names(map(int, REASON_WORDS))}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from transformer_viz.errors import TraceError, listed, quoted
+from transformer_viz.errors import TraceError, join_names, short_repr
 from transformer_viz.schema import Range, check_fields
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Layer
@@ -57,7 +57,7 @@ class Attribution:
     def __post_init__(self) -> None:
         check_fields(self, TraceError)
         if self.kind not in KINDS_WITH_CAUSES:
-            raise TraceError(f"kind {quoted(self.kind)} has no causes; it is one of {listed(KINDS_WITH_CAUSES)}")
+            raise TraceError(f"kind {short_repr(self.kind)} has no causes; it is one of {join_names(KINDS_WITH_CAUSES)}")
         check_names("method", *(name for name in (self.method, self.mode) if name is not None))
         if self.values.dtype.name not in _PRECISIONS or self.values.ndim not in (2, 4):
             raise TraceError(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from transformer_viz.errors import TraceError, listed, quoted
+from transformer_viz.errors import TraceError, join_names, short_repr
 from transformer_viz.schema import Range, check_fields
 
 MOST_GROUPS, MOST_ARRAYS = 16, 64
@@ -40,7 +40,7 @@ class Group:
             array = array.astype(np.uint8) if array.dtype == np.bool_ else array
             if array.dtype.name not in DTYPES or not 1 <= array.ndim <= MOST_AXES:
                 raise TraceError(
-                    f"array {name!r} is {array.dtype} with {array.ndim} axes; it is one of {listed(DTYPES)}, or bool, "
+                    f"array {name!r} is {array.dtype} with {array.ndim} axes; it is one of {join_names(DTYPES)}, or bool, "
                     f"with 1 to {MOST_AXES}"
                 )
             arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -52,5 +52,6 @@ def check_names(what: str, *names: str) -> None:
     """Raises a TraceError where a name is no short lower-case word: names become names of members of a file."""
     if wrong := [name for name in names if not _NAME.fullmatch(name)]:
         raise TraceError(
-            f"{what} name {quoted(wrong[0])} is not possible; it is a to z first, then a to z, 0 to 9 and _, at most 32 of them"
+            f"{what} name {short_repr(wrong[0])} is not possible; it is a to z first, "
+            "then a to z, 0 to 9 and _, at most 32 of them"
         )

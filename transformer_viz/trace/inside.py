@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from transformer_viz.addresses import row_address
-from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.errors import OptionError, TraceError, join_names
 from transformer_viz.model.attention_block import NormKind
 from transformer_viz.model.config import NormPlacement
 from transformer_viz.schema import Count, Range
@@ -167,14 +167,14 @@ class Inside:
         """The arrays that there are, by name; the reasons of the mask are not among them."""
         return {name: array for name in SHAPES if (array := getattr(self, name)) is not None}
 
-    def told(self, name: str) -> np.ndarray:
+    def require(self, name: str) -> np.ndarray:
         """One of the arrays.
 
         Raises:
             OptionError: this reader cannot tell it; the message names it.
         """
         if name not in SHAPES and name != "norm_input":
-            raise OptionError(f"{name!r} is not known; choose one of {listed([*SHAPES, 'norm_input'])}")
+            raise OptionError(f"{name!r} is not known; choose one of {join_names([*SHAPES, 'norm_input'])}")
         if (array := getattr(self, name)) is None:
             by = self.run.get("checkpoint", "this model")
             raise OptionError(f"{name} is something that {by} does not have, or that its reader cannot tell for sure.")

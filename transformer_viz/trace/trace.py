@@ -14,7 +14,7 @@ import numpy as np
 
 import transformer_viz
 from transformer_viz.addresses import row_address
-from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.errors import OptionError, TraceError, join_names
 from transformer_viz.schema import Count, Range
 from transformer_viz.terms import KINDS, Kind, ModelKind
 from transformer_viz.trace import arrays
@@ -99,7 +99,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         if unknown := [kind for kind in self.attentions if kind not in KINDS]:
-            raise TraceError(f"attentions: {str(unknown[0])[:40]!r} is no kind of attention; there are {listed(KINDS)}")
+            raise TraceError(f"attentions: {str(unknown[0])[:40]!r} is no kind of attention; there are {join_names(KINDS)}")
         source, target = self.source_ids, self.target_ids
         ids = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
         kinds = [kind for kind in KINDS if kind in self.attentions]
@@ -110,7 +110,7 @@ class Trace:
             attention.check(kind, may_be_nan=self.mistake is not None)
         precisions = {attention.weights.dtype for attention in self.attentions.values()}
         if len(precisions) > 1:
-            words = listed(sorted(map(str, precisions)))
+            words = join_names(sorted(map(str, precisions)))
             raise TraceError(f"the kinds of attention are {words}; one precision is needed for all")
         if self.search is not None:
             self._check_search(self.search)
@@ -163,7 +163,7 @@ class Trace:
                 raise TraceError(f"steps[{t}] says id {step.token_id} where output_ids has {self.output_ids[t]}")
         places = [fill.place for fill in self.fills]
         if places != sorted(set(places)) or not set(places) <= set(range(n_source)):
-            raise TraceError(f"fills are at {listed(places[:100])}; ascending places below {n_source} are needed")
+            raise TraceError(f"fills are at {join_names(places[:100])}; ascending places below {n_source} are needed")
         if self.mistake is None:
             numbers = chain.from_iterable((step.probability, step.log_probability) for step in self.steps)
             candidates = (p for part in (*self.steps, *self.fills) for _, p in part.candidates)
@@ -188,7 +188,9 @@ class Trace:
                 "steps begin with the others of them"
             )
         if {"decoder", "cross"} & set(self.kinds) != set(search.rows):
-            raise TraceError(f"search: it has rows of {listed(search.rows) or 'nothing'} in a run with {listed(self.kinds)}")
+            raise TraceError(
+                f"search: it has rows of {join_names(search.rows) or 'nothing'} in a run with {join_names(self.kinds)}"
+            )
         for kind, rows in search.rows.items():
             weights = self.attentions[kind].weights
             if rows.dtype != weights.dtype or rows.shape[1:3] != weights.shape[:2]:

@@ -8,7 +8,7 @@ from transformer_viz import edits as plain_edits
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.edits import Edit, Flip, Force
-from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.errors import InputError, OptionError, join_names
 from transformer_viz.keywords import with_keywords
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
@@ -157,7 +157,7 @@ class DecodeRequest:
         else:
             texts, targets = list(text), target
         if unknown := [name for name in given["record"] if name not in RECORDED]:
-            raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
+            raise OptionError(f"record={unknown[0]!r} is not possible; choose from {join_names(RECORDED)}")
         n_candidates = whole_number("candidates", given["candidates"], 1, MOST_CANDIDATES)
         sources = framed_sources(model, texts, pad_to)
         n_given = sources.width - 1 if is_prompt else 0
@@ -277,7 +277,7 @@ def _writing(model: LoadedModel, options: DecodeKeywords, max_length: int) -> di
     """
     name, reader, tokenizer = options["strategy"], model.model, model.tokenizer
     if name not in STRATEGIES:
-        raise OptionError(f"strategy {name!r} is not known; choose one of {listed(STRATEGIES)}")
+        raise OptionError(f"strategy {name!r} is not known; choose one of {join_names(STRATEGIES)}")
     names = {"prefix", "ban"}.union(*OF_STRATEGY.values())
     given: dict[str, Any] = {key: value for key, value in options.items() if key in names and value not in (None, (), [])}
     check_keywords(WritingKeywords, given)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KIND_TITLES, KINDS, Kind
 from transformer_viz.trace.attention import PRECISIONS, Precision
@@ -58,14 +58,14 @@ def check_recording(
         OptionError: an unknown kind or precision, no kind, or a layer that one of the kinds does not have.
     """
     if precision not in PRECISIONS:
-        raise OptionError(f"precision={str(precision)[:40]!r} is not known; choose one of {listed(PRECISIONS)}")
+        raise OptionError(f"precision={str(precision)[:40]!r} is not known; choose one of {join_names(PRECISIONS)}")
     names: list[Any] = list(sizes.kinds) if kinds is None else _several(kinds)
     if unknown := [name for name in names if name not in KINDS]:
-        raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {listed(KINDS)}")
+        raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {join_names(KINDS)}")
     if not names:
-        raise OptionError(f"kinds is empty; choose at least one of {listed(KINDS)}")
+        raise OptionError(f"kinds is empty; choose at least one of {join_names(KINDS)}")
     if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.kinds]:
-        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {listed(sizes.kinds)}")
+        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {join_names(sizes.kinds)}")
     chosen = tuple(kind for kind in KINDS if kind in names)
     numbers: list[Any] = [] if layers is None else _several(layers)
     if layers is not None and not numbers:
@@ -75,7 +75,7 @@ def check_recording(
         for number in numbers:
             if isinstance(number, bool) or not isinstance(number, int) or number not in there:
                 more = "" if len(chosen) == 1 else "; kinds= chooses the kinds that have it"
-                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else listed(there)
+                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else join_names(there)
                 raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers {which}{more}")
     return RecordingOptions(kinds=chosen, layers=tuple(sorted(set(numbers))) or None, precision=precision)
 

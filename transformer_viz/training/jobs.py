@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from transformer_viz import locks, places, serving, untrusted_files
+from transformer_viz import app_folders, locks, server_settings, untrusted_files
 from transformer_viz.atomic_files import write_text
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name
 from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
@@ -52,7 +52,7 @@ Request = Literal["pause", "stop"]
 
 MOST_RUNNING = 1
 MOST_JOBS = 30
-"""Folders that a page's visitors can fill; their bytes are `serving.Limits.trained_bytes`."""
+"""Folders that a page's visitors can fill; their bytes are `server_settings.Limits.trained_bytes`."""
 MOST_PARAMETERS = 60_000_000
 """Of a model that is trained from a page that anybody can open."""
 MOST_SECONDS = 30 * 60
@@ -177,7 +177,7 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
     estimate.check_memory(needed)
     with one_at_a_time() as folder:
         known = jobs()
-        if (places.trained() / name).exists() or any(job.name == name for job in known):
+        if (app_folders.trained() / name).exists() or any(job.name == name for job in known):
             raise OptionError(f"There is a checkpoint {name} already. Choose another name.")
         count = len(known) + len(list(trash_folder().glob("*")))
         if count >= MOST_JOBS:
@@ -213,7 +213,7 @@ def go_on(job: Job, visitor: Visitor) -> None:
 
 def check_open() -> None:
     """Raises an OptionError where whoever runs the server wants no trainings."""
-    if not serving.trains():
+    if not server_settings.trains():
         raise OptionError(
             "Training is closed on this server: whoever runs it has started it with --no-training. On a machine of your own "
             "this page trains, and so does the command train."
@@ -223,7 +223,7 @@ def check_open() -> None:
 @contextmanager
 def one_at_a_time() -> Generator[Path]:
     """The folder of the jobs, in which nobody else starts one meanwhile: two could find that there is room for one."""
-    folder = places.trained() / ".jobs"
+    folder = app_folders.trained() / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # what people typed and the marks of their browsers are not for other users of the machine
     with locks.hold_lock(folder / ".starting", wait=True):
@@ -233,7 +233,7 @@ def one_at_a_time() -> Generator[Path]:
 def jobs(folder: Path | None = None) -> list[Job]:
     """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
     known = []
-    for path in ((folder or places.trained()) / ".jobs").glob("*/job.json"):
+    for path in ((folder or app_folders.trained()) / ".jobs").glob("*/job.json"):
         with suppress(OSError, TransformerVizError):
             about = read_value(JobDescription, untrusted_files.read_json(path, LARGEST_CONFIG))
             if is_name(path.parent.name):
@@ -243,7 +243,7 @@ def jobs(folder: Path | None = None) -> list[Job]:
 
 def trash_folder() -> Path:
     """Where discarded trainings are (`trash.py`); beside the others, so that to move one is to rename it."""
-    return places.trained() / ".trash"
+    return app_folders.trained() / ".trash"
 
 
 def bytes_in(folder: Path) -> int:
@@ -261,7 +261,7 @@ def _check_room(known: Sequence[Job], more: int) -> None:
     running = [job.name for job in known if job.state in AT_WORK]
     if len(running) >= MOST_RUNNING:
         raise OptionError(f"{running[0]} is being trained; one training can run at a time. Wait, pause it or stop it.")
-    most, used = serving.limits().trained_bytes, bytes_in(places.trained())
+    most, used = server_settings.limits().trained_bytes, bytes_in(app_folders.trained())
     if used + more > most:
         raise OptionError(
             f"Trainings may take {bytes_words(most)} here; there are {bytes_words(used)}, and this one would write up to "
@@ -287,7 +287,7 @@ def _launch(job: Job) -> None:
         subprocess.Popen(
             command,
             pass_fds=[lock.fileno()],
-            cwd=places.ROOT,
+            cwd=app_folders.ROOT,
             env={**os.environ, "OMP_NUM_THREADS": threads},
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from transformer_viz.model import mistakes
-from transformer_viz.model.tap import Keep, compose
+from transformer_viz.model.tap import RecordTap, compose
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import Batch
 from transformer_viz.training.losses import attention_entropy, correct_counts, loss_sum
@@ -59,7 +59,7 @@ class Trainer:
             group["lr"] = learning_rate
         if model.config.dropout:
             torch.manual_seed(int(np.random.default_rng([recipe.seed, 4, step]).integers(2**63)))
-        keep = Keep("weights") if sharpness > 0 else None
+        keep = RecordTap("weights") if sharpness > 0 else None
         mistake = None if recipe.mistake is None else mistakes.MistakeTap(mistakes.named(recipe.mistake))
         model.train()
         is_half = recipe.precision == "bfloat16"

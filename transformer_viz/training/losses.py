@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_viz.model.tap import Keep
+from transformer_viz.model.tap import RecordTap
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import PAD_ID
 
@@ -38,7 +38,7 @@ def correct_counts(logits: Tensor, target: Tensor) -> tuple[int, int]:
     return int((is_right & is_token).sum()), int((is_right | ~is_token).all(-1).sum())
 
 
-def attention_entropy(keep: Keep, target_padding: Tensor | None = None) -> Tensor:
+def attention_entropy(keep: RecordTap, target_padding: Tensor | None = None) -> Tensor:
     """Mean entropy of the rows of cross-attention over layers, heads, rows and sentences, in nats, with gradient.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
-from transformer_viz.errors import CheckpointError, listed
+from transformer_viz.errors import CheckpointError, join_names
 from transformer_viz.schema import LARGEST, whole_number
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest
@@ -56,7 +56,7 @@ def replay(
     if not steps:
         raise CheckpointError(
             f"{checkpoint.name} has no snapshots of its training, so there is nothing to replay. "
-            f"With snapshots there are: {listed(replayable(checkpoints.entries()))}. "
+            f"With snapshots there are: {join_names(replayable(checkpoints.entries()))}. "
             "A training keeps them with: train … --snapshots 12"
         )
     task = checkpoint.task

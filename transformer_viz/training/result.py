@@ -67,12 +67,12 @@ class Course:
         measure: what is measured.
         values: float64 (moment, layer, head), for the layers that the runs have. Entropy is a share of the largest
             possible, the logarithm of the number of allowed keys: 1 = uniform attention, 0 = each row looks at one key.
-        even: the number of a head that spreads every row evenly over its allowed keys.
+        uniform: the number of a head that spreads every row evenly over its allowed keys.
     """
 
     measure: Measure
     values: np.ndarray
-    even: float
+    uniform: float
 
 
 def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:

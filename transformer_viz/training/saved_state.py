@@ -22,7 +22,7 @@ from torch import Tensor
 from transformer_viz import checkpoints, locks, untrusted_files
 from transformer_viz.atomic_files import PARTIAL, write_tensors, write_text
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
+from transformer_viz.errors import CheckpointError, FileError, OptionError, join_names
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.schema import Count, read_value, to_plain
 from transformer_viz.training.loop import Trainer
@@ -56,7 +56,7 @@ def check_folder(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -
         raise OptionError(f"{folder} is finished; there is nothing to resume. Train it anew with --force.")
     if different := sorted(name for name, value in recipe.to_json().items() if about.recipe.get(name) != value):
         raise OptionError(
-            f"{folder} was begun with other settings: {listed(different)} differ. "
+            f"{folder} was begun with other settings: {join_names(different)} differ. "
             "Resume with the same ones, or start again with --force."
         )
     return about.model.to_json()

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer_viz import locks, places
+from transformer_viz import app_folders, locks
 from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job
@@ -45,9 +45,9 @@ class Discarded:
         """
         self.job.check_visitor(visitor)
         with jobs.one_at_a_time():
-            if (places.trained() / self.job.name).exists() or any(job.name == self.job.name for job in jobs.jobs()):
+            if (app_folders.trained() / self.job.name).exists() or any(job.name == self.job.name for job in jobs.jobs()):
                 raise OptionError(f"There is another checkpoint {self.job.name} now. Discard that one, then put this one back.")
-            _move(self.job, places.trained())
+            _move(self.job, app_folders.trained())
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def remove(self, visitor: Visitor) -> None:

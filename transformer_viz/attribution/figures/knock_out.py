@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from transformer_viz.attribution.result.knock_out import KnockOut
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
@@ -37,7 +37,7 @@ def knock_out(
         OptionError: no head of this kind was ablated, or another number.
     """
     if number not in TITLES:
-        raise OptionError(f"number {number!r} is not known; choose one of {listed(TITLES)}")
+        raise OptionError(f"number {number!r} is not known; choose one of {join_names(TITLES)}")
     heads = [effect for effect in found.heads if effect.place.kind == kind]
     if not heads:
         raise OptionError(f"No head of kind {kind!r} was ablated.")

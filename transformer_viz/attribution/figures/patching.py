@@ -4,7 +4,7 @@ import numpy as np
 
 from transformer_viz.addresses import Place
 from transformer_viz.attribution.result.patching import Patching
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.figures.cells import cells_of
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.margins import text_width
@@ -50,7 +50,7 @@ def patching(
         OptionError: this kind was not asked for, or an impossible limit.
     """
     if kind not in found.effects:
-        raise OptionError(f"kind {kind!r} is not in this patching; it has {listed(found.effects)}")
+        raise OptionError(f"kind {kind!r} is not in this patching; it has {join_names(found.effects)}")
     limit = strongest(found) if limit is None else limit
     if not limit > 0:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_viz.attribution.method import Method, Values
 from transformer_viz.attribution.rerun import Run
-from transformer_viz.model.tap import Change, Keep, Site, compose
+from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
@@ -23,10 +23,10 @@ def of(run: Run, kind: Kind, mode: str) -> Values:
     rows = []
     for part in run.parts(texts):
         steps = torch.arange(part.start, part.stop, device=run.written.device)
-        keep = Keep("weights")
+        keep = RecordTap("weights")
         with torch.enable_grad():
             # In double precision: of a token that is all but sure, single precision knows no gradient, and 1 + 10⁻⁹ is 1.
-            log_p = run.logits(texts[part], compose(Change("weights", _begin_graph), keep)).double().log_softmax(-1)
+            log_p = run.logits(texts[part], compose(ReplaceTap("weights", _begin_graph), keep)).double().log_softmax(-1)
             chosen = log_p[torch.arange(len(steps)), steps, run.written[steps]]
             weights = {site: kept["weights"] for site, kept in keep.kept.items()}
             gradients = torch.autograd.grad(chosen.sum(), list(weights.values()))

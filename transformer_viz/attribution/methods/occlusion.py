@@ -11,7 +11,7 @@ from transformer_viz.attribution.method import Method, Values
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.edits import Flip, Force
 from transformer_viz.errors import OptionError
-from transformer_viz.model.tap import Change, Site, Tap, compose
+from transformer_viz.model.tap import ReplaceTap, Site, Tap, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import NATS, TITLES
 
@@ -70,7 +70,7 @@ def _by_position(run: Run, kind: Kind, sets: Tensor) -> Tensor:
         return value | keys if value.dtype == torch.bool else value.masked_fill(keys, 0.0)
 
     def closing(part: slice) -> Tap | None:
-        return compose(Change("mask", partial(close, part)), Change("weights", partial(close, part)))
+        return compose(ReplaceTap("mask", partial(close, part)), ReplaceTap("weights", partial(close, part)))
 
     return run.log_p_of(run.inputs.repeated(len(sets)), tap_of=closing)
 

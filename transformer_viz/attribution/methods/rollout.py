@@ -9,14 +9,14 @@ import torch
 from transformer_viz.attribution.method import Method, Values
 from transformer_viz.attribution.relevance import Shares, join_layers
 from transformer_viz.attribution.rerun import Run
-from transformer_viz.model.tap import Keep
+from transformer_viz.model.tap import RecordTap
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Values:
     """(query, key); the rows of both kinds together add up to 1, unless a row may look at nothing."""
-    keep = Keep("weights")
+    keep = RecordTap("weights")
     run.logits(run.inputs, keep)
     shares = []
     for site, kept in keep.kept.items():

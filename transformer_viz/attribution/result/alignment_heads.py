@@ -32,7 +32,7 @@ Head = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Attended:
+class WordAttention:
     """What every head looks at for each target word of one run, special ones left out.
 
     Attributes:
@@ -51,7 +51,7 @@ class Attended:
     weights: np.ndarray
     truth: np.ndarray | None = None
 
-    def found(self, weights: np.ndarray) -> np.ndarray:
+    def most_attended(self, weights: np.ndarray) -> np.ndarray:
         """(…, key) -> (…): the source word that most weight lies on; −1 for none."""
         return np.where(np.isnan(weights).any(-1), -1, self.places[weights.argmax(-1)])
 
@@ -173,7 +173,7 @@ class AlignmentHeads:
         return "\n".join(lines if self.averages else [*lines, f"alignment_heads={self.alignment_heads}"])
 
 
-def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages: Collection[str] = ()) -> Attended:
+def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages: Collection[str] = ()) -> WordAttention:
     """What the heads of a run look at.
 
     Args:
@@ -201,7 +201,7 @@ def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages
         for after in range(len(ROWS)):
             if mine := [row + after for row in word if row + after < n_rows]:
                 weights[after, :, place] = by_key[:, mine].mean(1)
-    return Attended(
+    return WordAttention(
         target=tuple(label for label in rows if label is not None),
         source=tuple(label for label in keys if label is not None),
         places=np.where([label is None for label in keys], -1, np.cumsum([label is not None for label in keys]) - 1),
@@ -210,7 +210,7 @@ def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages
     )
 
 
-def with_links(run: Attended, links: Iterable[Link], text: str, target: str) -> Attended:
+def with_links(run: WordAttention, links: Iterable[Link], text: str, target: str) -> WordAttention:
     """The run with links between words of its texts.
 
     A word that the model reads otherwise (as an unknown token, say) is put where it belongs by its neighbours.
@@ -224,7 +224,7 @@ def with_links(run: Attended, links: Iterable[Link], text: str, target: str) -> 
     return replace(run, truth=truth)
 
 
-def with_alignment(run: Attended, trace: Trace) -> Attended:
+def with_alignment(run: WordAttention, trace: Trace) -> WordAttention:
     """The run, by tokens, with what its task says; only the steps that must look at a token are judged."""
     steps = [step for step, token in enumerate(trace.output_tokens) if not is_special(token)]
     keys = [trace.alignment[step] for step in steps]
@@ -234,19 +234,19 @@ def with_alignment(run: Attended, trace: Trace) -> Attended:
     return replace(run, target=tuple(run.target[i] for i in judged), weights=run.weights[:, :, judged], truth=truth)
 
 
-def n_links(runs: Sequence[Attended]) -> int:
+def n_links(runs: Sequence[WordAttention]) -> int:
     """The true ones of all runs."""
     return sum(int(run.truth.sum()) for run in runs if run.truth is not None)
 
 
-def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Head, tuple[HeadAlignment, ...]]:
+def ranked(runs: Sequence[WordAttention], reference: Head | None = None) -> tuple[Head, tuple[HeadAlignment, ...]]:
     """The reference, and all heads, best first.
 
     Args:
         runs: of one model; all with links, or none.
         reference: the head to compare with; by default the first, and needed without links.
     """
-    heads, links = runs[0].heads, [run.found(run.weights) for run in runs]
+    heads, links = runs[0].heads, [run.most_attended(run.weights) for run in runs]
     has_truth = all(run.truth is not None for run in runs)
     nothing = np.full((len(ROWS), len(heads)), np.nan)
     error, precision, recall = _scores(runs, links) if has_truth else (nothing, nothing, nothing)
@@ -267,7 +267,7 @@ def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Hea
     return reference, tuple(sorted(all_heads, key=lambda one: one.errors["writes"] if has_truth else -one.agreement))
 
 
-def best_averages(runs: Sequence[Attended]) -> tuple[Average, ...]:
+def best_averages(runs: Sequence[WordAttention]) -> tuple[Average, ...]:
     """A few heads whose mean weights align best, at each row: the best head first, then the one that lowers the error most."""
     averages = []
     for row, name in enumerate(ROWS):
@@ -275,7 +275,9 @@ def best_averages(runs: Sequence[Attended]) -> tuple[Average, ...]:
         sums = [np.zeros(run.weights.shape[2:], np.float32) for run in runs]
         while len(chosen) < MOST_AVERAGED:
             # All that could be added at once; a sum is largest where the mean is.
-            errors = _scores(runs, [run.found(total + run.weights[row]) for run, total in zip(runs, sums, strict=True)])[0]
+            errors = _scores(
+                runs, [run.most_attended(total + run.weights[row]) for run, total in zip(runs, sums, strict=True)]
+            )[0]
             errors[chosen] = np.inf
             best = int(errors.argmin())
             if not errors[best] < error:
@@ -287,7 +289,7 @@ def best_averages(runs: Sequence[Attended]) -> tuple[Average, ...]:
     return tuple(averages)
 
 
-def _scores(runs: Sequence[Attended], links: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _scores(runs: Sequence[WordAttention], links: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Error rate, precision and recall of links (…, word), (…) each, over all runs together.
 
     The error rate is 1 − 2 |A ∩ S| / (|A| + |S|) (Och & Ney 2003, where all links are sure); 1 where there is no link at all.

@@ -15,7 +15,7 @@ import numpy as np
 from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
-from transformer_viz.errors import OptionError, SurveyError, quoted
+from transformer_viz.errors import OptionError, SurveyError, short_repr
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
 from transformer_viz.terms import Kind, head_label, layer_label
@@ -85,7 +85,9 @@ class MapVerdict:
 
     def __post_init__(self) -> None:
         if not self.top.is_from(0) or not self.rho.is_from(-1):
-            raise SurveyError(f"{quoted(self.name)} has a share of {self.top} or a correlation of {self.rho}, which cannot be")
+            raise SurveyError(
+                f"{short_repr(self.name)} has a share of {self.top} or a correlation of {self.rho}, which cannot be"
+            )
 
 
 @dataclass(frozen=True)

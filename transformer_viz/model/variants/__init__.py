@@ -8,7 +8,7 @@ from inspect import cleandoc
 from pkgutil import iter_modules
 from typing import Any
 
-from transformer_viz.errors import ConfigError, listed
+from transformer_viz.errors import ConfigError, join_names
 
 
 def names() -> list[str]:
@@ -37,5 +37,5 @@ def description(name: str) -> str:
 
 def _module(name: str) -> Any:
     if name not in names():
-        raise ConfigError(f"variant {name!r} is not known; choose one of {listed(names())}")
+        raise ConfigError(f"variant {name!r} is not known; choose one of {join_names(names())}")
     return import_module(f"{__name__}.{name.replace('-', '_')}")

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from transformer_viz.errors import FileError, quoted
+from transformer_viz.errors import FileError, short_repr
 
 FLOAT32, INT8, BYTES = 0x404, 0x4101, 0x101
 """Types of items: single precision; 8-bit whole numbers (intgemm) with one multiplier; a text."""
@@ -85,9 +85,9 @@ def items(file: BinaryIO) -> dict[str, Item]:
         if start + n_bytes > size:
             raise FileError(f"it ends after {size:,} bytes, and its tensors go on to {start + n_bytes:,}: a part is missing")
         if name in found:
-            raise FileError(f"it has {quoted(name)} twice")
+            raise FileError(f"it has {short_repr(name)} twice")
         if any(length < 1 for length in shape):
-            raise FileError(f"{quoted(name)} has a shape with nothing in it")
+            raise FileError(f"{short_repr(name)} has a shape with nothing in it")
         found[name] = Item(name, kind, shape, start, n_bytes)
         start += n_bytes
     return found
@@ -104,20 +104,20 @@ def numbers(file: BinaryIO, item: Item) -> np.ndarray:
     needed = {FLOAT32: 4 * n, INT8: n + 4}.get(item.type)
     if needed is None:
         kind = _TYPES.get(item.type, f"the type {item.type:#x}")
-        raise FileError(f"{quoted(item.name)} has {kind}; single precision and 8-bit whole numbers (intgemm8) are read")
+        raise FileError(f"{short_repr(item.name)} has {kind}; single precision and 8-bit whole numbers (intgemm8) are read")
     if needed > item.n_bytes:
-        raise FileError(f"{quoted(item.name)} has {item.n_bytes:,} bytes where its shape needs {needed:,}")
+        raise FileError(f"{short_repr(item.name)} has {item.n_bytes:,} bytes where its shape needs {needed:,}")
     data = _data(file, item, needed)
     if item.type == INT8:
         multiplier = float(np.frombuffer(data, "<f4", 1, n)[0])
         if not (math.isfinite(multiplier) and multiplier > 0):
-            raise FileError(f"{quoted(item.name)} has the multiplier {multiplier}, which must be a number above 0")
+            raise FileError(f"{short_repr(item.name)} has the multiplier {multiplier}, which must be a number above 0")
         with np.errstate(over="ignore"):  # what is not finite is refused below
             found = np.frombuffer(data, np.int8, n).astype(np.float32) / np.float32(multiplier)
     else:
         found = np.frombuffer(data, "<f4", n).astype(np.float32)
     if not np.isfinite(found).all():
-        raise FileError(f"{quoted(item.name)} has a number that is not finite")
+        raise FileError(f"{short_repr(item.name)} has a number that is not finite")
     return found
 
 
@@ -128,11 +128,11 @@ def text(file: BinaryIO, item: Item) -> str:
         FileError: it is none.
     """
     if item.type != BYTES or item.n_bytes > _LARGEST_TEXT:
-        raise FileError(f"{quoted(item.name)} is no text of at most {_LARGEST_TEXT:,} bytes")
+        raise FileError(f"{short_repr(item.name)} is no text of at most {_LARGEST_TEXT:,} bytes")
     try:
         return _data(file, item, item.n_bytes).rstrip(b"\0").decode("utf-8")
     except UnicodeDecodeError:
-        raise FileError(f"{quoted(item.name)} is not UTF-8 text") from None
+        raise FileError(f"{short_repr(item.name)} is not UTF-8 text") from None
 
 
 def _data(file: BinaryIO, item: Item, n: int) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transformer_viz import untrusted_files
-from transformer_viz.errors import FileError, ModelError, listed, quoted
+from transformer_viz.errors import FileError, ModelError, join_names, short_repr
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.readers.description import Description, model_errors
 from transformer_viz.readers.firefox import binary
@@ -86,9 +86,9 @@ def contents(folder: Path, name: str) -> Contents:
     paths = untrusted_files.list_folder(folder)
     models = [path for path in paths if _is_weights(path)]
     if packed := [path.name for path in models if path.suffix != ".bin"]:
-        raise ModelError(f"{name}: {quoted(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
+        raise ModelError(f"{name}: {short_repr(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
     if len(models) != 1:
-        which = listed(quoted(path.name) for path in models[:3])
+        which = join_names(short_repr(path.name) for path in models[:3])
         raise ModelError(f"{name}: there must be one file of weights, model.*.bin, and there are {len(models)} ({which}).")
     vocabularies = [path for path in paths if path.suffix == ".spm"]
     if len(vocabularies) > 1:
@@ -112,12 +112,12 @@ def contents(folder: Path, name: str) -> Contents:
     wanted = _names(config)
     given = {key: item for key, item in there.items() if key != _SETTINGS and not key.endswith(_QUANTIZATION)}
     if other := sorted(set(given) - {tensor.name for tensor in wanted.values()}):
-        raise ModelError(f"{name} cannot be shown here: it has {quoted(other[0])}, which this program does not know.")
+        raise ModelError(f"{name} cannot be shown here: it has {short_repr(other[0])}, which this program does not know.")
     weights = {}
     for own, tensor in wanted.items():
         item = given.get(tensor.name)
         if item is None:
-            raise ModelError(f"{name}: {quoted(tensor.name)} is missing in its file of weights. Copy or download it again.")
+            raise ModelError(f"{name}: {short_repr(tensor.name)} is missing in its file of weights. Copy or download it again.")
         if item.shape != tensor.shape:
             raise ModelError(f"{name} cannot be shown here: {tensor.name} is {item.shape}, and {tensor.shape} is what fits.")
         if item.type != tensor.type:

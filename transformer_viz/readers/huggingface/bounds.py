@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_viz import untrusted_files
-from transformer_viz.errors import FileError, ModelError, quoted
+from transformer_viz.errors import FileError, ModelError, short_repr
 from transformer_viz.readers.description import Say
 
 _LAYERS = re.compile(r"layers$|^n_layer$|blocks$|^(num_hidden|inner)_group(s|_num)$")
@@ -78,10 +78,10 @@ def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None
         if type(value) is not int:
             continue
         if abs(value) > _LARGEST:
-            raise ModelError(f"{name}: config.json says {quoted(key)}: {quoted(value)}, which is too large a number.")
+            raise ModelError(f"{name}: config.json says {short_repr(key)}: {short_repr(value)}, which is too large a number.")
         if _LAYERS.search(key) and value > max(_SHARED_LAYERS, weights.n_layers):
             raise ModelError(
-                f"{name}: config.json says {quoted(key)}: {value:,}, and its weights have {weights.n_layers} layers. "
+                f"{name}: config.json says {short_repr(key)}: {value:,}, and its weights have {weights.n_layers} layers. "
                 "Copy the whole folder again: they do not belong together."
             )
         if key == "num_labels" and value > _MOST_LABELS:
@@ -178,9 +178,9 @@ def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
             elif path.suffix in _SENTENCE_PIECE:
                 _check_pieces(data, most)
         except (AttributeError, KeyError, TypeError):
-            raise ModelError(f"{name}: {quoted(path.name)} cannot be used: it is no tokenizer.") from None
+            raise ModelError(f"{name}: {short_repr(path.name)} cannot be used: it is no tokenizer.") from None
         except FileError as error:
-            raise ModelError(f"{name}: {quoted(path.name)} cannot be used: {error}.") from error
+            raise ModelError(f"{name}: {short_repr(path.name)} cannot be used: {error}.") from error
 
 
 def _check_rules(tokenizer: Mapping[str, Any], most: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_viz import untrusted_files
-from transformer_viz.errors import FileError, ModelError, listed, quoted
+from transformer_viz.errors import FileError, ModelError, join_names, short_repr
 from transformer_viz.readers.description import Description, model_errors
 from transformer_viz.readers.huggingface import bounds
 from transformer_viz.readers.huggingface.bounds import Weights
@@ -112,7 +112,9 @@ def _check_files(folder: Path, name: str) -> None:
         if untrusted_files.is_folder(path) or path.suffix in _NEVER_READ:
             continue
         if not Path(os.path.realpath(path)).is_relative_to(root):
-            raise ModelError(f"{name}: {quoted(path.name)} is a link that leads out of the folder. Put a copy in its place.")
+            raise ModelError(
+                f"{name}: {short_repr(path.name)} is a link that leads out of the folder. Put a copy in its place."
+            )
         largest = _LARGEST_WEIGHTS if path.suffix == ".safetensors" else _LARGEST_FILE
         with model_errors(name, path.name), untrusted_files.open_file(path, largest):
             pass
@@ -134,7 +136,7 @@ def _check_config(config: Mapping[str, Any], name: str) -> None:
             how = part.get("quantization_config") or part.get("compression_config")
             method = how.get("quant_method", "no name") if isinstance(how, dict) else how
             raise ModelError(
-                f"{name}: its weights are quantized ({quoted(method)}), and rows of attention need numbers as they are. "
+                f"{name}: its weights are quantized ({short_repr(method)}), and rows of attention need numbers as they are. "
                 "Take the model that it was made from, or save it dequantized."
             )
     if "transformers_weights" in config:
@@ -160,7 +162,7 @@ def _files_of_weights(folder: Path, name: str, config: Mapping[str, Any]) -> lis
     first = str(classes[0]) if isinstance(classes, list) and classes else ""
     kind = first if _CLASS.fullmatch(first) else "AutoModel"
     raise ModelError(
-        f"{name}: its weights are only there as pickled files ({listed(pickled[:3])}), which can run code when opened. "
+        f"{name}: its weights are only there as pickled files ({join_names(pickled[:3])}), which can run code when opened. "
         f'Where you trust them, convert them in the folder: python -c "from transformers import {kind} as M; '
         "M.from_pretrained('.').save_pretrained('.')\""
     )

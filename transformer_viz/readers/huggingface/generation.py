@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.reader import DecodingState, Rules
-from transformer_viz.errors import ModelError, OptionError, quoted
+from transformer_viz.errors import ModelError, OptionError, short_repr
 from transformer_viz.model.sizes import Sizes
 
 _DEFAULT_LENGTH = 64
@@ -177,7 +177,7 @@ class Generation:
             if not _is_id(start, sizes.vocabulary):
                 raise ModelError(
                     f"A model of the family {config.model_type!r} cannot be run: its decoder begins with the token "
-                    f"{quoted(start)} (decoder_start_token_id in generation_config.json or config.json), which should be a "
+                    f"{short_repr(start)} (decoder_start_token_id in generation_config.json or config.json), which should be a "
                     f"whole number from 0 to {sizes.vocabulary - 1}."
                 )
         lengths = (getattr(generation, name, None) for name in ("max_new_tokens", "max_length"))
@@ -218,7 +218,7 @@ class Generation:
             name, value = next(iter(self.refused.items()))
             why = f"which should be {_SERVED[name].allowed}" if name in _SERVED else "which cannot be followed here"
             raise OptionError(
-                f"The generation config of this model sets {name}={quoted(value)}, {why}. "
+                f"The generation config of this model sets {name}={short_repr(value)}, {why}. "
                 "Switch the generation config off: under How it writes on a page, or model.with_generation(False) in Python."
             )
         return _rules(self) if self.applied else None

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 
 from transformer_viz import untrusted_files
-from transformer_viz.errors import ModelError, OptionError, TransformerVizError, listed
+from transformer_viz.errors import ModelError, OptionError, TransformerVizError, join_names
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.model_options import ModelOptions
@@ -216,7 +216,7 @@ def _open(folder: Path, read_contents: Contents, name: str, say: Say) -> tuple[A
         # What is not in the file would be random.
         if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
             return model, tokenizer
-    raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {listed(missing[:3])}.")
+    raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {join_names(missing[:3])}.")
 
 
 def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.text_display import shorten
 
 _NLLB = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
@@ -59,7 +59,7 @@ class Pieces:
         if not self.languages:
             raise OptionError(f"language {shorten(code)!r} is not possible: this model's tokenizer knows no languages")
         if code not in self.languages:
-            raise OptionError(f"language {shorten(code)!r} is not known; choose one of {listed(self.languages)}")
+            raise OptionError(f"language {shorten(code)!r} is not known; choose one of {join_names(self.languages)}")
         return self.languages[code]
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.tracing.adapters import huggingface
 from transformer_viz.tracing.adapters.attention_calls import AttentionCall
@@ -101,6 +101,6 @@ def check_allowed(given: Iterable[str], model: nn.Module) -> tuple[str, ...]:
     if wrong := [name for name in names if name not in known]:
         raise OptionError(
             f"allow_missing names {wrong[0][:40]!r}, which is no module of {type(model).__name__} and no kind; "
-            f"give kinds ({listed(KINDS)}) or names from model.named_modules()"
+            f"give kinds ({join_names(KINDS)}) or names from model.named_modules()"
         )
     return names

@@ -142,7 +142,7 @@ class _Playback:
         )
         even = scatter(
             x=[-0.5, n - 0.5],
-            y=[self.course.even] * 2,
+            y=[self.course.uniform] * 2,
             line={"color": theme.muted, "width": 1.5, "dash": "dot"},
             hoverinfo="skip",
             mode="lines",

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from transformer_viz.errors import BusyError
-from transformer_viz.serving import Limits, variable
+from transformer_viz.server_settings import Limits, variable
 
 HEARTBEAT_TIMEOUT = 15.0
 """Seconds after which a job ends that no page has touched. A page touches its job every second or more often."""

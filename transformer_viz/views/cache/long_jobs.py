@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from transformer_viz import serving
+from transformer_viz import server_settings
 from transformer_viz.errors import BusyError
 from transformer_viz.numbers_in_words import count_words, ordinal_words, percent_words
 from transformer_viz.views.cache.job_queue import Job, JobQueue, State
@@ -56,18 +56,18 @@ class Progress:
 @cache
 def queue() -> JobQueue:
     """The server's."""
-    return JobQueue(serving.limits())
+    return JobQueue(server_settings.limits())
 
 
 @cache
 def loading_queue() -> JobQueue:
     """Of models that are loaded: transformers loads one at a time, and a loading waits for nobody's run."""
-    return JobQueue(serving.limits())
+    return JobQueue(server_settings.limits())
 
 
 def time_limit_words() -> str:
     """`300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)`."""
-    return f"{queue().limits.run_seconds} s here ({serving.variable('run_seconds')})"
+    return f"{queue().limits.run_seconds} s here ({server_settings.variable('run_seconds')})"
 
 
 def wait_for(

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from cachetools import LRUCache, TTLCache
 
-from transformer_viz import checkpoints, places, readers, tasks, untrusted_files
+from transformer_viz import app_folders, checkpoints, readers, tasks, untrusted_files
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
@@ -47,7 +47,7 @@ def entries() -> list[Entry]:
 
 def models() -> dict[str, readers.Entry]:
     """The models of this machine that are not ours, by name."""
-    return {entry.name: entry for entry in _models(os.environ.get(places.MODELS_VARIABLE))}
+    return {entry.name: entry for entry in _models(os.environ.get(app_folders.MODELS_VARIABLE))}
 
 
 @st.cache_data(ttl=30, show_spinner=False)

@@ -13,11 +13,11 @@ from transformer_viz.attribution import alignment_heads as alignment
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
-from transformer_viz.attribution.verdict import draw_texts
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import BusyError
 from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length, default_lengths
 from transformer_viz.evaluation.result import AccuracyByLength
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.inside_head.run import inside as look_inside
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
@@ -117,7 +117,7 @@ def alignment_heads(model: LoadedModel, by: str, text: str) -> AlignmentHeads:
 def _alignment_heads(model: LoadedModel, by: str, text: str, *, on_progress: OnProgress | None = None) -> AlignmentHeads:
     texts, targets, links = [text], None, None
     if by == "task":
-        texts = draw_texts(model, _PAIRS, 0)
+        texts = sample_texts(model, _PAIRS, 0)
     elif by != "effect":
         texts, targets, links = gold(by)
     return alignment.alignment_heads(model, texts, targets=targets, links=links, on_progress=on_progress)

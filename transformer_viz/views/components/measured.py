@@ -6,7 +6,7 @@ from typing import Any
 
 from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.sentences import Sentence, of_run
-from transformer_viz.errors import listed
+from transformer_viz.errors import join_names
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -29,7 +29,7 @@ _BUTTONS = {
 
 def switched() -> str:
     """What is pressed."""
-    value = link.hidden_value("measure", MEASURES[1:].__contains__, listed(MEASURES[1:]))
+    value = link.hidden_value("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     return value or MEASURES[0]
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from transformer_viz import locks, places
+from transformer_viz import app_folders, locks
 from transformer_viz.views import pages, path
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
@@ -62,7 +62,7 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
 
 def _training_at_work() -> str | None:
     """The name of the training that is at work. It asks files alone, so that no page waits for PyTorch."""
-    held = (lock.parent.name for lock in (places.trained() / ".jobs").glob("*/lock") if locks.is_locked(lock))
+    held = (lock.parent.name for lock in (app_folders.trained() / ".jobs").glob("*/lock") if locks.is_locked(lock))
     return next(held, None)
 
 

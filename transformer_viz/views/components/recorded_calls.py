@@ -41,7 +41,7 @@ _NAMES = {
     "compare_surveys": "comparison",
     "check_masks": "report",
     "explain": "explanation",
-    "draw_texts": "texts",
+    "sample_texts": "texts",
     "to_frame": "table",
 }
 """Variables by the function that makes their value; all others are called as their function is."""

@@ -9,7 +9,7 @@ import streamlit as st
 
 from transformer_viz.analysis.head_order import farthest_head
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.errors import listed
+from transformer_viz.errors import join_names
 from transformer_viz.export.content import linked, picture_title
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.figure_data import plain
@@ -96,7 +96,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     focus.draw_hidden()
     lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or ("auto" if levels.is_all() else "none")
     if measured.chosen:
-        link.hidden("measure", MEASURES[1:].__contains__, listed(MEASURES[1:]))
+        link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     now = replace(at, step=min(focus.step(), st.session_state.last_step))
     aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
     content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)

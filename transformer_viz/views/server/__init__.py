@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from streamlit.runtime.app_session import AppSession
 
-from transformer_viz import serving
+from transformer_viz import server_settings
 from transformer_viz.errors import OptionError
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server import opening, visitors, warm_up
@@ -39,7 +39,7 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     print(f"\nTransformer Viz is at {opening.here()} - Ctrl-C stops it.")
     if others := opening.for_others():
         print(f"Others in the room open {others}")
-    if serving.is_shared():
+    if server_settings.is_shared():
         print(f"You alone, to manage everybody's trainings, open this once: {visitors.owner_link()}")
     print(flush=True)
     yield
@@ -52,8 +52,8 @@ def middleware() -> list[Middleware]:
         SystemExit: a setting in the environment cannot be; the terminal says which.
     """
     try:
-        limits, hosts = serving.limits(), serving.allowed_hosts()
-        serving.share_if_reachable(st.get_option("server.address") or "")
+        limits, hosts = server_settings.limits(), server_settings.allowed_hosts()
+        server_settings.share_if_reachable(st.get_option("server.address") or "")
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None

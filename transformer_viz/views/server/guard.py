@@ -19,7 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer_viz.serving import HOSTS_VARIABLE
+from transformer_viz.server_settings import HOSTS_VARIABLE
 
 MISDIRECTED, FORBIDDEN = 421, 403
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_.-]+?)\.?)(?::[0-9]{1,5})?")

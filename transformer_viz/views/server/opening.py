@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from transformer_viz import serving
+from transformer_viz import server_settings
 
 DELAY_S = 0.3
 """The server listens in the moment after it was told that the app is ready."""
@@ -21,7 +21,7 @@ DELAY_S = 0.3
 
 def here() -> str:
     """The address of the app for a browser on this machine, with the model that it is to open with."""
-    model = os.environ.get(serving.OPENS_VARIABLE)
+    model = os.environ.get(server_settings.OPENS_VARIABLE)
     query = f"?{urlencode({'checkpoint': model})}" if model else ""
     return _url(st.get_option("server.address") or "0.0.0.0") + query
 

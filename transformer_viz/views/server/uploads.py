@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 
-from transformer_viz.serving import Limits, variable
+from transformer_viz.server_settings import Limits, variable
 
 LENGTH_REQUIRED, TOO_LARGE = 411, 413
 FILES_PER_SESSION = 16

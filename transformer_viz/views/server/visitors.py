@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer_viz import serving
+from transformer_viz import server_settings
 from transformer_viz.views.server import opening
 
 FORBIDDEN, SEE_OTHER = 403, 303
@@ -87,7 +87,7 @@ def is_owner(cookies: Mapping[str, str], headers: Mapping[str, str], address: st
     lower = {name.lower(): value for name, value in headers.items()}
     # A proxy on this machine would hide where a browser is.
     is_here = address is None and _LOCAL.fullmatch(lower.get("host", "")) and not any(map(_is_forwarded, lower))
-    return (bool(is_here) and not serving.is_shared()) or _has_cookie(cookies)
+    return (bool(is_here) and not server_settings.is_shared()) or _has_cookie(cookies)
 
 
 def _is_forwarded(header: str) -> bool:

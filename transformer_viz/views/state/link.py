@@ -19,7 +19,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from transformer_viz.errors import listed
+from transformer_viz.errors import join_names
 from transformer_viz.text_display import shorten
 from transformer_viz.views.components.markdown import literal
 
@@ -72,7 +72,7 @@ def say_unknown_page(titles: Sequence[str]) -> None:
     """Before `sentence`: takes a page that there is not out of the address, and says which there are."""
     if (asked := st.query_params.get(UNKNOWN_PAGE)) is not None:
         del st.query_params[UNKNOWN_PAGE]
-        _say_wrong(UNKNOWN_PAGE, asked, listed(titles))
+        _say_wrong(UNKNOWN_PAGE, asked, join_names(titles))
 
 
 def go_to(page: str) -> None:
@@ -158,7 +158,7 @@ def reset(*keys: str) -> None:
 def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
     """What is possible, in words; of very many the first and the last."""
     some = options if len(options) <= _MOST_LISTED else [*options[:3], options[-1]]
-    return listed(map(words, some)) if some is options else f"{listed(map(words, some[:-1]))} … {words(some[-1])}"
+    return join_names(map(words, some)) if some is options else f"{join_names(map(words, some[:-1]))} … {words(some[-1])}"
 
 
 def selectbox(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from transformer_viz import places, untrusted_files
+from transformer_viz import app_folders, untrusted_files
 from transformer_viz.errors import SurveyError
 from transformer_viz.surveys.result import NAME, Survey, load_survey
 from transformer_viz.text_display import shorten
@@ -101,7 +101,7 @@ def surveys() -> dict[str, Source]:
 
 
 def _in_folder() -> Iterator[Path]:
-    parent = places.surveys()
+    parent = app_folders.surveys()
     folders = [] if parent is None else untrusted_files.list_folder(parent)[:_MOST_LISTED]
     return (folder for folder in folders if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME)
 

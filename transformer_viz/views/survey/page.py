@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import places, serving
+from transformer_viz import app_folders, server_settings
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.surveys import sentences
@@ -103,7 +103,7 @@ def _empty() -> None:
     st.code(_COMMAND, language="bash", wrap_lines=True)
     word_list.popover("survey")
     listed = f"What lies in a folder `{FOLDER}/` where the app was started is listed here. Or open one:"
-    st.markdown("Or open one:" if places.surveys() is None else listed)
+    st.markdown("Or open one:" if app_folders.surveys() is None else listed)
     found.box()
     found.say()
 
@@ -185,9 +185,9 @@ def _as_typed(source: Source, name: str) -> str:
     """A survey's folder as people type it, from where the app was started or from the checkout; of what was opened the file."""
     if source.path is None:
         return name.removesuffix(" (opened)")
-    folder, surveys = source.path.parent, places.surveys()
-    for root in (*([] if surveys is None else [surveys.absolute().parent]), places.ROOT):
+    folder, surveys = source.path.parent, app_folders.surveys()
+    for root in (*([] if surveys is None else [surveys.absolute().parent]), app_folders.ROOT):
         if folder.is_relative_to(root):
             return folder.relative_to(root).as_posix()
     # Where others look on, a place of this machine is not told.
-    return name if serving.is_shared() else str(folder)
+    return name if server_settings.is_shared() else str(folder)

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError, listed
+from transformer_viz.errors import InputError, TransformerVizError, join_names
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.trace import Trace
@@ -97,7 +97,7 @@ def _start(found: Moments, checkpoint: Checkpoint) -> None:
 def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
     """Which are possible, and all in words."""
     steps = [str(moment.step) for moment in found]
-    return steps.__contains__, listed(steps)
+    return steps.__contains__, join_names(steps)
 
 
 def _place(found: Moments) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import figures, places, serving
+from transformer_viz import app_folders, figures, server_settings
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
 from transformer_viz.training import estimate, jobs
@@ -31,7 +31,7 @@ def show() -> None:
     state = st.session_state
     if state.pop("train_open", False):
         navigation.go("Explore")
-    if serving.trains():
+    if server_settings.trains():
         with st.container(key="train-columns"):
             left, right = st.columns([2, 3], gap="large")
         with left:
@@ -67,7 +67,7 @@ def show() -> None:
             st.info(literal(str(error)), icon=":material/lock:")
         word_list.popover("train")
         _show_job()
-    how_it_learned.show(is_open=not serving.trains())
+    how_it_learned.show(is_open=not server_settings.trains())
 
 
 def _show_job() -> None:
@@ -78,10 +78,10 @@ def _show_job() -> None:
         link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
         _live(job.name)
         matrices: dict[str, str] = {
-            side: f"{places.trained_as_typed()}/.jobs/{job.name}/{file.name}" for side, file in job.embeddings().items()
+            side: f"{app_folders.trained_as_typed()}/.jobs/{job.name}/{file.name}" for side, file in job.embeddings().items()
         }
         _show_command(job.recipe, job.name, matrices, "code_of_job")
-    elif serving.trains():
+    elif server_settings.trains():
         # What will be here, shown by a shipped checkpoint's own training.
         st.markdown(
             "**What will appear here.** "
@@ -141,7 +141,7 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
 def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
     """What trains the same in a terminal, without this page's limits."""
     how = {
-        "folder": f"{places.trained_as_typed()}/{name}",
+        "folder": f"{app_folders.trained_as_typed()}/{name}",
         "snapshots": jobs.SNAPSHOTS,
         "samples": jobs.SAMPLES,
         "embeddings": matrices,
@@ -188,7 +188,7 @@ def _chosen_job() -> Job | None:
 @st.cache_data(show_spinner=False)
 def _shipped_history() -> list[dict[str, Any]]:
     """Rows of an example's history; none where it was not shipped."""
-    path = places.ROOT / "checkpoints" / _EXAMPLE / "history.csv"
+    path = app_folders.ROOT / "checkpoints" / _EXAMPLE / "history.csv"
     frame = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     return [{name: value for name, value in row.items() if pd.notna(value)} for row in frame.to_dict("records")]
 

@@ -8,7 +8,7 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import checkpoints, figures, serving
+from transformer_viz import checkpoints, figures, server_settings
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import duration_words, percent_words
 from transformer_viz.terms import head_title
@@ -106,7 +106,7 @@ def _manage(job: Job, state: jobs.State) -> None:
         st.button(
             "Stop and keep", icon=":material/stop:", on_click=_do, args=(job.request, "stop"), help=words, disabled=is_requested
         )
-    if state in ("paused", "failed") and serving.trains():
+    if state in ("paused", "failed") and server_settings.trains():
         st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
 
 

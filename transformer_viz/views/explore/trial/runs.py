@@ -14,6 +14,7 @@ from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.attribution.result.verdict import Verdicts
 from transformer_viz.errors import OptionError
+from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -72,7 +73,7 @@ def _traces(model: LoadedModel, trace: Trace, texts: Texts) -> list[Trace] | Cal
     """What heads are ablated over, for “Show the code”."""
     if _alone(trace, texts) is not None:
         return [trace]
-    lines = Call("texts = {}", [*texts.lines]) if texts.lines else Call(verdicts.draw_texts, model, texts.n_drawn, 0)
+    lines = Call("texts = {}", [*texts.lines]) if texts.lines else Call(sample_texts, model, texts.n_drawn, 0)
     if (most := longest(model)) is None:
         return Call("traces = [tv.decode({}, text) for text in {}]", model, lines)
     return Call("traces = [tv.decode({}, text, max_length={}) for text in {}]", model, most, lines)
@@ -130,7 +131,7 @@ def _has(model: LoadedModel, trace: Trace, kind: Kind, method: str) -> bool:
 
 def _decoded(model: LoadedModel, texts: Texts, on_progress: OnProgress) -> list[Trace]:
     """What the model writes for each text."""
-    sources = texts.lines or verdicts.draw_texts(model, texts.n_drawn, 0)
+    sources = texts.lines or sample_texts(model, texts.n_drawn, 0)
     traces = []
     for n_done, text in enumerate(sources):
         on_progress(n_done / len(sources))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from transformer_viz import serving
+from transformer_viz import server_settings
 
 _PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (_PACKAGE / "shipped").is_dir()
@@ -25,7 +25,7 @@ SURVEYS_VARIABLE = "TRANSFORMER_VIZ_SURVEYS"
 
 def surveys() -> Path | None:
     """The folder of people's own surveys; None where others can reach the app and nobody has named one."""
-    named = os.environ.get(SURVEYS_VARIABLE) or (None if serving.is_shared() else "surveys")
+    named = os.environ.get(SURVEYS_VARIABLE) or (None if server_settings.is_shared() else "surveys")
     return None if named is None else Path(named)
 
 
