@@ -3,8 +3,8 @@
 errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, edits, version, app_folders, untrusted_files,
 atomic_files, server_settings, keywords, options, model_options, locks, text_table, grammar <- model <- tasks, decoding,
 checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other:
-analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks, evaluation,
-attribution, inside_head <- training, surveys; training <- learn
+analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks,
+evaluation, attribution, inside_head <- training, surveys; training <- learn
 (what runs models). Both end in commands, and in views <- app.py.
 """
 
