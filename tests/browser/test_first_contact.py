@@ -92,8 +92,17 @@ def test_after_the_last_step_there_is_somewhere_to_go(page: Page, server: str) -
         arg=[layer, head],
     )
     at_rest(page)
+    inside = page.get_by_role("tab", name="Inside")
+    page.get_by_role("tab", name="Masks").click()
+    expect(inside).to_have_attribute("aria-selected", "false")
+    at_rest(page)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.evaluate("document.querySelector('.stMain').scrollTo(0, 0)")
+    expect(inside).not_to_be_in_viewport()
     page.get_by_role("button", name="why there?").click()
-    expect(page.get_by_role("tab", name="Inside")).to_have_attribute("aria-selected", "true")
+    expect(inside).to_have_attribute("aria-selected", "true")
+    expect(inside).to_be_in_viewport()
+    expect(page.get_by_text("Explain this number")).to_be_in_viewport()
 
 
 def test_playing_moves_no_button_and_ends_at_the_last_step(page: Page, server: str) -> None:

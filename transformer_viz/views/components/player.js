@@ -39,6 +39,8 @@ class ChartPlayer extends Player {
   end(way, words) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
     button.addEventListener("click", () => {
+      // The tab that it opens is below the maps, out of sight.
+      if (way === "why") document.querySelector('.stTabs [role="tablist"]')?.scrollIntoView();
       if (way !== "word") return this.setTriggerValue("end", way);
       const box = document.querySelector(".st-key-text :is(input, textarea)");
       box.focus();
