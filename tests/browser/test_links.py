@@ -99,7 +99,7 @@ def test_search(page: Page, server: str, another: Page) -> None:
 
 @pytest.mark.slow
 def test_train(page: Page, server: str, another: Page) -> None:
-    page.goto(f"{server}/train")
+    page.goto(f"{server}/train?form=true")
     choose(page, "Task", "sort")
     page.wait_for_function("location.search.includes('train_task=sort')")
     page.get_by_text("Advanced: all settings").click()
