@@ -107,6 +107,7 @@ class _ReadMetrics:
     best_head_mass: _Measured = 0.0
     samples: _Measured = 0.0
     judged_by: str = ""
+    by_source: Mapping[str, Annotated[float, Range(0, 1)]] = field(default_factory=dict)
     failures: tuple[_Failure, ...] = ()
     best_head: _BestHead | None = None
 

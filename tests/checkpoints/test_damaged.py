@@ -131,6 +131,7 @@ def test_whole_numbers_are_no_weights(home):
     ("changes", "words"),
     [
         ({"metrics": None}, "metrics=None"),
+        ({"metrics": {"by_source": {"words": 1.5}}}, "metrics.by_source"),
         ({"model": {**MODEL, "d_model": 8190}}, "is [6] and should be [8190]"),
         ({"model": {**MODEL, "n_decoder_layers": 3}}, "missing decoder.2"),
     ],
@@ -182,6 +183,7 @@ def test_real_metrics_are_accepted(home):
         "best_head": {"layer": 1, "head": 2},
         "exact_match": 1,
         "samples": 3,
+        "by_source": {"words": 0.5, "few": 1},
         "failures": [{"source": "ab", "output": ""}],
     }
     edited(home, metrics=metrics, recipe={"sharpness": 0.3})

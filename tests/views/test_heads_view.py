@@ -110,6 +110,17 @@ def test_lengths_are_measured_when_asked_for_and_once(
     assert len(pictures(at)) == n_before, "another number needs to be asked for"
 
 
+def test_each_kind_of_text_has_its_share_the_worst_first(start: Callable[..., AppTest], own_folder: Path) -> None:
+    path = own_folder / "reverse" / "config.json"
+    config = json.loads(path.read_text())
+    config["metrics"]["by_source"] = {"uniform": 1.0, "few": 0.25, "wo*rds": 0.5}
+    path.write_text(json.dumps(config))
+    at = start(text="abc", explore_tab="Heads", heads_part="By length")
+    assert not at.exception
+    assert at.dataframe[0].value.to_numpy().tolist() == [["few", 0.25], ["wo*rds", 0.5], ["uniform", 1.0]]
+    assert "on 3 kinds of text, least of all *few*: 25.0 % right" in said(at)
+
+
 def test_where_it_breaks_in_words() -> None:
     def point(length: int, n_exact: int) -> AccuracyAtLength:
         counts = {"n_strings": 4, "n_exact": n_exact, "n_letters": 1}

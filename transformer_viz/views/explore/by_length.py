@@ -1,15 +1,22 @@
-"""By length, in the tab Heads: how far the model goes, measured when somebody asks."""
+"""By length, in the tab Heads: what the model can of each kind of text, and how far it goes, measured when somebody asks."""
 
+from typing import TYPE_CHECKING
+
+import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 SAMPLES = (20, 50, 100, 200)
 """Strings per length that a visitor may ask for."""
@@ -23,6 +30,7 @@ def show(shown: Shown) -> None:
 
     checkpoint = shown.checkpoint
     assert checkpoint is not None
+    _show_sources(checkpoint)
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
@@ -53,6 +61,22 @@ def show(shown: Shown) -> None:
             "CSV of the lengths", frame.to_csv(index=False).encode(), "by-length.csv", "text/csv", key="by-length-csv"
         )
     code.show(figure, frame, key="code_of_tab")
+
+
+def _show_sources(checkpoint: "Checkpoint") -> None:
+    """The share of each kind of text that came out right when the checkpoint was judged, the worst first: clauses of German,
+    ways to write a date. Nothing for a task of one kind."""
+    judged = checkpoint.metrics.get("by_source") or {}
+    if len(judged) < 2:
+        return
+    kinds = sorted(judged, key=lambda kind: (judged[kind], kind))
+    least = f"{percent_words(judged[kinds[0]], 1)} right"
+    worst = f"least of all *{literal(kinds[0])}*: {least}" if judged[kinds[0]] < 1 else "all right"
+    st.markdown(f"Judged after training on {len(kinds)} kinds of text, {worst}.")
+    with st.expander("Each kind of text"):
+        bar = st.column_config.ProgressColumn("texts right", min_value=0.0, max_value=1.0, format="percent")
+        frame = pd.DataFrame({"kind of text": kinds, "texts right": [judged[kind] for kind in kinds]})
+        st.dataframe(frame, hide_index=True, column_config={"texts right": bar})
 
 
 def summary(found: AccuracyByLength) -> str:
