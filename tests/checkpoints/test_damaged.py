@@ -135,7 +135,7 @@ def test_whole_numbers_are_no_weights(home):
         ({"model": {**MODEL, "d_model": 8190}}, "is [6] and should be [8190]"),
         ({"model": {**MODEL, "n_decoder_layers": 3}}, "missing decoder.2"),
     ],
-    ids=["a wrong value", "another width", "another depth"],
+    ids=["a wrong value", "an impossible share", "another width", "another depth"],
 )
 def test_a_description_that_does_not_fit_stops_nothing(home, changes, words):
     """The damages of a description one by one: `tests/test_damaged_json.py`."""
