@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer_viz.views import pages, server
 from transformer_viz.views.cache import long_jobs
-from transformer_viz.views.components import navigation, reconnected, screen, style
+from transformer_viz.views.components import lesson_card, navigation, reconnected, screen, style
 from transformer_viz.views.server import warm_up
 from transformer_viz.views.server.page_slots import page_slot
 from transformer_viz.views.state import link
@@ -17,8 +17,9 @@ def page() -> None:
     warm_up.wait()
     with page_slot(), long_jobs.whole_page():
         title, show = navigation.show(pages())
-        with link.sentence(title):
-            show()
+        with link.sentence(title), lesson_card.beside(title) as may_show:
+            if may_show:
+                show()
     screen.watch()
     reconnected.ask_again()
 

@@ -12,6 +12,7 @@ from transformer_viz.inside_head.run import inside
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.links import Link
 from transformer_viz.learn.questions import CAUSE, Spot, spot_of
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import Range, read_number
 from transformer_viz.terms import MISTAKE_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -35,7 +36,7 @@ BEAM = 5
 class Example:
     """A run, the model that made it, and what its page has in focus."""
 
-    model: Checkpoint
+    model: LoadedModel
     trace: Trace
     focus: Spot
 

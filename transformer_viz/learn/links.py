@@ -44,7 +44,7 @@ class Link:
     def __post_init__(self) -> None:
         if self.page not in PAGES:
             raise LessonError(f"the app has no page {quote_text(self.page)}; it has {join_names(PAGES)}")
-        known = {*_OF_ALL.split(), *_OF_PAGES[self.page].split()}
+        known = names_of_page(self.page)
         if unknown := [name for name in self.values if name not in known]:
             words = f"the page {self.page} has no control {quote_text(unknown[0])} in its link; it has"
             raise LessonError(f"{words} {join_names(sorted(known))}")
@@ -72,6 +72,11 @@ class Link:
         said, number = self.values.get("head", ""), self.number("head")
         combined: dict[str, Head] = {"mean of heads": "mean", "max of heads": "max"}
         return combined.get(said, None if number is None else number - 1)
+
+
+def names_of_page(page: str) -> list[str]:
+    """What a link to a page may name."""
+    return [*_OF_ALL.split(), *_OF_PAGES[page].split()]
 
 
 def read_link(text: str) -> Link:

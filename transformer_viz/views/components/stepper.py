@@ -19,7 +19,7 @@ from transformer_viz.figures.player import guess as guess_figure
 from transformer_viz.figures.player import player as player_figure
 from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.trace.hidden_answer import hide_answer
+from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, deep_mosaic, guess, player, screen, style
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
@@ -67,6 +67,33 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
     chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
+
+
+def show_covered(trace: Trace, row: int, chosen: DisplayOptions) -> None:
+    """A run that is covered from a row on, until a question about it is answered; its steps can be gone through before that."""
+    with st.container(key="player-area"):
+        _covered_player(trace, row, chosen, focus.current())
+    _boxes(trace, chosen, lambda: None)
+    _focus_map(trace, chosen, NOTHING)
+    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
+
+
+@st.fragment
+def _covered_player(trace: Trace, row: int, chosen: DisplayOptions, at: focus.Focus) -> None:
+    if st.session_state.pop("whole_page_wanted", False):
+        st.rerun()
+    link.settle("step", "pin")
+    focus.draw_hidden()
+    now = replace(at, step=min(focus.step(), st.session_state.last_step))
+    looks: Any = {"large": chosen.is_large, "dark": style.theme() == "dark"}
+    content = player.data(trace, now, hint=legend(trace, now.kind), **looks)
+    content["linked"] = linked(trace, now.kind, focus.pinned(), "none", None)
+    content["sentences"][row:] = [[("plain", "This step is covered until the question is answered.")]] * (trace.n_steps - row)
+    content["output"][row:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * (trace.n_steps - row)
+    # Whether it is right is for later too.
+    content["answer"] = {"class": "", "words": ()}
+    content["ends"], content["unfolds"] = {}, chosen.unfolds
+    player.show(content, partial(_heard, trace))
 
 
 def _boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None], measured: Measured = NOTHING) -> None:
@@ -122,8 +149,10 @@ def _heard(trace: Trace, what: str, report: Any) -> None:
     state = st.session_state
     if what == "step" and report.get("run") == state.get("run"):
         focus.go_to_step(report.get("step"), trace)
+        state.whole_page_wanted = bool(state.get("lesson_awaits"))
     elif what == "pin" and (report.get("run"), report.get("kind")) == (state.get("run"), state.get("kind")):
         focus.pin(report.get("place"), trace)
+        state.whole_page_wanted = bool(state.get("lesson_awaits"))
     elif what == "lines" and report in ("on", "off"):
         state.lines = report
     elif what == "measure" and report in MEASURES:

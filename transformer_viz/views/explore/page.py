@@ -8,14 +8,15 @@ from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits, model_list, runs
-from transformer_viz.views.components import bar, decoding, mask_tokens, measured, stepper, style, where
+from transformer_viz.views.components import bar, decoding, lesson_card, mask_tokens, measured, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import compare_with, hypotheses, measures, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, display_options, focus, levels, link, words
+from transformer_viz.views.state import aligner, deep, display_options, focus, levels, link, words
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -37,7 +38,9 @@ def show() -> None:
         return
     found = bar.made(chosen, model, lambda: _decode(chosen, model))
     if found is None:
-        _last(chosen)
+        # The last picture would tell what a lesson still asks.
+        if not lesson_card.waits():
+            _last(chosen)
         return
     greedy, whole = found
     search, is_greedy, node = whole.search, whole is greedy, None
@@ -57,6 +60,10 @@ def show() -> None:
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     focus.set_step(focus.step())
     aligner.start(trace, model)
+    searched = None if search is None else whole
+    if (cover := lesson_card.ask(trace, model, searched, is_by_words=shown is not trace)) is not None:
+        _covered(shown, model, chosen, cover.row)
+        return
 
     measuring = measures.Measuring(trace, model, is_offered=chosen.with_answer and measured.are_shown())
     # How it learned would tell a hidden answer.
@@ -84,10 +91,20 @@ def show() -> None:
         remark = (*about, *_numbering(shown))
         beside = partial(_in_row, trace, model, chosen, remark)
         stepper.show(shown, chosen, beside, measuring.measured)
-    of_search = None if search is None else whole
     by_tokens = measuring.kept(trace)
-    tables.show(Shown(shown, style.theme(), model, by_tokens, of_search, not is_greedy, measuring.measured, tree))
+    tables.show(Shown(shown, style.theme(), model, by_tokens, searched, not is_greedy, measuring.measured, tree))
     measuring.finish()
+
+
+def _covered(shown: Trace, model: LoadedModel, chosen: bar.Bar, row: int | None) -> None:
+    """What may be seen before a lesson's question is answered: the run before a row, or no picture."""
+    if row is None or deep.is_deep(shown):
+        st.info("The pictures are covered until the question of the lesson is answered.", icon=":material/visibility_off:")
+        focus.draw_hidden_boxes(shown)
+        focus.draw_hidden()
+    else:
+        stepper.show_covered(hide_answer(shown, row), row, chosen)
+    tables.draw_hidden(model)
 
 
 def _numbering(trace: Trace) -> Sentence:

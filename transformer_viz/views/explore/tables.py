@@ -34,10 +34,19 @@ def show(shown: Shown) -> None:
     elif getattr(here[title], "IN_LARGE", False):
         tabs.show_one(here[title], shown)
     if is_large:
-        with st.container(key=f"in-link-{key}"):
-            link.tabs(list(here), key=key)
+        _draw_hidden(here)
     if title != "Heads":
         aligner.hidden_box(shown.tokens)
+
+
+def draw_hidden(model: "LoadedModel") -> None:
+    """Which tab is open, for the link, where none is shown."""
+    _draw_hidden(_tabs(model))
+
+
+def _draw_hidden(here: dict[str, ModuleType]) -> None:
+    with st.container(key="in-link-explore_tab"):
+        link.tabs(list(here), key="explore_tab")
 
 
 def _tabs(model: "LoadedModel | None") -> dict[str, ModuleType]:

@@ -8,7 +8,7 @@ ask for it before the box is drawn (`option`). What was wrong is said in one sen
 
 import math
 import re
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -34,8 +34,10 @@ _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_
 default; and whether this is another page than that of the run before."""
 _OPENED_BARE = "link_opened_bare"
 """Likewise: whether the session was opened by an address that said nothing."""
-_DECIDED = "link_decided"
-"""Likewise: the value of each key in the last run."""
+_DECIDED, _WORDS = "link_decided", "link_words"
+"""Likewise: the value of each key in the last run, and the same in the words of a link."""
+_OPENED = "link_opened"
+"""Likewise: what a link that was opened says of keys that have not been drawn since; None stands for the default."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
 
@@ -136,7 +138,8 @@ def option(
     """
     default = options[0] if default is None else default
     allowed = partial(_some_of, options, words)
-    if not is_drawn and key in st.session_state and key not in st.query_params:
+    is_opened = key in st.session_state.get(_OPENED, ())
+    if not is_drawn and key in st.session_state and key not in st.query_params and not is_opened:
         kept = st.session_state[key]
         return kept if kept in options else default
     return _value(key, default, partial(_option, options, words), lambda value: value in options, allowed, words, fallback)
@@ -148,6 +151,16 @@ def _option(options: Sequence[Any], words: Callable[[Any], str], word: str) -> A
         named = {each: each for each in options if isinstance(each, str)}
         named |= {number[0]: each for each in options if len(number := re.findall(r"\d+", words(each))) == 1}
     return named.get(word)
+
+
+def open_values(values: Mapping[str, str], keys: Iterable[str]) -> None:
+    """Opens a link in this session, for a callback: as soon as these keys are drawn, each has its value or its default."""
+    st.session_state[_OPENED] = {key: values.get(key) for key in keys}
+
+
+def all_words() -> dict[str, str]:
+    """What a link would say of everything that was drawn so far, defaults and all."""
+    return dict(st.session_state.get(_WORDS, {}))
 
 
 def reset(*keys: str) -> None:
@@ -252,7 +265,7 @@ def text(key: str, default: str = "", *, most: int = LONGEST) -> str:
         del st.query_params[key]
         if len(word) > most:
             _say_wrong(key, word, f"a text of at most {most:,} characters; it is cut there")
-    is_kept = key not in state.get(_RESET, ()) and key not in st.query_params
+    is_kept = not any(key in others for others in (state.get(_RESET, ()), state.get(_OPENED, ()), st.query_params))
     if is_kept and len(state.get(key, "")) > min(most, LONGEST):
         # What is too long for the address is not in it: here nothing does not stand for the default.
         if len(state[key]) > most:
@@ -340,7 +353,10 @@ def _value(
     """Decides a value, and gives it to the session and the address where these have another one."""
     state, word = st.session_state, st.query_params.get(key)
     in_address = default if word is None else read(word)
-    if key in state.get(_RESET, ()):
+    if key in state.get(_OPENED, ()):
+        opened = state[_OPENED].pop(key)
+        value = default if opened is None or (found := read(opened)) is None else found
+    elif key in state.get(_RESET, ()):
         state[_RESET].discard(key)
         value = default
     elif key not in state or _went_through_history():
@@ -367,6 +383,7 @@ def _value(
             else:
                 st.query_params[key] = said
     state.setdefault(_DECIDED, {})[key] = value
+    state.setdefault(_WORDS, {})[key] = words(value)
     return value
 
 

@@ -171,6 +171,8 @@ def _go_to(place: object, found: Moments) -> None:
     """Moves to a moment that the browser reports; what is none of this run is passed over."""
     if isinstance(place, int) and place in range(len(found)):
         st.session_state.moment = str(found[place].step)
+        # A lesson waits for a moment.
+        st.session_state[_MOVED] = st.session_state.get(_MOVED, False) or bool(st.session_state.get("lesson_awaits"))
 
 
 def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:

@@ -1,0 +1,263 @@
+"""Lessons in a real browser: lesson 1 by keyboard, what a question hides, and what reload and wandering keep."""
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import transformer_viz as tv
+from tests.browser.accessible import faults
+from tests.browser.charts import at_rest
+from transformer_viz.learn.lesson import LESSONS, Lesson, read_lessons
+from transformer_viz.terms import MISTAKE_TITLES
+from transformer_viz.trace.trace import Trace
+
+pytestmark = pytest.mark.browser
+CARD = ".st-key-lesson-card"
+SENT = """() => {
+  const plain = (value) => ArrayBuffer.isView(value) ? Array.from(value) : value;
+  const shadows = (root) => [...root.querySelectorAll('*')].flatMap((one) => one.shadowRoot
+    ? [one.shadowRoot, ...shadows(one.shadowRoot)] : []);
+  const texts = [document, ...shadows(document)].map((root) => root.documentElement?.outerHTML ?? root.innerHTML);
+  const charts = [...document.querySelectorAll('.chart')].map((chart) => JSON.stringify(
+    [chart.data, chart.layout, chart.frames, chart._transitionData], (key, value) => plain(value)));
+  return { texts: texts.join('\\n'), charts };
+}"""
+"""All that the page holds: every element, also in shadows, and what each chart was given."""
+
+
+@pytest.fixture(scope="module")
+def lessons() -> dict[str, Lesson]:
+    return {lesson.name: lesson for lesson in read_lessons(LESSONS / "en")[0]}
+
+
+def open_step(page: Page, server: str, lesson: Lesson, number: int) -> None:
+    link = lesson.start_of(number - 1)
+    assert link is not None
+    path = "" if link.page == "explore" else link.page
+    page.goto(f"{server}/{path}?{urlencode({**link.values, 'lesson': f'{lesson.name}.{number}'})}")
+    card(page).get_by_text(f"step {number} of {len(lesson.steps)}").wait_for()
+    at_rest(page)
+
+
+def card(page: Page) -> Locator:
+    return page.locator(CARD)
+
+
+def press(page: Page, place: Locator, key: str = "Enter") -> None:
+    """By keyboard alone: the Tab key until it is there, then this key."""
+    place.wait_for()
+    for _ in range(150):
+        if place.evaluate("(one) => one.matches(':focus, :focus-within')"):
+            page.keyboard.press(key)
+            at_rest(page)
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard does not reach {place}")
+
+
+def button(page: Page, name: str) -> Locator:
+    return card(page).get_by_role("button", name=name, exact=True)
+
+
+def choose(page: Page, option: str) -> None:
+    """An option of a radio group, by the arrow keys, and Answer."""
+    radios = card(page).get_by_role("radio")
+    names = card(page).locator('label:has(input[type="radio"])').all_inner_texts()
+    place = [name.strip() for name in names].index(option)
+    press(page, card(page).get_by_role("radiogroup"), "Space")
+    for _ in range(place):
+        page.keyboard.press("ArrowDown")
+    expect(radios.nth(place)).to_be_checked()
+    press(page, button(page, "Answer"))
+
+
+def said(page: Page) -> str:
+    return card(page).locator('[role="status"]').first.inner_text()
+
+
+def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
+    page.goto(server)
+    at_rest(page)
+    press(page, page.get_by_role("link", name="Learn"))
+    press(page, page.get_by_role("button", name=re.compile("Begin")).first)
+    expect(card(page).get_by_role("heading")).to_have_text("Which token comes first?")
+    choose(page, "s")
+    assert said(page).startswith("Right. You said s.")
+    press(page, button(page, "Next"))
+    # A thing to do, by the player's own keys.
+    press(page, page.get_by_role("slider"), "ArrowRight")
+    expect(card(page)).to_contain_text("✓ Done")
+    press(page, button(page, "Next"))
+    choose(page, "2·r")
+    assert said(page).startswith("Not so. You said 2·r. Right is 10·h")
+    press(page, button(page, "Next"))
+    press(page, card(page).get_by_role("spinbutton"), "0")
+    page.keyboard.type(".24")
+    page.keyboard.press("Tab")
+    press(page, button(page, "Answer"))
+    assert said(page).startswith("Right. You said 0.24")
+    press(page, button(page, "Next"))
+    for hint in range(3):
+        press(page, button(page, "Hint"))
+        expect(card(page).locator(".st-key-lesson-hints p")).to_have_count(hint + 1)
+    press(page, button(page, "Skip"))
+    expect(card(page)).to_contain_text("Skipped. Right is 3·e")
+    press(page, button(page, "Next"))
+    press(page, button(page, "Next"))
+    # A word of one's own, in the middle of the lesson.
+    press(page, page.get_by_label("Source text"), "ControlOrMeta+a")
+    page.keyboard.type("planet")
+    page.keyboard.press("Enter")
+    expect(card(page)).to_contain_text("✓ Done")
+    at_rest(page)
+    choose(page, "6·e")
+    assert said(page).startswith("Right.")
+    for _ in range(2):
+        press(page, button(page, "Next"))
+    expect(card(page)).to_contain_text("step 9 of 9")
+    choose(page, "6·zwanzig")
+    assert said(page).startswith("Right.")
+    press(page, button(page, "All lessons"))
+    expect(page.get_by_role("heading", name="Learn")).to_have_count(1)
+    expect(card(page)).to_have_count(0)
+
+
+def test_reload_wandering_and_back_lose_nothing(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
+    open_step(page, server, lessons["map"], 3)
+    # Another page could tell, and waits too.
+    page.get_by_role("link", name="Compare").click()
+    expect(page.get_by_text("covered until the question of the lesson")).to_be_visible()
+    assert not page.locator(".chart").count()
+    button(page, "Back to the page of this step").click()
+    card(page).get_by_role("radio").first.wait_for()
+    at_rest(page)
+    card(page).get_by_text("10·h").click()
+    button(page, "Answer").click()
+    expect(card(page).locator('[role="status"]')).to_contain_text("Right.")
+    at_rest(page)
+    page.reload()
+    expect(card(page).locator('[role="status"]')).to_contain_text("Right. You said 10·h.")
+    page.get_by_role("link", name="Compare").click()
+    page.get_by_text("Text B").or_(page.locator(".st-key-side-B")).first.wait_for()
+    at_rest(page)
+    page.go_back()
+    expect(card(page).locator('[role="status"]')).to_contain_text("Right. You said 10·h.")
+    # Another text is another question, and the first text's answer is remembered.
+    box = page.get_by_label("Source text")
+    box.fill("planet")
+    box.press("Enter")
+    expect(button(page, "Answer")).to_be_visible()
+    button(page, "Close the lesson").click()
+    expect(card(page)).to_have_count(0)
+    at_rest(page)
+    assert "lesson" not in page.url
+
+
+def made(link_values: Any) -> Trace:
+    return tv.decode(tv.load_checkpoint(link_values.get("checkpoint", "reverse"), device="cpu"), link_values["text"])
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("map", n) for n in (1, 3, 4, 5, 7, 9)] + [("number", 3), ("heads", 1), ("beam", 2)]
+)
+def test_a_row_is_hidden_until_its_question_is_answered(
+    page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
+) -> None:
+    """No weight, no token and no candidate of it or of a later row, in any element or chart, and all of it after."""
+    lesson = lessons[name]
+    open_step(page, server, lesson, number)
+    ask, link = lesson.steps[number - 1].ask, lesson.start_of(number - 1)
+    assert ask is not None
+    assert ask.row is not None
+    assert link is not None
+    trace = made(link.values)
+    row = ask.row - 1
+
+    writers = [attention.weights for kind, attention in trace.attentions.items() if kind != "encoder"]
+    hidden = np.concatenate([weights[:, :, row:].ravel() for weights in writers])
+    shown = [*(weights[:, :, :row].ravel() for weights in writers), trace.attentions["encoder"].weights.ravel()]
+    # A scale of colours has elevenths.
+    known = np.concatenate([*shown, np.arange(12) / 11])
+    telling = {f"{value:.6f}"[:6] for value in map(float, hidden) if 0.02 < value < 0.98}
+    telling -= {words for value in map(float, known) for words in (f"{value:.4f}", f"{value:.9f}"[:6])}
+
+    def told() -> set[str]:
+        sent = page.evaluate(SENT)
+        numbers = set(re.findall(r"0\.\d{4}", sent["texts"] + "".join(sent["charts"])))
+        return numbers & telling
+
+    assert len(telling) > 5
+    assert not told()
+    assert page.locator("[data-part=output] button").all_inner_texts()[row:] == ["?"] * (trace.n_steps - row)
+    assert not page.get_by_role("tab").count()
+    button(page, "Skip").click()
+    page.get_by_role("tab").first.wait_for()
+    at_rest(page)
+    assert told()
+    assert page.locator("[data-part=output] button").nth(row).inner_text() == trace.output_tokens[row]
+
+
+@pytest.mark.parametrize(("name", "number"), [("future", 1), ("future", 3), ("three-kinds", 4), ("future", 6), ("training", 5)])
+def test_no_picture_is_there_where_all_of_it_would_tell(
+    page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
+) -> None:
+    """Masks, a row of the encoder, and pages that ask nothing of their own run."""
+    open_step(page, server, lessons[name], number)
+    assert not page.locator(".chart").count()
+    assert not page.locator("[data-part=output]").count()
+    assert not page.get_by_role("tab").count()
+    button(page, "Skip").click()
+    page.locator(".chart .main-svg").first.wait_for()
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "words"),
+    [
+        ("explanation", 2, r"[Cc]ause|occlusion"),
+        ("heads", 3, r"entropy of|best:"),
+        ("heads", 6, r"best:|of the right|share on"),
+        ("beam", 5, r"beam [a-z]+ found|rank|hypothes"),
+        ("beam", 7, r"hypothes"),
+    ],
+)
+def test_numbers_of_heads_causes_and_searches_are_not_told(
+    page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int, words: str
+) -> None:
+    lesson = lessons[name]
+    open_step(page, server, lesson, number)
+    said_outside = page.evaluate(SENT)["texts"]
+    outside = re.sub(r"<style.*?</style>|<script.*?</script>", "", said_outside, flags=re.DOTALL)
+    outside = outside.replace(page.locator(CARD).evaluate("(one) => one.outerHTML"), "")
+    assert not re.search(words, re.sub(r"<[^>]*>", " ", outside))
+    assert not page.locator(".st-key-search-tree .chart").count()
+    assert not page.get_by_role("tab").count()
+
+
+def test_the_name_of_a_mistake_is_not_told(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
+    open_step(page, server, lessons["future"], 7)
+    page.locator(".chart .main-svg").first.wait_for()
+    rest = page.evaluate(SENT)["texts"].replace(card(page).evaluate("(one) => one.outerHTML"), "")
+    rest = rest.replace(page.url, "")
+    assert not [title for title in MISTAKE_TITLES.values() if title in rest]
+    assert "causal-off-by-one" not in rest
+    # A reload keeps what the step began with, though the page was not drawn.
+    page.reload()
+    card(page).get_by_role("radio").first.wait_for()
+    at_rest(page)
+    button(page, "Skip").click()
+    expect(page.get_by_role("combobox", name="Mistake")).to_have_value(MISTAKE_TITLES["causal-off-by-one"])
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_is_wrong_with_a_page_beside_a_card(page: Page, server: str, lessons: dict[str, Lesson], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_step(page, server, lessons["map"], 3)
+    box = card(page).bounding_box()
+    assert box is not None
+    assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+    assert box["y"] + box["height"] <= 900
+    assert not [*faults(page, CARD)]
