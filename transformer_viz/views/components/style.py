@@ -129,7 +129,8 @@ html { font-size: 18px !important; }"""
 _PRINTED_DARK = """/* Paper is white: a dark page is printed in its opposite colours, and what is red or blue stays so. */
 @media print {
   html { background: #fff; }
-  .stApp, .stApp .stAppViewContainer, .stApp .stMain { background: #000 !important; }
+  .stApp, .stApp .stAppViewContainer, .stApp .stMain { background: #000 !important; transition: none !important; }
+  .stApp .chart .main-svg { background: transparent !important; }
   .stApp { filter: invert(1) hue-rotate(180deg); print-color-adjust: exact; }
 }"""
 
