@@ -32,8 +32,6 @@ SHOTS = (
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
     ("crossing-light", _CROSSING, 1440, 900, "light", False),
     ("crossing-dark", _CROSSING, 1440, 900, "dark", False),
-    ("crossing-phone-light", _CROSSING, 390, 844, "light", False),
-    ("crossing-phone-dark", _CROSSING, 390, 844, "dark", False),
 )
 
 MOVING, TEXT = "step-by-step.webp", "reversethis"
