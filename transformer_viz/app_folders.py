@@ -22,11 +22,20 @@ MODELS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
 SURVEYS_VARIABLE = "TRANSFORMER_VIZ_SURVEYS"
 """The one that names a folder with surveys: `surveys` where the app is started, unless it is set or others see it."""
 
+LESSONS_VARIABLE = "TRANSFORMER_VIZ_LESSONS"
+"""The one that names a folder with lessons of a teacher's own."""
+
 
 def surveys() -> Path | None:
     """The folder of people's own surveys; None where others can reach the app and nobody has named one."""
     named = os.environ.get(SURVEYS_VARIABLE) or (None if server_settings.is_shared() else "surveys")
     return None if named is None else Path(named)
+
+
+def lessons() -> Path | None:
+    """The folder of a teacher's own lessons; None where nobody has named one."""
+    named = os.environ.get(LESSONS_VARIABLE)
+    return Path(named) if named else None
 
 
 def trained() -> Path:

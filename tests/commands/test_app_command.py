@@ -80,6 +80,14 @@ def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typ
     assert os.environ[app_folders.FOLDERS_VARIABLE] == str(tmp_path / "mine")
 
 
+def test_lessons_of_ones_own_are_seen_from_where_the_command_was_typed(cli, mistake, started, monkeypatch, free_port, tmp_path):
+    monkeypatch.setenv(app_folders.LESSONS_VARIABLE, "")
+    assert "no folder mine, given as --lessons" in mistake("app", "--port", str(free_port), "--lessons", "mine")
+    (tmp_path / "mine").mkdir()
+    assert cli("app", "--port", str(free_port), "--lessons", "mine").code == 0
+    assert os.environ[app_folders.LESSONS_VARIABLE] == str(tmp_path / "mine")
+
+
 @needs("transformers")
 def test_a_folder_with_a_model_is_known_on_every_page_and_opened(cli, mistake, started, monkeypatch, free_port, tmp_path):
     mine, port = saved_models.save(tmp_path / "mine"), str(free_port)

@@ -32,6 +32,7 @@ def run(
     model: Annotated[
         list[str] | None, "a folder with a Hugging Face model, which the app opens with and has on every page; may be repeated"
     ] = None,
+    lessons: Annotated[str | None, "a folder with lessons of your own, which the page Learn lists after its eight"] = None,
     no_training: Annotated[bool, "nobody can start a training from the page"] = False,
     max_trained_bytes: Annotated[
         int | None,
@@ -47,6 +48,10 @@ def run(
         os.environ[server_settings.NO_TRAINING_VARIABLE] = "1"
     if max_trained_bytes is not None:
         os.environ[server_settings.variable("trained_bytes")] = str(max_trained_bytes)
+    if lessons is not None:
+        if not Path(lessons).is_dir():
+            raise OptionError(f"There is no folder {lessons}, given as --lessons: one with lessons such as 01-crossing.md.")
+        os.environ[app_folders.LESSONS_VARIABLE] = lessons
     server_settings.limits()  # a wrong one is said before anything is started
     server_settings.allow_hosts(allow_host or [])
     if any(argument.startswith("--server.address") for argument in given):
@@ -68,6 +73,8 @@ def run(
         # Their folders are those of where the command was typed: the app runs elsewhere.
         if folders := [folder for folder in os.environ.get(variable, "").split(os.pathsep) if folder]:
             os.environ[variable] = os.pathsep.join(str(Path(folder).absolute()) for folder in folders)
+    if (own_lessons := app_folders.lessons()) is not None:
+        os.environ[app_folders.LESSONS_VARIABLE] = str(own_lessons.absolute())
     if (surveys := app_folders.surveys()) is not None:
         os.environ[app_folders.SURVEYS_VARIABLE] = str(surveys.absolute())
     if model:

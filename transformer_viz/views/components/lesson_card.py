@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from transformer_viz import app_folders
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.learn.example_run import Example, example_run, measured
 from transformer_viz.learn.lesson import LESSONS, Ask, Lesson, Piece, Step, read_lessons
@@ -93,10 +94,24 @@ class Cover:
     row: int | None
 
 
+def lessons(language: str) -> tuple[list[Lesson], list[str]]:
+    """The shipped lessons of a language and then a teacher's own, which are read anew each time, since somebody may be writing
+    them; and a sentence for each that cannot be shown. English ones lie in the teacher's folder, others in one named as the
+    language is."""
+    shipped, faults = _shipped(language)
+    if (own := app_folders.lessons()) is None:
+        return shipped, faults
+    mine, my_faults = read_lessons(own if language == "en" else own / language)
+    taken = {lesson.name for lesson in shipped}
+    doubled = [
+        f"{lesson.file.name}: a lesson of the app has this name; give it another" for lesson in mine if lesson.name in taken
+    ]
+    return [*shipped, *(lesson for lesson in mine if lesson.name not in taken)], [*faults, *my_faults, *doubled]
+
+
 @cache
-def lessons(language: str) -> list[Lesson]:
-    """The shipped lessons of a language."""
-    return read_lessons(LESSONS / language)[0]
+def _shipped(language: str) -> tuple[list[Lesson], list[str]]:
+    return read_lessons(LESSONS / language)
 
 
 def read_place(word: str) -> Place | None:
@@ -105,7 +120,7 @@ def read_place(word: str) -> Place | None:
     code = next(iter(filter(None, language)), "en")
     if code not in languages() or not re.fullmatch(r"[1-9]\d?", number, re.ASCII):
         return None
-    lesson = next((one for one in lessons(code) if one.name == name), None)
+    lesson = next((one for one in lessons(code)[0] if one.name == name), None)
     return None if lesson is None or int(number) > len(lesson.steps) else Place(code, lesson, int(number) - 1)
 
 

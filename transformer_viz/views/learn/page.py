@@ -18,7 +18,10 @@ def show() -> None:
     looks: dict[str, object] = {"words": lambda name: _LANGUAGES.get(name, name), "label_visibility": "collapsed"}
     language = link.segmented_control("Language", languages(), key="lesson_language", **looks)  # type: ignore[arg-type]
     say = words(language)
-    for number, lesson in enumerate(lesson_card.lessons(language), 1):
+    found, faults = lesson_card.lessons(language)
+    for fault in faults:
+        st.warning(literal(fault), icon=":material/error:")
+    for number, lesson in enumerate(found, 1):
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson-{lesson.name}"):
             about = say("card.about", minutes=lesson.minutes, n=len(lesson.steps), level=say(f"card.level.{lesson.level}"))
             st.markdown(f"**{number} · {literal(lesson.title)}**  \n{literal(about)}", width="stretch")

@@ -1,0 +1,49 @@
+"""The page Learn: what it lists, and a teacher's own lessons."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from transformer_viz import app_folders
+from transformer_viz.learn.lesson import find_lessons, read_lessons
+
+Start = Callable[..., AppTest]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A teacher's folder."""
+    (tmp_path / "own").mkdir()
+    monkeypatch.setenv(app_folders.LESSONS_VARIABLE, str(tmp_path / "own"))
+    return tmp_path / "own"
+
+
+def listed(at: AppTest) -> list[str]:
+    return [button.key.removeprefix("open-") for button in at.button if str(button.key).startswith("open-")]
+
+
+def test_shipped_lessons_are_listed_in_their_order(start: Start) -> None:
+    for language in ("en", "zh"):
+        at = start("learn", lesson_language={"en": "English", "zh": "中文"}[language])
+        assert not at.exception and not at.warning
+        assert listed(at) == [lesson.name for lesson in read_lessons(find_lessons()[0].parents[1] / language)[0]]
+
+
+def test_a_teachers_own_come_after_them_and_are_read_anew(start: Start, own: Path) -> None:
+    first = find_lessons()[0]
+    at = start("learn")
+    shipped = listed(at)
+    shutil.copy(first, own / "01-mine.md")
+    shutil.copy(first, own / first.name)
+    (own / "02-broken.md").write_text("<script>alert(1)</script>")
+    at.run()
+    assert not at.exception
+    assert listed(at) == [*shipped, "mine"]
+    broken, doubled = (warning.value.replace("\\", "") for warning in at.warning)
+    assert broken.startswith("02-broken.md: ") and "script" not in broken
+    assert doubled.startswith(first.name) and "a lesson of the app has this name" in doubled
+    at.button(key="open-mine").click().run()
+    assert at.session_state.lesson == "mine.1"
