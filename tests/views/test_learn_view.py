@@ -22,7 +22,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(at: AppTest) -> list[str]:
-    return [button.key.removeprefix("open-") for button in at.button if str(button.key).startswith("open-")]
+    return [key.removeprefix("open-") for button in at.button if (key := str(button.key)).startswith("open-")]
 
 
 def test_shipped_lessons_are_listed_in_their_order(start: Start) -> None:
