@@ -54,7 +54,7 @@ OF_OTHER_MODELS = {
 
 WHAT_TO_DO = (
     "Draw it by views/state/link.py, which binds it. If a link cannot hold it, add it with the reason to EXCEPTIONS in "
-    "tests/views/test_every_control.py and docs/decisions.md."
+    "tests/views/test_every_control.py."
 )
 _WIDGETS = {
     *("selectbox", "multiselect", "toggle", "checkbox", "radio", "slider", "select_slider", "number_input", "text_input"),
