@@ -1,6 +1,6 @@
 """What becomes here of every family of transformers, tried with a tiny random model where its configuration makes one.
 
-`python -m tests.readers.every_family` prints the table of `docs/models.md`; with names of families after it, of these alone.
+`python -m tests.readers.every_family` prints the table of `docs/families.md`; with names of families after it, of these alone.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The table of families in docs/models.md is what becomes of a tiny random model of each."""
+"""The table of families in docs/families.md is what becomes of a tiny random model of each."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.readers.every_family import judged, names, verdicts_of
 
 pytestmark = needs("transformers")
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "families.md"
 SAID = verdicts_of(DOCUMENT.read_text())
 
 
