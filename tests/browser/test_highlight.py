@@ -196,6 +196,15 @@ def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, he
         assert page.locator(LINES).count() == 0
 
 
+def test_words_of_two_languages_are_linked_from_the_start_and_the_map_still_fits(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for model, text, lines in (("german", "gestern habe ich den alten Film gesehen", 9), ("reverse", "hello", 0)):
+        page.goto(f"{server}/?checkpoint={model}&text={text}&step=3")
+        expect(page.locator(".st-key-focus .chart .main-svg").first).to_be_visible()
+        expect(page.locator(LINES)).to_have_count(lines)
+        assert page.locator(".st-key-focus .chart").evaluate("(chart) => chart.getBoundingClientRect().bottom") <= 720
+
+
 def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, server: str) -> None:
     open_app(page, server, "&step=2&lines=on")
     for wanted, duration in (("no-preference", "0.16s"), ("reduce", "0s")):

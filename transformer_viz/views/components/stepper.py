@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.head_order import farthest_head
-from transformer_viz.analysis.word_pooling import kind_title
+from transformer_viz.analysis.word_pooling import Words, kind_title
 from transformer_viz.errors import join_names
 from transformer_viz.export.content import linked, picture_title
 from transformer_viz.export.strips import legend
@@ -121,7 +121,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
         st.rerun()
     link.settle("step", "pin", "lines", "measure")
     focus.draw_hidden()
-    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or ("auto" if levels.is_all() else "none")
+    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or _lines(trace, chosen.is_large)
     if measured.chosen:
         link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     now = replace(at, step=min(focus.step(), st.session_state.last_step))
@@ -133,6 +133,14 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     content["ends"] = {} if levels.is_all() or "cross" not in trace.kinds else _ENDS
     content["unfolds"] = trace.writes and chosen.unfolds
     player.show(measured.added_to(content, trace, now), partial(_heard, trace))
+
+
+def _lines(trace: Trace, is_large: bool) -> str:
+    """Whether lines are drawn while nobody said so. Between words of two languages they show best how the order changes, so
+    they are on wherever the map still fits below them."""
+    if Words(trace).are_words and any(key is not None for key in trace.alignment) and not screen.is_narrow():
+        return "auto" if is_large else "on"
+    return "auto" if levels.is_all() else "none"
 
 
 def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
