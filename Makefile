@@ -18,7 +18,7 @@ VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
 # Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
 FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
-.PHONY: help app check test test-all lint lock locked bench screenshots clean
+.PHONY: help app check test test-all lint lock locked bench screenshots dist clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -59,6 +59,19 @@ bench: $(VENV)/.bench-installed ## measure against others; prints a table and ve
 
 screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running app
 	"$(BIN)/python" -m docs.screenshots
+
+# Tools of their own, so that a machine that only publishes needs no torch, and the lock stays as it is.
+TOOLS := build/dist-tools
+dist: $(TOOLS)/.installed ## build the wheel and the source distribution into build/dist, and check them as a package index does
+	rm -rf build/dist
+	"$(TOOLS)/bin/python" -m build --outdir build/dist
+	"$(TOOLS)/bin/twine" check --strict build/dist/*
+	"$(TOOLS)/bin/check-wheel-contents" build/dist/*.whl
+
+$(TOOLS)/.installed:
+	@"$(PYTHON)" -m venv "$(TOOLS)"
+	@"$(TOOLS)/bin/python" $(PIP) 'build>=1.2,<2' 'twine>=6.1,<8' 'check-wheel-contents>=0.6,<1'
+	@touch $@
 
 clean: ## remove the environment and caches
 	rm -rf "$(VENV)" .pytest_cache .ruff_cache .hypothesis

@@ -1,10 +1,15 @@
-"""The package as people install it: it carries the app and the shipped checkpoints, and is all that an empty folder needs."""
+"""The package as people install it: it carries the app and the shipped checkpoints, and is all that an empty folder needs.
+
+What the wheel of the checkout does, that of the source distribution does too: they are the same to the byte.
+"""
 
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -36,6 +41,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     with contextlib.chdir(ROOT):
         return folder / build_wheel(str(folder))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from hatchling.build import build_sdist
+
+    folder = tmp_path_factory.mktemp("sdist")
+    with contextlib.chdir(ROOT):
+        return folder / build_sdist(str(folder))
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,46 @@ def test_the_wheel_holds_the_package_the_app_and_the_checkpoints_and_nothing_els
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
         assert found == set(wanted)
         assert all(archive.read(name) == path.read_bytes() for name, path in wanted.items())
+    assert "transformer_viz/py.typed" in found
+    assert wheel.stat().st_size < 45e6
+
+
+def test_the_source_distribution_makes_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    build = "from hatchling.build import build_wheel; print(build_wheel('..'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=True)
+    assert (tmp_path / done.stdout.strip()).read_bytes() == wheel.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [pytest.param("twine", marks=needs("twine")), pytest.param("check_wheel_contents", marks=needs("check_wheel_contents"))],
+)
+def test_a_package_index_takes_it(wheel: Path, sdist: Path, tool: str) -> None:
+    asked = ["check", "--strict", str(wheel), str(sdist)] if tool == "twine" else [str(wheel)]
+    done = subprocess.run([sys.executable, "-m", tool, *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_on_its_page_links_and_pictures_of_readme_lead_into_the_repository(wheel: Path) -> None:
+    """The page of a package index has no repository beside it, so a relative address leads nowhere."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode())
+    source = dict(url.split(", ") for url in metadata.get_all("Project-URL", []))["Source"]
+    page, readme = metadata.get_payload(), (ROOT / "README.md").read_text(encoding="utf-8")
+    assert isinstance(page, str)
+    addresses = re.findall(r"\]\(([^)\s]+)\)", page)
+    assert len(addresses) == len(re.findall(r"\]\(([^)\s]+)\)", readme)) > 10
+    tag = re.escape(f"v{tv.__version__}")
+    for address in addresses:
+        inside = re.fullmatch(rf"{re.escape(source)}/(raw|blob)/{tag}/([^#]+)(#.*)?", address)
+        assert inside or address.startswith(("http", "#")), address
+        assert inside is None or (ROOT / inside[2]).exists(), address
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", page):
+        assert picture.startswith(f"{source}/raw/"), picture
 
 
 def test_the_wheel_says_its_version_licence_and_command(wheel: Path) -> None:
@@ -106,16 +160,20 @@ def test_an_editable_install_is_the_checkout(tmp_path: Path) -> None:
 
 
 COMMANDS = """
+from pathlib import Path
 from transformer_viz import app_folders
 from transformer_viz.commands import main
 train = "train german-toy --layers 1 --d-model 8 --heads 2 --d-ff 8 --steps 2 --samples 2 --device cpu"
-for command in ("decode hello --json", train, "checkpoints --json", "checkpoints"):
+(Path.home() / "texts.txt").write_text("abc")
+home = Path.home()
+survey = f"survey --checkpoint reverse-small --texts {home}/texts.txt -o {home}/survey --workers 1 --verdict-texts 0"
+for command in ("decode hello --json", train, survey, "checkpoints --json", "checkpoints"):
     assert main(command.split()) == 0
 print(app_folders.trained_as_typed())
 """
 
 
-def test_from_an_empty_folder_it_decodes_trains_and_lists(machine: Machine) -> None:
+def test_from_an_empty_folder_it_decodes_trains_surveys_and_lists(machine: Machine) -> None:
     lines = machine.python("-c", COMMANDS).splitlines()
     decoded, listed = (json.loads(line) for line in lines if line.startswith("{"))
     assert decoded["text"] == "olleh"
@@ -126,6 +184,7 @@ def test_from_an_empty_folder_it_decodes_trains_and_lists(machine: Machine) -> N
     trained = Path(listed["trained_folder"])
     assert trained.is_relative_to(machine.home)
     assert (trained / "german-toy-pre-norm-0" / "model.safetensors").is_file()
+    assert (machine.home / "survey" / "summary.json").is_file()
     assert lines[-2] == f"what you train goes to {trained}"
     assert lines[-1] == f"~/{trained.relative_to(machine.home).as_posix()}"
     assert not list(machine.empty.iterdir())

@@ -74,7 +74,8 @@ def test_the_image_has_what_the_package_is_made_of() -> None:
     needed = {
         *wheel["only-include"],
         *wheel["force-include"],
-        project["project"]["readme"],
+        "README.md",
+        "hatch_build.py",
         *project["project"]["license-files"],
     }
     assert {Path(name).parts[0] for name in needed} <= copied
