@@ -10,7 +10,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import limits, model_list, runs
+from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, decoding, lesson_card, mask_tokens, measured, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
@@ -82,7 +82,6 @@ def show() -> None:
     if search is not None and node is not None and not display_options.is_hidden("The branches of a search"):
         st.markdown(hypotheses.comparison(greedy, whole))
         tree = hypotheses.show(whole, node, greedy=greedy)
-        limits.caption(whole)
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
         about: Sentence = ()

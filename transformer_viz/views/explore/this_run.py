@@ -56,8 +56,7 @@ def show(shown: Shown) -> None:
         return
     part = limits.words_of(trace.made_by)
     with st.expander(literal(f"This run: {_run(trace)}" + (f"; kept: {part}" if part else ""))):
-        if trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
-            limits.caption(trace)
+        limits.caption(shown.whole or trace)
         about = _model(shown.checkpoint) if shown.checkpoint is not None else _sizes_of(shown.model)
         # Together: each further text is 1.5 ms of an Enter.
         st.text("\n".join(about))
