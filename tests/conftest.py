@@ -17,6 +17,7 @@ from transformer_viz.decoding.greedy import greedy
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.tasks.task import Task
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 
@@ -58,7 +59,7 @@ def build_model(seed: int = 0, **changes: Any) -> Transformer:
     return model.eval().requires_grad_(False)
 
 
-def build_checkpoint(model: Transformer, task: Reverse | None = None) -> Checkpoint:
+def build_checkpoint(model: Transformer, task: Task | None = None) -> Checkpoint:
     task = task or Reverse(ALPHABET, MAX_LENGTH, (1, MAX_LENGTH))
     return Checkpoint("tiny", Path("tiny"), model, task, "pre-norm", {}, {}, torch.device("cpu"))
 

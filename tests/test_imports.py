@@ -5,7 +5,7 @@ atomic_files, server_settings, keywords, options, model_options, locks, text_tab
 checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other:
 analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks,
 evaluation, attribution, inside_head <- training, surveys; training <- learn
-(what runs models). Both end in commands, and in views <- app.py.
+(what runs models). export and tracing <- live, a page with a model in it. All end in commands, and in views <- app.py.
 """
 
 import ast
@@ -56,7 +56,8 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
     "learn": ({"learn"}, ("training",)),
-    "views": ({"views"}, ("export", "learn")),
+    "live": ({"live"}, ("export", "tracing")),
+    "views": ({"views"}, ("export", "learn", "live")),
     "app": ({"app"}, ("views",)),
 }
 """Which rooms a floor has, and on which floors it stands."""
