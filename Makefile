@@ -18,7 +18,7 @@ VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
 # Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
 FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
-.PHONY: help app check test test-all lint lock locked bench screenshots dist clean
+.PHONY: help app check test test-all lint lock locked bench screenshots docs dist clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -59,6 +59,14 @@ bench: $(VENV)/.bench-installed ## measure against others; prints a table and ve
 
 screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running app
 	"$(BIN)/python" -m docs.screenshots
+
+# Its tools lie in a folder of their own, so that the lock stays as it is. MkDocs tells of other programs at each build.
+docs: $(VENV)/.app-installed build/docs-tools/.installed ## build the documentation site into build/docs, as static files
+	PYTHONPATH=build/docs-tools NO_MKDOCS_2_WARNING=1 "$(BIN)/python" -m mkdocs build --strict
+
+build/docs-tools/.installed: $(VENV)/.app-installed docs/requirements.txt
+	@"$(BIN)/python" $(PIP) --target build/docs-tools --upgrade -r docs/requirements.txt
+	@touch $@
 
 # Tools of their own, so that a machine that only publishes needs no torch, and the lock stays as it is.
 TOOLS := build/dist-tools

@@ -36,6 +36,7 @@ EXAMPLES = {
     "docs/masks.md": 4,
     "docs/memory.md": 5,
     "docs/survey.md": 5,
+    "docs/tutorial.md": 4,
 }
 """Pages with Python, and how many of their lines have their value as comment."""
 PRINTED = {
@@ -112,6 +113,16 @@ def test_the_commands_about_surveys_run_one_after_the_other(tmp_path: Path, monk
         if file:
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / file).read_bytes())))
         assert commands.main([*shlex.split(words), "--verdict-texts", "0", "--workers", "1"]) == 0, line
+
+
+def test_the_commands_of_the_tutorial_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE)
+    assert len(lines) == 3
+    for line in lines:
+        assert commands.main(shlex.split(line)) == 0, line
+    assert (tmp_path / "run.html").exists()
 
 
 def test_the_make_targets_exist_and_are_all_told() -> None:
