@@ -115,14 +115,18 @@ def test_the_commands_about_surveys_run_one_after_the_other(tmp_path: Path, monk
         assert commands.main([*shlex.split(words), "--verdict-texts", "0", "--workers", "1"]) == 0, line
 
 
-def test_the_commands_of_the_tutorial_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("document", "n_lines"), [("README.md", 2), ("docs/tutorial.md", 3)])
+def test_the_commands_run_one_after_the_other(
+    document: str, n_lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What needs another model than the shipped ones is left out."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE)
-    assert len(lines) == 3
-    for line in lines:
-        assert commands.main(shlex.split(line)) == 0, line
-    assert (tmp_path / "run.html").exists()
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE)
+    lines = [shlex.split(line, comments=True) for line in found if "--model" not in line]
+    assert len(lines) == n_lines
+    for words in lines:
+        assert commands.main([*words, *LESS.get(words[0], [])]) == 0, words
 
 
 def test_the_make_targets_exist_and_are_all_told() -> None:
