@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # Ours
 
+WITHOUT_A_QUESTION = {"transformer_viz_lessons": "0.1"}
+"""The cookie of a browser that was at the bare address before, and has put the first question away."""
+
 
 def nothing_is_open(patch: pytest.MonkeyPatch) -> None:
     """No session holds an opened trace: those of the tests before are counted until Python has let go of them."""

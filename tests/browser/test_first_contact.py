@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
+from tests.browser.told import told, weights_from
 from transformer_viz import tasks
 from transformer_viz.analysis.head_order import farthest_head
 
@@ -53,6 +54,49 @@ def test_nothing_is_on_the_page_before_it_happened(page: Page, server: str) -> N
         assert rows == [f"{t + 1}·{(['<start>', *written])[t]}→{written[t]}" for t in range(step + 1)]
         assert rows_with_numbers(page, CROSS, pitch) == set(range(step + 1))
     expect(page.locator("[data-part=answer]")).to_have_text("")
+
+
+@pytest.mark.parametrize(("option", "judged"), [("s", "Right. Step 1 of 12"), ("r", "Not so: you said r. Step 1 of 12")])
+def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, option: str, judged: str) -> None:
+    page.context.clear_cookies()
+    open_bare(page, server)
+    trace = tv.decode(tv.load_checkpoint("reverse"), "reversethis")
+    numbers = weights_from(trace, 0)
+    sentence, ways = page.locator("[data-part=sentence]"), page.locator(".ways button")
+    expect(sentence).to_have_text("Before you look: this model writes text backwards. Which token will it write first?")
+    options = ways.all_text_contents()
+    assert options[-1] == "Not now" and {"s", "r"} < {*options}
+    assert not told(page, numbers) and not page.get_by_role("tab").count()
+    assert page.locator(OUTPUT).all_text_contents() == ["?", *[""] * 11]
+    assert "sihte" not in page.evaluate(DOM)
+    ways.get_by_text(option, exact=True).press("Enter")
+    expect(sentence).to_contain_text(judged)
+    # The keyboard goes on where it was.
+    expect(page.get_by_role("button", name="go on with lesson 1")).to_be_focused()
+    at_rest(page)
+    assert told(page, numbers)
+    page.goto(server)
+    expect(sentence).to_contain_text("Step 1 of 12")
+    expect(ways).to_have_count(0)
+
+
+@pytest.mark.parametrize("away", ["Not now", "Step on", "text"])
+def test_whoever_does_something_else_is_not_asked_again(page: Page, server: str, away: str) -> None:
+    page.context.clear_cookies()
+    open_bare(page, server)
+    sentence, box = page.locator("[data-part=sentence]"), page.get_by_role("textbox", name="Source text")
+    expect(sentence).to_contain_text("Before you look")
+    if away == "text":
+        box.fill("planet")
+        box.press("Enter")
+    else:
+        page.get_by_role("button", name=away).click()
+    expect(sentence).to_contain_text({"Not now": "Step 1 of 12", "Step on": "Step 2 of 12", "text": "of 7"}[away])
+    expect(sentence).to_contain_text("the model writes")
+    at_rest(page)
+    page.goto(server)
+    wait_until_drawn(page)
+    expect(sentence).to_contain_text("Step 1 of 12")
 
 
 def test_it_opens_at_a_head_whose_weights_look_like_weights(page: Page, server: str) -> None:

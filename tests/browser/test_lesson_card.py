@@ -4,29 +4,19 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest
+from tests.browser.told import SENT, told, weights_from
 from transformer_viz.learn.lesson import LESSONS, Lesson, read_lessons
 from transformer_viz.terms import MISTAKE_TITLES
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
 CARD = ".st-key-lesson-card"
-SENT = """() => {
-  const plain = (value) => ArrayBuffer.isView(value) ? Array.from(value) : value;
-  const shadows = (root) => [...root.querySelectorAll('*')].flatMap((one) => one.shadowRoot
-    ? [one.shadowRoot, ...shadows(one.shadowRoot)] : []);
-  const texts = [document, ...shadows(document)].map((root) => root.documentElement?.outerHTML ?? root.innerHTML);
-  const charts = [...document.querySelectorAll('.chart')].map((chart) => JSON.stringify(
-    [chart.data, chart.layout, chart.frames, chart._transitionData], (key, value) => plain(value)));
-  return { texts: texts.join('\\n'), charts };
-}"""
-"""All that the page holds: every element, also in shadows, and what each chart was given."""
 
 
 @pytest.fixture(scope="module")
@@ -179,28 +169,14 @@ def test_a_row_is_hidden_until_its_question_is_answered(
     assert link is not None
     trace = made(link.values)
     row = ask.row - 1
-
-    writers = [attention.weights for kind, attention in trace.attentions.items() if kind != "encoder"]
-    hidden = np.concatenate([weights[:, :, row:].ravel() for weights in writers])
-    shown = [*(weights[:, :, :row].ravel() for weights in writers), trace.attentions["encoder"].weights.ravel()]
-    # A scale of colours has elevenths.
-    known = np.concatenate([*shown, np.arange(12) / 11])
-    telling = {f"{value:.6f}"[:6] for value in map(float, hidden) if 0.02 < value < 0.98}
-    telling -= {words for value in map(float, known) for words in (f"{value:.4f}", f"{value:.9f}"[:6])}
-
-    def told() -> set[str]:
-        sent = page.evaluate(SENT)
-        numbers = set(re.findall(r"0\.\d{4}", sent["texts"] + "".join(sent["charts"])))
-        return numbers & telling
-
-    assert len(telling) > 5
-    assert not told()
+    numbers = weights_from(trace, row)
+    assert not told(page, numbers)
     assert page.locator("[data-part=output] button").all_inner_texts()[row:] == ["?"] * (trace.n_steps - row)
     assert not page.get_by_role("tab").count()
     button(page, "Skip").click()
     page.get_by_role("tab").first.wait_for()
     at_rest(page)
-    assert told()
+    assert told(page, numbers)
     assert page.locator("[data-part=output] button").nth(row).inner_text() == trace.output_tokens[row]
 
 

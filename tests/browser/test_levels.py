@@ -35,7 +35,10 @@ def place(page: Page, selector: str) -> dict[str, float]:
     return {"top": box["y"], "bottom": box["y"] + box["height"]}
 
 
-def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, server: str) -> None:
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, server: str, is_asked: bool) -> None:
+    if is_asked:
+        page.context.clear_cookies()
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(server)
     wait_until_drawn(page)

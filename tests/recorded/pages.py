@@ -20,6 +20,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
 
+from tests import inside
 from tests.inside import visit
 from tests.recorded.fixture import Flat, differences, drawn_by
 from tests.recorded.runs import LATER, TEXTS, WRITES, tiny_folder
@@ -37,10 +38,10 @@ _OF_A_CHART = re.compile(r"charts\.(\d+)\.")
 
 @contextmanager
 def alone(folder: Path, models: Path) -> Generator[None]:
-    """The app finds the shipped checkpoints, the models of a folder, and nothing else; the browser keeps no cookies."""
+    """The app finds the shipped checkpoints, the models of a folder, and nothing else; the browser keeps one cookie."""
     places = {"TRANSFORMER_VIZ_MODELS": models, "HF_HUB_CACHE": folder, "TRANSFORMER_VIZ_SURVEYS": folder}
     environment = {**{name: str(place) for name, place in places.items()}, "TRANSFORMER_VIZ_CHECKPOINTS": ""}
-    cookies = patch.object(type(st.context), "cookies", {})  # AppTest has none; it gives a mock
+    cookies = patch.object(type(st.context), "cookies", inside.WITHOUT_A_QUESTION)  # AppTest has none; it gives a mock
     packages = patch.object(manifest_scanner, "scan_component_manifests", _packages)
     trained = patch("transformer_viz.app_folders.trained", lambda: folder)
     with patch.dict(os.environ, environment), cookies, packages, trained:

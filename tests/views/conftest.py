@@ -171,7 +171,8 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
 
     def use(token: str | None) -> None:
         # AppTest has no handshake, from which a session has its cookies.
-        monkeypatch.setattr(type(st.context), "cookies", {} if token is None else {visitors.COOKIE: token})
+        kept = {} if token is None else {visitors.COOKIE: token}
+        monkeypatch.setattr(type(st.context), "cookies", kept | inside.WITHOUT_A_QUESTION)
 
     use(None)
     return use

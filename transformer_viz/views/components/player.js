@@ -19,8 +19,8 @@ class ChartPlayer extends Player {
     const maps = () => [this.chart, ...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
     this.highlight = new Highlight(this, maps, (name, value) => this.setStateValue(name, value));
     this.measures = new Measures(root, (chosen) => this.setTriggerValue("measure", chosen));
-    this.ends = Object.assign(document.createElement("span"), { className: "ends", hidden: true });
-    this.part("hint").before(this.ends);
+    this.ways = Object.assign(document.createElement("span"), { className: "ways", hidden: true });
+    this.part("hint").before(this.ways);
     document.addEventListener("chart-drawn", (event) => {
       if (root.isConnected && event.target.closest(".st-key-focus")) this.arrange();
     });
@@ -30,18 +30,27 @@ class ChartPlayer extends Player {
   update(data) {
     super.update(data);
     this.measures.show(data);
-    this.ends.replaceChildren(...Object.entries(data.ends ?? {}).map(([way, words]) => this.end(way, words)));
     const { run, step, linked } = data;
     document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
   }
 
-  // What one may do after the last step: the first is the page's own box, all others Python's.
-  end(way, words) {
+  // What one may do at a step: answer a question, and after the last one go on. The keyboard stays where the buttons were.
+  offer(ways) {
+    const shown = JSON.stringify(ways), isHere = this.ways.contains(this.root.getRootNode().activeElement);
+    if (this.ways.__shown === shown) return;
+    this.ways.__shown = shown;
+    this.ways.replaceChildren(...Object.entries(ways).map(([way, words]) => this.way(way, words)));
+    this.ways.hidden = !this.ways.children.length;
+    if (isHere) (this.ways.firstElementChild ?? this.part("play")).focus();
+  }
+
+  // The first is the page's own box, all others are Python's.
+  way(way, words) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
     button.addEventListener("click", () => {
       // The tab that it opens is below the maps, out of sight.
       if (way === "why") document.querySelector('.stTabs [role="tablist"]')?.scrollIntoView();
-      if (way !== "word") return this.setTriggerValue("end", way);
+      if (way !== "word") return this.setTriggerValue("way", way);
       const box = document.querySelector(".st-key-text :is(input, textarea)");
       box.focus();
       box.select();
@@ -57,7 +66,7 @@ class ChartPlayer extends Player {
   say() {
     super.say();
     this.part("sentence").append(...this.measures.words(this.data, this.step));
-    this.ends.hidden = !this.ends.children.length || this.step < this.data.sentences.length - 1;
+    this.offer(this.data.ways?.[this.step] ?? {});
   }
 
   // Escape leaves a field, whose keys are then the player's.
@@ -72,6 +81,12 @@ class ChartPlayer extends Player {
   release(event) {
     const field = document.activeElement;
     if (this.root.isConnected && field?.matches("input, textarea") && event.target.closest?.(".chart")) field.blur();
+  }
+
+  // What a question covers is asked for at once: who steps on does not want it.
+  go(step, how) {
+    super.go(step, how);
+    if (this.data.is_asked) this.rested();
   }
 
   rested() {

@@ -51,7 +51,7 @@ def data(
     }
 
 
-_REPORTS = ("step", "pin", "lines", "measure", "end")
+_REPORTS = ("step", "pin", "lines", "measure", "way")
 
 
 def show(content: dict[str, Any], on_report: Callable[[str, Any], None]) -> None:
@@ -61,7 +61,7 @@ def show(content: dict[str, Any], on_report: Callable[[str, Any], None]) -> None
         content: what `data` gives, and more.
         on_report: gets what the browser reports, or nonsense: `step`, the run and the step at which the player has rested;
             `pin`, the run, the kind and the place that are pinned; `lines`, on or off; `measure`, what the maps are to show;
-            and `end`, which way after the last step.
+            and `way`, which of the buttons beside a step's sentence.
     """
     callbacks = {f"on_{name}_change": partial(_report, name, on_report) for name in _REPORTS}
     _component()(key="player", data=content, **callbacks)

@@ -7,6 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.views.state import lesson_progress
+
 _KEY = "screen"
 
 
@@ -16,8 +18,9 @@ def is_narrow() -> bool:
 
 
 def watch() -> None:
-    """Asks it, once on every page; it draws nothing."""
-    _component()(key=_KEY, data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=lambda: None, height=1)
+    """Asks it, once on every page, and has it keep how far somebody is in the lessons; it draws nothing."""
+    about = {"narrow": is_narrow(), "cookie": lesson_progress.cookie()}
+    _component()(key=_KEY, data=about, default={"narrow": False}, on_narrow_change=lambda: None, height=1)
 
 
 def columns(shares: int | Sequence[float], name: str) -> Sequence[Any]:

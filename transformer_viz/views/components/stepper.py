@@ -21,8 +21,9 @@ from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, deep_mosaic, guess, player, screen, style
+from transformer_viz.views.components import chart, deep_mosaic, first_question, guess, player, screen, style, term_tips
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
+from transformer_viz.views.components.first_question import Offer
 from transformer_viz.views.components.measured import MEASURES, Measured
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.state import aligner, deep, focus, levels, link
@@ -38,20 +39,31 @@ def show(
     chosen: DisplayOptions,
     beside: Callable[[], None] = lambda: None,
     measured: Measured = NOTHING,
+    *,
+    covered_from: int | None = None,
+    offer: Offer | None = None,
 ) -> None:
-    """Everything of one run that steps, for which `focus.start` and `aligner.start` have been called; `beside`
-    draws what else stands in the row of the focus, and `measured` is what is shown beside the weights or
-    instead.
+    """Everything of one run that steps, for which `focus.start` and `aligner.start` have been called.
 
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
+
+    Args:
+        trace: the run.
+        chosen: how it looks.
+        beside: draws what else stands in the row of the focus.
+        measured: what is shown beside the weights or instead.
+        covered_from: a row from which on a question covers the run until it is answered; one may step through it before that.
+        offer: the first question, in the place of that row's sentence; any step puts it away.
     """
-    if not chosen.with_answer:
+    if covered_from is not None:
+        trace = hide_answer(trace, covered_from)
+    elif not chosen.with_answer:
         trace = hide_answer(trace, focus.step())
         if trace.n_steps:
             _show_hidden(trace, chosen, focus.current(), beside)
             return
     with st.container(key="player-area"):
-        _player(trace, chosen, focus.current(), measured)
+        _player(trace, chosen, focus.current(), measured, covered_from, offer)
     _boxes(trace, chosen, beside, measured)
     _focus_map(trace, chosen, measured)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace), measured)
@@ -69,33 +81,6 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
 
 
-def show_covered(trace: Trace, row: int, chosen: DisplayOptions) -> None:
-    """A run that is covered from a row on, until a question about it is answered; its steps can be gone through before that."""
-    with st.container(key="player-area"):
-        _covered_player(trace, row, chosen, focus.current())
-    _boxes(trace, chosen, lambda: None)
-    _focus_map(trace, chosen, NOTHING)
-    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
-
-
-@st.fragment
-def _covered_player(trace: Trace, row: int, chosen: DisplayOptions, at: focus.Focus) -> None:
-    if st.session_state.pop("whole_page_wanted", False):
-        st.rerun()
-    link.settle("step", "pin")
-    focus.draw_hidden()
-    now = replace(at, step=min(focus.step(), st.session_state.last_step))
-    looks: Any = {"large": chosen.is_large, "dark": style.theme() == "dark"}
-    content = player.data(trace, now, hint=legend(trace, now.kind), **looks)
-    content["linked"] = linked(trace, now.kind, focus.pinned(), "none", None)
-    content["sentences"][row:] = [[("plain", "This step is covered until the question is answered.")]] * (trace.n_steps - row)
-    content["output"][row:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * (trace.n_steps - row)
-    # Whether it is right is for later too.
-    content["answer"] = {"class": "", "words": ()}
-    content["ends"], content["unfolds"] = {}, chosen.unfolds
-    player.show(content, partial(_heard, trace))
-
-
 def _boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None], measured: Measured = NOTHING) -> None:
     """Of the focus, above the large map."""
     focus.controls(trace, in_levels=True, beside=partial(_in_row, trace, chosen, beside))
@@ -111,7 +96,14 @@ def _in_row(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None]) ->
 
 
 @st.fragment
-def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Measured) -> None:
+def _player(
+    trace: Trace,
+    chosen: DisplayOptions,
+    at: focus.Focus,
+    measured: Measured,
+    covered_from: int | None,
+    offer: Offer | None,
+) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
 
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
@@ -125,13 +117,19 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, measured: Mea
     if measured.chosen:
         link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     now = replace(at, step=min(focus.step(), st.session_state.last_step))
-    aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
+    looks: Any = {"large": chosen.is_large, "dark": style.theme() == "dark"}
+    aligns = None if covered_from is not None else aligner.current(trace)
     content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)
     content["linked"] = linked(trace, now.kind, focus.pinned(), lines, aligns) | {
         "boxed": st.session_state.get("pins_by_box", 0)
     }
-    content["ends"] = {} if levels.is_all() or "cross" not in trace.kinds else _ENDS
     content["unfolds"] = trace.writes and chosen.unfolds
+    content["ways"] = {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS}
+    if covered_from is not None:
+        _cover(content, covered_from, trace.n_steps, offer)
+    elif (told := first_question.told(at.run)) is not None:
+        content["sentences"][trace.n_given] = [*told.sentence, *content["sentences"][trace.n_given]]
+        content["ways"] = {**content["ways"], trace.n_given: told.ways}
     player.show(measured.added_to(content, trace, now), partial(_heard, trace))
 
 
@@ -141,6 +139,17 @@ def _lines(trace: Trace, is_large: bool) -> str:
     if Words(trace).are_words and any(key is not None for key in trace.alignment) and not screen.is_narrow():
         return "auto" if is_large else "on"
     return "auto" if levels.is_all() else "none"
+
+
+def _cover(content: dict[str, Any], row: int, n: int, offer: Offer | None) -> None:
+    """Takes out of the player what a question may not tell, from a row on: of the run itself it has been taken out already."""
+    content["sentences"][row:] = [[("plain", "This step is covered until the question is answered.")]] * (n - row)
+    content["output"][row:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * (n - row)
+    # Whether it is right is for later too, and so is where to go after the last step.
+    content["answer"], content["ways"] = {"class": "", "words": ()}, {}
+    if offer is not None:
+        content["sentences"][row] = term_tips.mark(offer.sentence)
+        content["ways"], content["is_asked"] = {row: offer.ways}, True
 
 
 def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
@@ -157,15 +166,16 @@ def _heard(trace: Trace, what: str, report: Any) -> None:
     state = st.session_state
     if what == "step" and report.get("run") == state.get("run"):
         focus.go_to_step(report.get("step"), trace)
-        state.whole_page_wanted = bool(state.get("lesson_awaits"))
+        state.whole_page_wanted = bool(state.get("lesson_awaits")) or first_question.is_open()
     elif what == "pin" and (report.get("run"), report.get("kind")) == (state.get("run"), state.get("kind")):
         focus.pin(report.get("place"), trace)
-        state.whole_page_wanted = bool(state.get("lesson_awaits"))
+        state.whole_page_wanted = bool(state.get("lesson_awaits")) or first_question.is_open()
     elif what == "lines" and report in ("on", "off"):
         state.lines = report
     elif what == "measure" and report in MEASURES:
         state.measure, state.whole_page_wanted = "" if report == MEASURES[0] else report, True
-    elif what == "end":
+    elif what == "way":
+        first_question.choose(report)
         # After the last step: to a head that looks elsewhere, or to the numbers from which these weights come.
         if report == "head":
             focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))

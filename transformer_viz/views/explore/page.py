@@ -8,10 +8,19 @@ from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list, runs
-from transformer_viz.views.components import bar, decoding, lesson_card, mask_tokens, measured, stepper, style, where
+from transformer_viz.views.components import (
+    bar,
+    decoding,
+    first_question,
+    lesson_card,
+    mask_tokens,
+    measured,
+    stepper,
+    style,
+    where,
+)
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import compare_with, hypotheses, measures, tables, trace_file
@@ -56,6 +65,7 @@ def show() -> None:
         # Another page may have been first, and its head is that of all pages.
         if chosen.unfolds and "head" not in st.session_state and (place := graded_head(shown)) is not None:
             focus.go_to_head("cross", *place)
+        first_question.begin()
     focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     focus.set_step(focus.step())
@@ -64,6 +74,7 @@ def show() -> None:
     if (cover := lesson_card.ask(trace, model, searched, is_by_words=shown is not trace)) is not None:
         _covered(shown, model, chosen, cover.row)
         return
+    offer = first_question.asked(shown, model, chosen)
 
     measuring = measures.Measuring(trace, model, is_offered=chosen.with_answer and measured.are_shown())
     # How it learned would tell a hidden answer.
@@ -89,7 +100,11 @@ def show() -> None:
             about = ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
         remark = (*about, *_numbering(shown))
         beside = partial(_in_row, trace, model, chosen, remark)
-        stepper.show(shown, chosen, beside, measuring.measured)
+        covered_from = None if offer is None else focus.step()
+        stepper.show(shown, chosen, beside, measuring.measured, covered_from=covered_from, offer=offer)
+    if offer is not None:
+        tables.draw_hidden(model)
+        return
     by_tokens = measuring.kept(trace)
     tables.show(Shown(shown, style.theme(), model, by_tokens, searched, not is_greedy, measuring.measured, tree))
     measuring.finish()
@@ -102,7 +117,7 @@ def _covered(shown: Trace, model: LoadedModel, chosen: bar.Bar, row: int | None)
         focus.draw_hidden_boxes(shown)
         focus.draw_hidden()
     else:
-        stepper.show_covered(hide_answer(shown, row), row, chosen)
+        stepper.show(shown, chosen, covered_from=row)
     tables.draw_hidden(model)
 
 

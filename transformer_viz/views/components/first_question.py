@@ -1,0 +1,95 @@
+"""The first question, beside the player of a bare address: which token will the model write first?
+
+It is that of the first lesson. Until it is answered or put away, the page is drawn as it is before the first step. Who does
+anything else, as a step or another text, has put it away too. It is asked once: the browser remembers that.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.learn.lesson import Ask
+from transformer_viz.learn.questions import Question, Spot, question
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import lesson_card
+from transformer_viz.views.state import focus, lesson_progress
+from transformer_viz.views.state.display_options import DisplayOptions
+
+_ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
+"""In the session: that it is to be asked, and then the question; where the page stood; and what was said of an answer, with
+its run."""
+_ANSWER, _LATER, _ON = "answer ", "later", "lesson"
+"""What the player reports: an option's number stands behind the first."""
+_LESSON = "map"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A sentence, and what may be done beside it: words of buttons, by what the player reports of them."""
+
+    sentence: Sentence
+    ways: dict[str, str]
+
+
+def begin() -> None:
+    """At a bare address."""
+    if not lesson_progress.done(lesson_progress.FIRST_QUESTION):
+        st.session_state[_ASKS] = None
+
+
+def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | None:
+    """The question, as long as nothing else has been done on the page."""
+    state = st.session_state
+    if _ASKS not in state:
+        return None
+    at = focus.current()
+    place = (at, focus.pinned())
+    is_as_it_was = state.setdefault(_AT, place) == place
+    if not is_as_it_was or not chosen.unfolds or not chosen.with_answer or model.task is None or not trace.writes:
+        _end()
+        return None
+    made = state[_ASKS] = question(trace, Ask(kind="writes"), Spot(at.kind, at.layer, at.head, at.step), "en")
+    if not isinstance(made, Question):
+        _end()
+        return None
+    about = f"this model {model.task.about}. Which token will it write first?"
+    ways = {f"{_ANSWER}{number}": option for number, option in enumerate(made.options)}
+    return Offer((("strong", "Before you look: "), ("plain", about)), {**ways, _LATER: "Not now"})
+
+
+def is_open() -> bool:
+    """Whether it waits for an answer."""
+    return _ASKS in st.session_state
+
+
+def choose(way: Any) -> None:
+    """What the player reports of a button; for a callback. Nonsense is passed over."""
+    state = st.session_state
+    if way == _ON and (place := lesson_card.read_place(f"{_LESSON}.2")) is not None:
+        state.pop(_TOLD, None)
+        lesson_card.open_step(place)
+    if not isinstance(asks := state.get(_ASKS), Question):
+        return
+    ways = [f"{_ANSWER}{number}" for number in range(len(asks.options))]
+    if way in ways:
+        number = ways.index(way)
+        said: Sentence = (("plain", "you said "), ("code", asks.options[number]), ("plain", ". "))
+        judged = (("strong", "Right. "),) if asks.is_right([number]) else (("strong", "Not so: "), *said)
+        state[_TOLD] = (state.run, judged)
+        lesson_progress.mark(_LESSON, 0)
+    if way in (*ways, _LATER):
+        _end()
+
+
+def told(run: str) -> Offer | None:
+    """What became of the answer, before the sentence of the step that it was about; and the way on."""
+    of, judged = st.session_state.get(_TOLD, (None, ()))
+    return Offer(judged, {_ON: "go on with lesson 1"}) if of == run else None
+
+
+def _end() -> None:
+    st.session_state.pop(_ASKS)
+    lesson_progress.mark(lesson_progress.FIRST_QUESTION, 0)
