@@ -2,7 +2,8 @@
 PYTHON ?= python3
 PORT ?= 8501
 VENV := .venv
-BIN := $(VENV)/bin
+# On Windows, with the make and the shell of Git Bash, the programs of an environment lie elsewhere.
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # Those for which the torch of requirements.txt is built.
 FITS := -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 # LOCK=requirements.lock installs the exact versions that CI ran, instead of the newest that the ranges allow.
@@ -18,7 +19,7 @@ VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
 # Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
 FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
-.PHONY: help app check test test-all lint lock locked bench screenshots docs dist clean
+.PHONY: help app check test test-all lint lock locked bench screenshots docs lowest newest test-with dist clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -38,8 +39,10 @@ QUICK := tests/analysis tests/decoding tests/figures tests/model tests/tasks tes
 check: lint ## formatting, lint, types and the quick tests, in less than a minute
 	$(PYTEST) -m "not slow and not browser" $(QUICK)
 
+# MARKS="not slow and not browser" leaves those in a browser out.
+MARKS ?= not slow
 test: $(VENV)/.dev-installed ## run the tests but the slow ones; those in a browser need Chromium
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "$(MARKS)"
 
 test-all: $(VENV)/.dev-installed ## run every test, the slow ones too
 	$(PYTEST)
@@ -67,6 +70,21 @@ docs: $(VENV)/.app-installed build/docs-tools/.installed ## build the documentat
 build/docs-tools/.installed: $(VENV)/.app-installed docs/requirements.txt
 	@"$(BIN)/python" $(PIP) --target build/docs-tools --upgrade -r docs/requirements.txt
 	@touch $@
+
+# In environments of their own. requirements.txt names one torch, so another comes after all else.
+lowest: build/lowest.txt ## run the tests with the lowest versions that pyproject.toml allows
+	$(MAKE) test-with VENV=build/lowest LOCK=$< OTHER="torch==$$(sed -n 's/.*"torch>=\([0-9.]*\),.*/\1/p' pyproject.toml).*"
+
+newest: ## run the tests with the newest
+	$(MAKE) test-with VENV=build/newest LOCK= OTHER="--upgrade torch"
+
+test-with: $(VENV)/.dev-installed
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check $(if $(TORCH),--index-url $(CPU_WHEELS)) $(OTHER)
+	$(PYTEST) -m "$(MARKS)"
+
+build/lowest.txt: pyproject.toml
+	@mkdir -p build
+	@grep -oE '"[a-z0-9]+>=[0-9.]+' $< | sed -E 's/"//; s/>=/==/; /^(torch|hatchling)=/d' > $@
 
 # Tools of their own, so that a machine that only publishes needs no torch, and the lock stays as it is.
 TOOLS := build/dist-tools

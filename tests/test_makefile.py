@@ -7,10 +7,13 @@ answers `pip freeze` with a file.
 import os
 import shutil
 import subprocess
+import tomllib
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -18,7 +21,7 @@ PYTORCH = "https://download.pytorch.org/whl/cpu"
 PYTHON = """#!/bin/sh
 case "$*" in
   *sys.version_info*) exit $UNFIT ;;
-  *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  *"-m venv "*) for folder; do :; done; mkdir -p "$folder/bin" && cp "$0" "$folder/bin/python" ;;
   *"pip freeze"*) cat freeze.txt ;;
   *"-m pip"*) echo "$*" >> asked.txt; case "$*" in *$UNREACHABLE*) exit 1 ;; esac ;;
 esac
@@ -74,7 +77,7 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements.lock"):
+    for name in ("Makefile", "pyproject.toml", "requirements.txt", "requirements-dev.txt", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "requirements.lock").write_text("".join(sorted(LOCK.splitlines(keepends=True))), encoding="utf-8")
     (tmp_path / "python").write_text(PYTHON, encoding="utf-8")
@@ -120,3 +123,18 @@ def test_a_python_that_torch_is_not_built_for_is_named(checkout: Checkout) -> No
     done = checkout.make(".venv/.app-installed", unfit="1")
     assert done.returncode == 2
     assert "is not Python 3.11 to 3.14; name one that is: make app PYTHON=python3.12" in done.stderr
+
+
+def test_the_lowest_versions_are_those_of_pyproject(checkout: Checkout) -> None:
+    done = checkout.make("build/lowest.txt")
+    assert done.returncode == 0, done.stderr
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    asked = map(Requirement, [*project["dependencies"], *chain(*project["optional-dependencies"].values())])
+    lowest = {each.name: bound.version for each in asked for bound in each.specifier if bound.operator == ">="}
+    torch = lowest.pop("torch")
+    written = (checkout.folder / "build/lowest.txt").read_text(encoding="utf-8").splitlines()
+    assert dict(line.split("==") for line in written) == lowest
+    # torch comes last, since requirements.txt names another.
+    assert checkout.make("lowest").returncode == 0
+    assert [line for line in checkout.asked if f"torch=={torch}.*" in line]
