@@ -36,9 +36,11 @@ def read_layers(text: str) -> list[int]:
 class RecordingOptions:
     """What a trace keeps."""
 
-    precision: Annotated[str | None, "of the weights in the trace (float32)", Choice(("float32", "float16"))] = None
-    kinds: Annotated[list[Kind] | None, "what the trace keeps: encoder, decoder, cross (all)", _read_kinds] = None
-    layers: Annotated[list[int] | None, "the layers that the trace keeps, from 1 (all)", read_layers] = None
+    precision: Annotated[str | None, "how the trace stores weights (float32)", Choice(("float32", "float16"))] = None
+    kinds: Annotated[list[Kind] | None, "kinds of attention that the trace keeps, as in decoder,cross (all)", _read_kinds] = (
+        None
+    )
+    layers: Annotated[list[int] | None, "layers that the trace keeps, from 1, as in 1,3 (all)", read_layers] = None
 
     def keywords(self, model: "LoadedModel") -> dict[str, Any]:
         """The keywords of `decode` that were given.
@@ -65,22 +67,18 @@ class DecodingOptions:
     """How a text is decoded."""
 
     writing: Annotated[WritingKeywords, Settings(WritingKeywords)]
-    prefix: Annotated[str, "what the output begins with, whatever the model would write"] = ""
-    ban: Annotated[list[str] | None, "a token that is never written, of a --model also as #ID; may be repeated"] = None
-    chat: Annotated[bool, "of a --model: TEXT as a user's message in the model's chat template"] = False
-    no_generation: Annotated[bool, "of a --model: without the rules of its generation config"] = False
-    no_shortlist: Annotated[bool, "of a --model of Firefox: it may write any token"] = False
-    source_language: Annotated[
-        str | None, "of a --model that translates between many: the code of the language that it reads"
-    ] = None
-    target_language: Annotated[
-        str | None, "of a --model that translates between many: the code of the language that it writes"
-    ] = None
+    prefix: Annotated[str, "begin the output with this text"] = ""
+    ban: Annotated[list[str] | None, "never write this token; with --model also #ID; may be repeated"] = None
+    chat: Annotated[bool, "with --model: put TEXT into the model's chat template"] = False
+    no_generation: Annotated[bool, "with --model: ignore its generation config"] = False
+    no_shortlist: Annotated[bool, "with a Firefox model: allow every token, not only the shortlist"] = False
+    source_language: Annotated[str | None, "with a multilingual --model: the code of the language of TEXT"] = None
+    target_language: Annotated[str | None, "with a multilingual --model: the code of the language to write"] = None
     edits: Edits = ""
     mistake: Mistake = None
-    max_trace_bytes: Annotated[int | None, "refuse a trace that could be larger (256 MB, as the page)", Range(1, 2**63 - 1)] = (
-        None
-    )
+    max_trace_bytes: Annotated[
+        int | None, "refuse a run whose trace could be larger (256 MB, as in the app)", Range(1, 2**63 - 1)
+    ] = None
 
     def read(self, text: str, model: ModelChoice) -> str:
         """TEXT, after all that can be refused of it, of the model and of these options without torch."""

@@ -26,18 +26,22 @@ if TYPE_CHECKING:
 SEED = Range(0, 2**63 - 2)
 _LONGEST_INPUT = 1_000_000
 
-Text = Annotated[str, "the source text; - reads it from standard input; after -- it may begin with -"]
-Checkpoint = Annotated[str, "a checkpoint's name, or a folder with a path separator"]
-Device = Annotated[str, "auto takes the first of cuda, mps, cpu", Choice(DEVICES)]
-MaxLength = Annotated[int | None, "the most tokens to write, <end> included (the model's)", Range(1, 512)]
-Mistake = Annotated[str | None, "a deliberate mask mistake", Choice(MISTAKES)]
-Mode = Annotated[str, "how a token is occluded", Choice(MODES)]
-CauseKind = Annotated[Literal["cross", "decoder"], "whose keys (cross, where there is an encoder)"] | None
-Json = Annotated[bool, "print one JSON object and nothing else"]
-Force = Annotated[bool, "replace the file if it is there"]
-NoLimits = Annotated[
-    bool, "read and draw a trace of any size, with the time and memory that it takes; without it the page's limits hold"
-]
+Text = Annotated[str, "the text; - reads standard input; a text that begins with - goes after --"]
+Checkpoint = Annotated[str, "a checkpoint by its name, or a folder such as ./mine"]
+Device = Annotated[str, "auto takes cuda if there is one, else mps, else cpu", Choice(DEVICES)]
+MaxLength = Annotated[int | None, "write at most N tokens, <end> included (the model's limit)", Range(1, 512)]
+Mistake = Annotated[str | None, "run with this fault of a mask", Choice(MISTAKES)]
+Mode = Annotated[str, "how a token is removed: replaced by the unknown token, hidden, or deleted", Choice(MODES)]
+CauseKind = (
+    Annotated[
+        Literal["cross", "decoder"],
+        "remove source tokens (cross) or tokens that the decoder read (cross, where there is an encoder)",
+    ]
+    | None
+)
+Json = Annotated[bool, "print one JSON object instead of text"]
+Force = Annotated[bool, "replace the file if it exists"]
+NoLimits = Annotated[bool, "take a trace of any size, whatever time and memory that needs; without it the app's limits hold"]
 
 
 def _read_edits(text: str) -> str:
@@ -45,7 +49,7 @@ def _read_edits(text: str) -> str:
     return text
 
 
-Edits = Annotated[str, "changes of masks, heads and rows, for example cross:3-5,decoder.2.1:zero", _read_edits]
+Edits = Annotated[str, "change masks, heads or rows, as in cross:3-5,decoder.2.1:zero", _read_edits]
 
 
 def existing_file(text: str) -> Path:
@@ -62,7 +66,7 @@ class ModelChoice:
     checkpoint: Annotated[Checkpoint, Option(either="model")] = "reverse"
     model: Annotated[
         str | None,
-        "another model instead: a name that `models` lists, or a folder with a path separator",
+        "another model instead: a name from the command `models`, or a folder such as ./mine",
         Option(either="model"),
     ] = None
     device: Device = "auto"
@@ -104,9 +108,9 @@ class ModelChoice:
 class TextsOptions:
     """Texts of one's own, or drawn ones."""
 
-    text: Annotated[list[str] | None, "a text, which may be repeated; by default drawn from the task"] = None
-    samples: Annotated[int, "without --text: how many texts are drawn", Range(1, 1000)] = 40
-    seed: Annotated[int, "another seed draws other texts, and resamples in another way", SEED] = 0
+    text: Annotated[list[str] | None, "a text; may be repeated (texts drawn from the task)"] = None
+    samples: Annotated[int, "without --text: how many texts to draw", Range(1, 1000)] = 40
+    seed: Annotated[int, "draw other texts, and resample differently", SEED] = 0
     max_length: MaxLength = None
 
     def traces(self, model: "LoadedModel") -> "list[Trace]":

@@ -22,26 +22,24 @@ def _read_head(text: str) -> tuple[int, int]:
 def run(
     model: ModelChoice,
     texts: Annotated[
-        Path | None, "what it reads, a text a line (drawn from the task)", existing_file, Option(either="texts")
+        Path | None, "a file with one text a line (texts drawn from the task)", existing_file, Option(either="texts")
     ] = None,
-    gold: Annotated[
-        str | None, "40 pairs that come with the program, aligned by hand: pt-en or en-pt", Option(either="texts")
-    ] = None,
+    gold: Annotated[str | None, "use the 40 pairs that were aligned by hand: pt-en or en-pt", Option(either="texts")] = None,
     targets: Annotated[
-        Path | None, "what it should write, line by line (the right answer, or what it writes)", existing_file
+        Path | None, "a file with the translations, one a line (the right answer, or what the model writes)", existing_file
     ] = None,
     links: Annotated[
-        Path | None, "words that say the same, line by line, as 0-0 1-2; punctuation is apart", existing_file
+        Path | None, "a file with word alignments, one line a text, as in 0-0 1-2; punctuation does not count", existing_file
     ] = None,
     reference: Annotated[
-        tuple[int, int] | None, "the head that others are compared with, as 'L2 H1' (the best)", _read_head
+        tuple[int, int] | None, "compare all heads with this one, as in 'L2 H1' (the best)", _read_head
     ] = None,
-    no_effect: Annotated[bool, "remove no head to see its effect, which takes most of the time"] = False,
-    samples: Annotated[int, "without --texts: how many texts are drawn", Range(1, 1000)] = 40,
-    seed: Annotated[int, "another seed draws other texts", SEED] = 0,
+    no_effect: Annotated[bool, "do not measure what is lost without a head, which takes most of the time"] = False,
+    samples: Annotated[int, "without --texts: how many texts to draw", Range(1, 1000)] = 40,
+    seed: Annotated[int, "draw other texts", SEED] = 0,
     json: Json = False,
 ) -> None:
-    """Which heads of cross-attention align a text with its translation: by links, by agreement with another head, by effect."""
+    """Find the heads of cross-attention that align a text with its translation."""
     from transformer_viz.analysis.word_links import gold as gold_pairs
 
     if (targets or links) and not texts:

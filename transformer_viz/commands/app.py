@@ -16,31 +16,27 @@ from transformer_viz.schema import Choice, Range
 
 def run(
     streamlit: Annotated[
-        list[str] | None, "after --: passed on to Streamlit, as in: app -- --server.headless true", Option(is_argument=True)
+        list[str] | None, "options for Streamlit, after --, as in: app -- --server.headless true", Option(is_argument=True)
     ] = None,
-    port: Annotated[int, "", Range(1, 65535)] = 8501,
-    address: Annotated[str, "localhost is this machine only; 0.0.0.0 lets the room in"] = "localhost",
-    allow_host: Annotated[
-        list[str] | None, "a name under which the app may be opened, beside this machine's own; may be repeated"
-    ] = None,
-    shared: Annotated[bool, "others reach it, as behind a proxy: they see only models that were named"] = False,
+    port: Annotated[int, "where the app listens", Range(1, 65535)] = 8501,
+    address: Annotated[str, "localhost: only this machine can open the app; 0.0.0.0: everyone in the network"] = "localhost",
+    allow_host: Annotated[list[str] | None, "another name under which the app may be opened; may be repeated"] = None,
+    shared: Annotated[bool, "others use the app, for example behind a proxy: show them only the models that you name"] = False,
     models: Annotated[
         str,
-        "of this machine's models, a shared app shows those that were named, or all in the Hugging Face cache",
+        "what a shared app shows: the models that you name, or all of the Hugging Face cache",
         Choice(("named", "cache")),
     ] = "named",
-    model: Annotated[
-        list[str] | None, "a folder with a Hugging Face model, which the app opens with and has on every page; may be repeated"
-    ] = None,
-    lessons: Annotated[str | None, "a folder with lessons of your own, which the page Learn lists after its eight"] = None,
-    no_training: Annotated[bool, "nobody can start a training from the page"] = False,
+    model: Annotated[list[str] | None, "a folder with a Hugging Face model, with which the app opens; may be repeated"] = None,
+    lessons: Annotated[str | None, "a folder with lessons of your own, for the page Learn"] = None,
+    no_training: Annotated[bool, "do not let anybody start a training from the app"] = False,
     max_trained_bytes: Annotated[
         int | None,
-        "what trainings from the page may take on the disk, together with all that was trained before (2000000000)",
+        "disk space for trainings from the app, earlier ones included (2000000000)",
         Range(1, 10**15),
     ] = None,
 ) -> int:
-    """Start the app in the browser; it runs until it is stopped."""
+    """Start the app, to be opened in a browser. Ctrl-C stops it."""
     given = streamlit or []
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError(name="streamlit")

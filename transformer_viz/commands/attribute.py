@@ -19,7 +19,7 @@ def run(
     model: ModelChoice,
     method: Annotated[
         list[Annotated[str, Choice(_METHODS)]],
-        "occlusion, gradient, rollout or another method of docs/attribution.md; may be repeated",
+        "how to measure what counts; docs/attribution.md explains the methods; may be repeated",
         Option("--method"),
     ],
     decoding: DecodingOptions,
@@ -28,7 +28,7 @@ def run(
     mode: Mode = "word",
     kind: CauseKind = None,
 ) -> None:
-    """Decode a text, and save the trace with how much each token counts for what is written."""
+    """Decode a text and save the trace, with how much each token counts for the output."""
     file.check()
     text = decoding.read(text, model)
 

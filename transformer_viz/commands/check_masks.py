@@ -8,14 +8,17 @@ from transformer_viz.schema import Range
 
 def run(
     model: ModelChoice,
-    text: Annotated[list[str] | None, "a text to check with, up to 8 of 16 tokens; by default drawn at random"] = None,
+    text: Annotated[
+        list[str] | None,
+        "with --model: a text to test with; at most 8 texts, of 16 tokens each; may be repeated (random tokens)",
+    ] = None,
     edits: Edits = "",
     mistake: Mistake = None,
-    replacements: Annotated[int, "random replacements of each position", Range(1, 100)] = 3,
-    seed: Annotated[int, "another seed, other pairs", SEED] = 0,
+    replacements: Annotated[int, "how often each position is replaced at random", Range(1, 100)] = 3,
+    seed: Annotated[int, "draw other texts", SEED] = 0,
     json: Json = False,
 ) -> int:
-    """Prove that no mask leaks: that nothing changes with what must not be seen. Exit code 0: sound, 1: not."""
+    """Test that no mask leaks: change what must not be seen, and compare the output. Exit code 0: no leak, 1: a leak."""
     model.check(text or ())
 
     from transformer_viz.mask_checks.check_masks import check_masks

@@ -11,7 +11,7 @@ _COLUMNS = ("name", "task", "variant", "layers", "parameters", "size", "exact", 
 
 
 def run(json: Json = False) -> None:
-    """List the checkpoints, the damaged ones with the reason."""
+    """List the checkpoints, and say why one is damaged."""
     from transformer_viz.checkpoints import entries
 
     trained, rows = str(app_folders.trained()), []

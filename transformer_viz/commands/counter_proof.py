@@ -14,12 +14,13 @@ def run(
     model: ModelChoice,
     decoding: DecodingOptions,
     scope: Annotated[
-        list[str] | None, "a head (cross.2.3), a layer (cross.2) or all heads of a kind (cross); may be repeated (all of them)"
+        list[str] | None,
+        "move one head (cross.2.3), a layer (cross.2) or all heads of a kind (cross); may be repeated (each of these)",
     ] = None,
-    epsilon: Annotated[float, "what no output probability may change by more than", Range(0, above=True)] = 0.01,
+    epsilon: Annotated[float, "how much an output probability may change", Range(0, above=True)] = 0.01,
     json: Json = False,
 ) -> None:
-    """Decode a text, and see how far attention can be moved without any output probability changing by more than a little."""
+    """Find how far the attention of a run can be moved without changing the output."""
     text = decoding.read(text, model)
 
     from transformer_viz.attribution.counter_proof import counter_proof, scopes

@@ -19,7 +19,7 @@ _MOST_FILLS, _MOST_OTHERS = 5, 3
 
 
 def run(text: Text, model: ModelChoice, decoding: DecodingOptions, recording: RecordingOptions, json: Json = False) -> None:
-    """Decode a text, and print what was written step by step."""
+    """Decode a text and print what is written, step by step."""
     text = decoding.read(text, model)
 
     trace = decoding.decode(decoding.load(model), text, recording)

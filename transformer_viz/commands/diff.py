@@ -9,15 +9,15 @@ from transformer_viz.schema import Range
 
 def run(
     before: Annotated[Path, "the first run"],
-    after: Annotated[Path, "the second run; sizes are B − A"],
-    tolerance: Annotated[float, "numbers may differ by this much; 0: equal to the last bit", Range(0)] = 0.0,
-    ignore: Annotated[list[str] | None, "a part that is not compared, model for instance; may be repeated"] = None,
+    after: Annotated[Path, "the second run; differences are AFTER − BEFORE"],
+    tolerance: Annotated[float, "numbers that differ by at most N count as equal", Range(0)] = 0.0,
+    ignore: Annotated[list[str] | None, "do not compare this part, as in model; may be repeated"] = None,
     no_limits: NoLimits = False,
     json: Json = False,
 ) -> int:
-    """Compare two trace files: what differs between the runs, and where. Exit code 0: equal, 1: different.
+    """Compare two trace files, and say what differs. Exit code 0: equal, 1: different.
 
-    Times, devices and versions are notes.
+    Recorded times, devices and versions are not compared.
     """
     from transformer_viz.analysis.diff import diff
 

@@ -10,15 +10,15 @@ from transformer_viz.schema import Range
 
 def run(
     model: ModelChoice,
-    text: Annotated[list[str] | None, "a text to write for, which may be repeated; by default drawn from the task"] = None,
+    text: Annotated[list[str] | None, "a text; may be repeated (texts drawn from the task)"] = None,
     edits: Edits = "",
     mistake: Mistake = None,
-    samples: Annotated[int | None, "without --text: how many strings are drawn (500)", Range(1, 5000)] = None,
-    seed: Annotated[int, "without --text: another seed draws other strings", SEED] = 0,
+    samples: Annotated[int | None, "without --text: how many texts to draw (500)", Range(1, 5000)] = None,
+    seed: Annotated[int, "without --text: draw other texts", SEED] = 0,
     max_length: MaxLength = None,
     json: Json = False,
 ) -> None:
-    """Count how many texts come out differently with edits of masks, heads or rows, or with a mistake."""
+    """Count how many texts come out differently after a change of masks or heads."""
     if not edits and mistake is None:
         raise OptionError("nothing is changed; give --edits or --mistake")
     model.check(text or ())

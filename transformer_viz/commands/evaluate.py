@@ -19,14 +19,12 @@ _JUDGED_BY = {
 def run(
     checkpoint: Checkpoint = "reverse",
     device: Device = "auto",
-    samples: Annotated[int, "strings in total, split evenly over lengths"] = 10_000,
-    seed: Annotated[int, "another seed draws other strings", SEED] = 0,
-    beyond: Annotated[
-        int | None, "also N lengths more than the longest of these, with as many strings each", Range(1, 1000)
-    ] = None,
+    samples: Annotated[int, "how many texts to draw, evenly over all lengths"] = 10_000,
+    seed: Annotated[int, "draw other texts", SEED] = 0,
+    beyond: Annotated[int | None, "also measure N lengths beyond the longest", Range(1, 1000)] = None,
     json: Json = False,
 ) -> None:
-    """Judge a checkpoint by exact match and head mass on texts of every kind and length that training did not see."""
+    """Measure a checkpoint on texts that training did not see: exact match, and attention on the right token."""
     from transformer_viz.checkpoints import load_checkpoint, task_of
 
     task_of(checkpoint).check_samples(samples, "--samples ")

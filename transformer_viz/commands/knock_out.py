@@ -10,13 +10,15 @@ from transformer_viz.terms import INSTEAD
 def run(
     model: ModelChoice,
     texts: TextsOptions,
-    how: Annotated[str, "what stands in the place of a head", Choice(INSTEAD)] = "zero",
+    how: Annotated[
+        str, "what replaces the output of a head: zeros, its mean, or that of uniform attention", Choice(INSTEAD)
+    ] = "zero",
     suffices: Annotated[
-        float | None, "also heads to remove one after the other, while this share of the right answers stays", Range(0)
+        float | None, "also remove heads one after the other while this share of right answers stays, as in 0.95", Range(0)
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure what a model loses without each of its heads over many texts, and how few heads suffice."""
+    """Measure over many texts what a model loses without each of its heads."""
     model.check(texts.text or ())
 
     from transformer_viz.attribution.knock_out import knock_out, remove_heads

@@ -11,17 +11,17 @@ from transformer_viz.errors import OptionError
 def run(
     what: Literal["check", "sheet"],
     files: Annotated[
-        list[str] | None, "check: lessons, or folders of them; by default all that are shipped", Option(is_argument=True)
+        list[str] | None, "check: lesson files, or folders of them (all shipped lessons)", Option(is_argument=True)
     ] = None,
-    output: Annotated[Path | None, "sheet: where to write, a page that ends in .html", Option("-o")] = None,
-    language: Annotated[str, "sheet: of the questions, a folder of the shipped lessons"] = "en",
-    seed: Annotated[int, "sheet: another seed draws other texts, and so other questions", SEED] = 0,
+    output: Annotated[Path | None, "sheet: the page to write, a name that ends in .html", Option("-o")] = None,
+    language: Annotated[str, "sheet: language of the questions"] = "en",
+    seed: Annotated[int, "sheet: draw other questions", SEED] = 0,
     force: Force = False,
 ) -> int:
     """Check lessons, or write a sheet of questions for a class.
 
-    `lesson check FILE…` opens what each step links, asks its questions of these runs, and says what is wrong, a line each.
-    `lesson sheet -o FILE.html` writes eight questions for before and eight for after the lessons, with the key, to print.
+    `lesson check FILE…` runs each step and its question, and prints what is wrong, one line each. `lesson sheet -o FILE.html`
+    writes a page to print: eight questions for before the lessons, eight for after, and the answers.
     """
     return _check(files or []) if what == "check" else _sheet(files or [], output, language, seed, force)
 

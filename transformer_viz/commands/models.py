@@ -9,7 +9,7 @@ from transformer_viz.text_table import text_table
 
 
 def run(json: Json = False) -> None:
-    """List the models of this machine that are no checkpoints, and why one cannot be loaded; nothing is downloaded."""
+    """List the Hugging Face models of this machine, and say why one cannot be used. Nothing is downloaded."""
     from transformer_viz.readers import entries
 
     models = entries()

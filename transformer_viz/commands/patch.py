@@ -16,17 +16,17 @@ _MOST = 15
 
 def run(
     text: Text,
-    other: Annotated[str, "the text of the run into which it is put; as many tokens as TEXT"],
+    other: Annotated[str, "the text whose run is changed; it needs as many tokens as TEXT"],
     model: ModelChoice,
     decoding: DecodingOptions,
-    by: Annotated[str, "what is put: a head, or what all heads of a layer add", Choice(("head", "layer"))] = "head",
-    kind: Annotated[Kind | None, "of attention (all)"] = None,
+    by: Annotated[str, "put in one head, or all heads of a layer", Choice(("head", "layer"))] = "head",
+    kind: Annotated[Kind | None, "kind of attention (all)"] = None,
     layers: Annotated[
-        list[int] | None, "the layers of which something is put, from 1 (all, where that is not too much)", read_layers
+        list[int] | None, "layers to try, from 1, as in 20,24 (all, if that is not too much)", read_layers
     ] = None,
     json: Json = False,
 ) -> None:
-    """Find what of one run, put into that of another text of the same length, makes it write the same."""
+    """Find the heads that make the difference between two texts, by putting those of one run into the other."""
     text = decoding.read(text, model)
     model.check([other])
 

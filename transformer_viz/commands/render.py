@@ -24,44 +24,45 @@ def _read_head(text: str) -> int | str:
 
 
 def run(
-    file: Annotated[Path, "a trace that `trace` or `Trace.save` wrote"],
+    file: Annotated[Path, "a trace file, as the command `trace` writes it"],
     output: Annotated[Path, f"where to write: a name in .{', .'.join(_ENDINGS)}", Option("-o")],
-    what: Annotated[str | None, "player, attention, mosaic, masks, search or an added figure (player)"] = None,
-    inside: Annotated[bool, "a page of what the file holds of the inside of heads (trace --inside)"] = False,
-    kind: Annotated[Kind | None, "which attention (cross, where the run has it)"] = None,
-    layer: Annotated[int | None, "from 1 (the best head's)", _NUMBER] = None,
-    head: Annotated[int | str | None, "from 1, or mean or max (the best)", _read_head] = None,
-    step: Annotated[int | None, "from 1; player only (the last one that writes a token)", _NUMBER] = None,
-    theme: Annotated[Literal["auto", "light", "dark"], "auto is for pages: what the reader's system prefers"] | None = None,
+    what: Annotated[str | None, "which figure: player, attention, mosaic, masks, search (player)"] = None,
+    inside: Annotated[bool, "make a page of the numbers inside the heads that `trace --inside` saved"] = False,
+    kind: Annotated[Kind | None, "kind of attention (cross, if the run has it)"] = None,
+    layer: Annotated[int | None, "layer, from 1 (the best head's)", _NUMBER] = None,
+    head: Annotated[int | str | None, "head, from 1, or mean or max over all heads (the best)", _read_head] = None,
+    step: Annotated[int | None, "for a player: the step, from 1 (the last one)", _NUMBER] = None,
+    theme: Annotated[Literal["auto", "light", "dark"], "auto, for pages only, follows the reader's system"] | None = None,
     large: Annotated[bool, "bigger letters, for a projector"] = False,
-    hide_answer: Annotated[bool, "no ring, no mark on a wrong token, not a word on what is right"] = False,
+    hide_answer: Annotated[bool, "do not show the right answer"] = False,
     colours: Annotated[
-        Literal["fixed", "head", "log"], "the strongest is a weight of 1, a head's own largest, or logarithmic (fixed)"
+        Literal["fixed", "head", "log"],
+        "the darkest colour is a weight of 1, or the head's largest weight; or a logarithmic scale (fixed)",
     ]
     | None = None,
-    words: Annotated[bool, "pieces pooled to words: keys summed, queries averaged"] = False,
-    aligner: Annotated[
-        str | None, "of a page: the head that says where a word comes from, as 2.1 (align-heads finds it)"
-    ] = None,
-    width: Annotated[int | None, "of a picture, in pixels (1200)", _SIZE] = None,
-    height: Annotated[int | None, "of a picture, in pixels (what it needs)", _SIZE] = None,
-    scale: Annotated[float | None, "of a png: its pixels for each (2)", Range(0, above=True)] = None,
+    words: Annotated[bool, "join pieces of words: sum over keys, mean over queries"] = False,
+    aligner: Annotated[str | None, "for a page: the head that aligns words, as in 2.1; `align-heads` finds it"] = None,
+    width: Annotated[int | None, "for a picture: width in pixels (1200)", _SIZE] = None,
+    height: Annotated[int | None, "for a picture: height in pixels (as needed)", _SIZE] = None,
+    scale: Annotated[float | None, "for a PNG: N times as many pixels (2)", Range(0, above=True)] = None,
     plotlyjs: Annotated[
         str | None,
-        "of a page: inside (4.8 MB), packed (2 MB, for browsers of 2023 and later), cdn, a path or an address (inside)",
+        "for a page: plotly.js is inside (4.8 MB), packed (2 MB, browsers since 2023), cdn, a path or an address (inside)",
         Option(either="plotly.js"),
     ] = None,
     without_plotlyjs: Annotated[
-        bool, "the page loads plotly.min.js beside it, written if it is missing", Option(either="plotly.js")
+        bool,
+        "for a page: load plotly.min.js from the same folder, and write it there if it is missing",
+        Option(either="plotly.js"),
     ] = False,
     no_limits: NoLimits = False,
     force: Force = False,
 ) -> None:
-    """Make a page, a picture or a table of a saved trace; the ending of OUT says which.
+    """Make a page, a picture or a table of a saved trace.
 
-    Everything counts from 1, as on the page. `.html` is one file that needs no network: the whole run, step by step, or with
-    --what one figure. `.png`, `.svg` and `.pdf` need kaleido and a Chrome or Chromium. `.csv` and `.parquet` hold every
-    weight; there, and only there, numbers count from 0.
+    The ending of --output says which. `.html` is the whole run, step by step, or with --what one figure; it needs no network.
+    `.png`, `.svg` and `.pdf` need kaleido and a Chrome or Chromium. `.csv` and `.parquet` hold every weight. Layers, heads and
+    steps count from 1, in `.csv` and `.parquet` from 0.
     """
     ending = output.suffix.lower().removeprefix(".")
     if ending not in _ENDINGS:

@@ -42,29 +42,33 @@ def _read_lines_of(text: str) -> str:
 def run(
     model: ModelChoice,
     texts: Annotated[
-        str | None, "what it reads, a text a line; - reads standard input", _read_lines_of, Option(either="corpus")
+        str | None, "a file with one text a line; - reads standard input", _read_lines_of, Option(either="corpus")
     ] = None,
     held_out: Annotated[
-        int | None, "texts of the task that training did not see", Range(1, 1_000_000), Option(either="corpus")
+        int | None, "draw N texts of the task that training did not see", Range(1, 1_000_000), Option(either="corpus")
     ] = None,
-    targets: Annotated[str | None, "the known answers, line by line (as the task knows)", _read_lines_of] = None,
-    output: Annotated[Path | None, "where to write; the same survey goes on there (surveys/NAME)", Option("-o")] = None,
-    ray: Annotated[str | None, "on a Ray cluster; auto is the environment's, else one on this machine (needs ray)"] = None,
-    workers: Annotated[int | None, "processes, with --ray tasks at a time (one for each processor)", Range(1, 1024)] = None,
-    gpus_per_worker: Annotated[float, "with --ray: how much of a GPU each has", Range(0)] = 0.0,
+    targets: Annotated[str | None, "a file with the right answers, one a line (those of the task)", _read_lines_of] = None,
+    output: Annotated[
+        Path | None, "folder for the results; an interrupted survey continues there (surveys/NAME)", Option("-o")
+    ] = None,
+    ray: Annotated[str | None, "run on a Ray cluster: its address, or auto for RAY_ADDRESS or this machine (needs ray)"] = None,
+    workers: Annotated[
+        int | None, "number of processes, or with --ray of tasks at a time (one for each processor)", Range(1, 1024)
+    ] = None,
+    gpus_per_worker: Annotated[float, "with --ray: GPUs for each worker, as in 1 or 0.25", Range(0)] = 0.0,
     verdict_texts: Annotated[
-        int, "for how many texts it is judged whether attention points at the cause; 0 for none", Range(0, 100_000)
+        int, "for N texts also test whether heads look at what the output depends on; slow; 0 skips it", Range(0, 100_000)
     ] = 300,
     mode: Mode = "word",
     by: Annotated[
-        str | None, "the statistic by which texts are typical (mass where the right token is known, else entropy_share)"
+        str | None, "statistic for choosing typical and unusual texts (mass if the right token is known, else entropy_share)"
     ] = None,
-    k: Annotated[int, "texts that are kept of each head", Range(1, 50)] = 5,
+    k: Annotated[int, "how many typical and unusual texts to keep for each head", Range(1, 50)] = 5,
     max_length: MaxLength = None,
-    seed: Annotated[int, "another seed draws other held-out texts, and another sample for verdicts", SEED] = 0,
+    seed: Annotated[int, "draw other texts", SEED] = 0,
     json: Json = False,
 ) -> None:
-    """Survey what every head of a model does over a corpus, on as many processes and machines as there are."""
+    """Measure what every head of a model does over many texts."""
     from transformer_viz.surveys.statistics import check_by
 
     if texts is None and held_out is None:

@@ -17,10 +17,10 @@ def run(
     file: TraceFile,
     inside: Annotated[
         list[Annotated[tuple[Kind, int, int, int], parse_row]] | None,
-        "keep every number of one head and row too, as cross.2.3:5: layer 2, head 3, row 5, from 1; may be repeated",
+        "also save every number inside one head, as in cross.2.3:5 for layer 2, head 3, row 5; may be repeated",
     ] = None,
 ) -> None:
-    """Decode a text, and save the whole run, every attention and mask, as a file."""
+    """Decode a text and save the run as a trace file: all attention and all masks."""
     file.check()
     text = decoding.read(text, model)
 

@@ -44,21 +44,21 @@ def _read_object(text: str) -> dict[str, Any]:
 class RecipeOptions:
     """A recipe by its name or from a file, or a task and its settings."""
 
-    task: Annotated[str | None, "what to learn, for example reverse, dates or pinyin", Option(is_argument=True)] = None
+    task: Annotated[str | None, "the task to learn, as in reverse, dates or pinyin", Option(is_argument=True)] = None
     recipe: Annotated[
         str | None, f"make a shipped checkpoint again, {' or '.join(RECIPES)}; only {_FREE_FLAGS} can be changed"
     ] = None
     recipe_file: Annotated[Path | None, "a recipe as JSON, or a checkpoint's config.json"] = None
     variant: Annotated[str | None, f"{join_names(variants.names())} (pre-norm)"] = None
-    task_options: Annotated[dict[str, Any] | None, "keywords of the task, as in '{\"by\": 3}'", _read_object] = None
-    epochs: Annotated[int | None, "with --epoch-size, instead of --steps", Range(1, 10**6)] = None
+    task_options: Annotated[dict[str, Any] | None, "settings of the task as JSON, as in '{\"by\": 3}'", _read_object] = None
+    epochs: Annotated[int | None, "how often to go through --epoch-size texts, instead of --steps", Range(1, 10**6)] = None
     layers: Annotated[int | None, "layers of the encoder and of the decoder", Range(1, 64)] = None
-    freeze_embeddings: Annotated[bool, "leave the embeddings as they are"] = False
+    freeze_embeddings: Annotated[bool, "do not train the embeddings"] = False
     settings: Annotated[
         dict[str, Any],
-        Settings(Recipe, "training: what is not given is the published setting's, or a good default", _NOT_SETTINGS),
+        Settings(Recipe, "training (defaults: the published setting of the variant)", _NOT_SETTINGS),
     ]
-    model: Annotated[dict[str, Any], Settings(ModelConfig, "model: what is not given is the variant's", _OF_THE_TASK, "n_")]
+    model: Annotated[dict[str, Any], Settings(ModelConfig, "model (defaults: those of the variant)", _OF_THE_TASK, "n_")]
 
     def make(self) -> Recipe:
         """The recipe that is meant."""
@@ -89,23 +89,25 @@ class RecipeOptions:
 
 def run(
     recipe: RecipeOptions,
-    samples: Annotated[int, "texts of the evaluation at the end"] = 10_000,
-    output: Annotated[Path | None, "(TASK-VARIANT-SEED, where `checkpoints` says)", Option("-o")] = None,
+    samples: Annotated[int, "how many texts to evaluate on at the end"] = 10_000,
+    output: Annotated[
+        Path | None, "folder for the checkpoint (TASK-VARIANT-SEED, in the folder that `checkpoints` prints)", Option("-o")
+    ] = None,
     force: Force = False,
-    resume: Annotated[bool, "go on with a training that was stopped"] = False,
-    snapshots: Annotated[int, "weights kept along the way, for the replay", Range(0, 200)] = 0,
-    tensorboard: Annotated[Path | None, "write the events for TensorBoard too"] = None,
+    resume: Annotated[bool, "continue a training that was stopped"] = False,
+    snapshots: Annotated[int, "how many times to save the weights on the way, for How it learned", Range(0, 200)] = 0,
+    tensorboard: Annotated[Path | None, "also write TensorBoard events into this folder"] = None,
     device: Device = "auto",
     source_embedding: Annotated[
-        Path | None, "pretrained, for the source tokens: a matrix (tokens, width) in .npy or .safetensors", existing_file
+        Path | None, "pretrained source embeddings: a matrix (tokens, width) as .npy or .safetensors", existing_file
     ] = None,
-    target_embedding: Annotated[Path | None, "pretrained, for the target tokens, in the same form", existing_file] = None,
+    target_embedding: Annotated[Path | None, "pretrained target embeddings, in the same form", existing_file] = None,
     # Of the page Train: the folder of the job, in which the page reads events and writes requests.
     job: Annotated[Path | None, argparse.SUPPRESS] = None,
 ) -> int:
     """Train a checkpoint: a shipped recipe, a recipe from a file, or a task with settings of your own.
 
-    A training that was stopped goes on with --resume. Exit code 128 + N when signal N stopped it (130: Ctrl-C).
+    --resume continues a training that was stopped. Exit code 130: stopped by Ctrl-C; 128 + N: by signal N.
     """
     from transformer_viz import tasks
     from transformer_viz.checkpoints import refuse_existing

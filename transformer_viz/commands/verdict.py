@@ -11,10 +11,10 @@ def run(
     texts: TextsOptions,
     mode: Mode = "word",
     kind: CauseKind = None,
-    curve: Annotated[list[str] | None, "also the faithfulness curve of a map, for example 'L2 H1'; may be repeated"] = None,
+    curve: Annotated[list[str] | None, "also compute the faithfulness curve of a head, as in 'L2 H1'; may be repeated"] = None,
     json: Json = False,
 ) -> None:
-    """Judge over many texts whether attention points where the cause is: every head, layer and measure."""
+    """Measure over many texts how often each head looks at the token that the output depends on."""
     model.check(texts.text or ())
 
     from transformer_viz.attribution.faithfulness import faithfulness
