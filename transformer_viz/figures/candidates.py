@@ -86,8 +86,8 @@ def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) 
 
 def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:
     """The best candidates, and the step's own token in the last place where it is not among them: the label, its probability,
-    its id for the hover where labels do not tell, and whether it is the step's own."""
-    if step is None:
+    its id for the hover where labels do not tell, and whether it is the step's own. Of a covered step nothing is known."""
+    if step is None or not (step.candidates or step.probability):
         return []
     ids = step.candidate_ids or (None,) * len(step.candidates)
     own = (step.token, step.probability), step.token_id

@@ -23,7 +23,7 @@ from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import outline
 from transformer_viz.figures.theme import Style, Theme, base_layout, flat_scale
-from transformer_viz.terms import Head, Kind, head_label
+from transformer_viz.terms import Head, Kind, Reason, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -93,7 +93,9 @@ def mosaic(
             masked = np.logical_and.reduceat(masked, starts, axis)
     grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus)
     thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
-    grey = " (grey: masked)" if masked.any() else ""
+    # A row that is covered until somebody has guessed is grey too, for no reason of the model.
+    is_masked = ((attention.reasons != Reason.ALLOWED) & (attention.reasons != Reason.UNKNOWN)).any()
+    grey = " (grey: masked)" if is_masked else ""
     title = kind_title(trace, kind, in_full=False) + grey + words + colour_scale.TITLES[scale] + thinned
     if is_exact(weights):
         exact = (

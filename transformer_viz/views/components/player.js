@@ -20,7 +20,6 @@ class ChartPlayer extends Player {
     this.highlight = new Highlight(this, maps, (name, value) => this.setStateValue(name, value));
     this.measures = new Measures(root, (chosen) => this.setTriggerValue("measure", chosen));
     this.ways = Object.assign(document.createElement("span"), { className: "ways", hidden: true });
-    this.part("hint").before(this.ways);
     document.addEventListener("chart-drawn", (event) => {
       if (root.isConnected && event.target.closest(".st-key-focus")) this.arrange();
     });
@@ -34,14 +33,18 @@ class ChartPlayer extends Player {
     document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
   }
 
-  // What one may do at a step: answer a question, and after the last one go on. The keyboard stays where the buttons were.
-  offer(ways) {
-    const shown = JSON.stringify(ways), isHere = this.ways.contains(this.root.getRootNode().activeElement);
-    if (this.ways.__shown === shown) return;
-    this.ways.__shown = shown;
-    this.ways.replaceChildren(...Object.entries(ways).map(([way, words]) => this.way(way, words)));
-    this.ways.hidden = !this.ways.children.length;
-    if (isHere) (this.ways.firstElementChild ?? this.part("play")).focus();
+  // What one may do at a step: answers stand behind their question, and after the last step ways on among the controls. The
+  // keyboard stays where the buttons were.
+  offer(ways, hadFocus) {
+    if (this.data.is_asked) this.part("sentence").append(this.ways);
+    else this.part("hint").before(this.ways);
+    const shown = JSON.stringify(ways);
+    if (this.ways.__shown !== shown) {
+      this.ways.__shown = shown;
+      this.ways.replaceChildren(...Object.entries(ways).map(([way, words]) => this.way(way, words)));
+      this.ways.hidden = !this.ways.children.length;
+    }
+    if (hadFocus) (this.ways.firstElementChild ?? this.part("play")).focus();
   }
 
   // The first is the page's own box, all others are Python's.
@@ -64,9 +67,10 @@ class ChartPlayer extends Player {
   }
 
   say() {
+    const hadFocus = this.ways.contains(this.root.getRootNode().activeElement);
     super.say();
     this.part("sentence").append(...this.measures.words(this.data, this.step));
-    this.offer(this.data.ways?.[this.step] ?? {});
+    this.offer(this.data.ways?.[this.step] ?? {}, hadFocus);
   }
 
   // Escape leaves a field, whose keys are then the player's.
