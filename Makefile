@@ -19,7 +19,7 @@ VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
 # Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
 FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
-.PHONY: help app check test test-all lint lock locked bench screenshots docs lowest newest test-with dist clean
+.PHONY: help app check quick test test-all lint lock locked bench screenshots docs lowest newest test-with dist clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -36,7 +36,9 @@ PYTEST := PYTHONDONTWRITEBYTECODE= "$(BIN)/python" -m pytest --numprocesses "$(P
 QUICK := tests/analysis tests/decoding tests/figures tests/model tests/tasks tests/trace tests/test_imports.py tests/test_edits.py \
 	--ignore tests/model/test_incremental.py --ignore tests/trace/test_fuzz.py --ignore tests/trace/test_hostile_files.py \
 	--ignore tests/trace/test_hostile_descriptions.py
-check: lint ## formatting, lint, types and the quick tests, in less than a minute
+check: lint quick ## formatting, lint, types and the quick tests, in less than a minute
+
+quick: $(VENV)/.dev-installed ## the quick tests alone, which need no POSIX
 	$(PYTEST) -m "not slow and not browser" $(QUICK)
 
 # MARKS="not slow and not browser" leaves those in a browser out.

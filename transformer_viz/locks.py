@@ -20,7 +20,7 @@ class LockHeld(Exception):
 
 
 @contextmanager
-def hold_lock(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
+def hold_lock(path: Path, *, wait: bool = False, removes: bool = False) -> Generator[IO[str]]:
     """Holds the lock of a file, which is made; gives the open file, with which a child inherits the lock.
 
     Where the system has no flock (Windows) nothing is locked.
@@ -28,9 +28,10 @@ def hold_lock(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
     Args:
         path: the file. It may be removed while it is held; who comes later then locks a new one.
         wait: until it is free, instead of raising.
+        removes: the file in the end.
 
     Raises:
-        Held: another process, or another part of this one, has it.
+        LockHeld: another process, or another part of this one, has it.
     """
     while True:
         # Without waiting for whoever might be at the other end of a pipe of this name.
@@ -44,7 +45,13 @@ def hold_lock(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
                 break
         file.close()
     with file:
-        yield file
+        try:
+            yield file
+        finally:
+            if removes:
+                # Windows removes no open file: there it stays.
+                with suppress(PermissionError):
+                    path.unlink(missing_ok=True)
 
 
 def is_locked(path: Path) -> bool:

@@ -6,17 +6,20 @@ All of it is in environment variables, so that `streamlit run app.py` has it as 
 import ipaddress
 import os
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from transformer_viz.errors import OptionError
 
 HOSTS_VARIABLE = "TRANSFORMER_VIZ_ALLOW_HOSTS"
+FRAMED_BY_VARIABLE = "TRANSFORMER_VIZ_FRAMED_BY"
 NO_TRAINING_VARIABLE = "TRANSFORMER_VIZ_NO_TRAINING"
 SHARED_VARIABLE = "TRANSFORMER_VIZ_SHARED"
 SHARED_MODELS_VARIABLE = "TRANSFORMER_VIZ_SHARED_MODELS"
 OPENS_VARIABLE = "TRANSFORMER_VIZ_OPENS"
 """The model that the browser of whoever starts the app opens with."""
+CAN_PASS_LOCKS_ON = sys.platform != "win32"
 _MB = 2**20
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
@@ -61,8 +64,11 @@ def _whole(name: str, text: str) -> int:
 
 
 def trains() -> bool:
-    """Whether people may train from the page. Only a plain no leaves it open where the variable is set."""
-    return not _is_on(NO_TRAINING_VARIABLE)
+    """Whether people may train from the page. Only a plain no leaves it open where the variable is set.
+
+    On Windows they may not: a training of the page holds a lock that it got from the server, which only POSIX can pass on.
+    """
+    return CAN_PASS_LOCKS_ON and not _is_on(NO_TRAINING_VARIABLE)
 
 
 def is_shared() -> bool:
@@ -103,7 +109,20 @@ def allowed_hosts() -> tuple[str, ...]:
     Raises:
         OptionError: one of them is not a host's name.
     """
-    return tuple(host(name) for name in re.split(r"[,\s]+", os.environ.get(HOSTS_VARIABLE, "")) if name)
+    return _hosts(HOSTS_VARIABLE)
+
+
+def framed_by() -> tuple[str, ...]:
+    """The hosts whose pages, over https, may show the app inside; none unless the environment names some.
+
+    Raises:
+        OptionError: one of them is not a host's name.
+    """
+    return _hosts(FRAMED_BY_VARIABLE)
+
+
+def _hosts(variable: str) -> tuple[str, ...]:
+    return tuple(host(name) for name in re.split(r"[,\s]+", os.environ.get(variable, "")) if name)
 
 
 def allow_hosts(names: Iterable[str]) -> None:

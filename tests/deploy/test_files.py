@@ -81,6 +81,15 @@ def test_the_image_has_what_the_package_is_made_of() -> None:
     assert {Path(name).parts[0] for name in needed} <= copied
 
 
+def test_a_space_answers_where_its_page_looks() -> None:
+    _, front, _ = (proxy.FILES / "space/README.md").read_text(encoding="utf-8").split("---\n", 2)
+    about = yaml.safe_load(front)
+    image = (proxy.FILES / "space/Dockerfile").read_text(encoding="utf-8")
+    assert about["sdk"] == "docker" and f"--port {about['app_port']} " in image
+    assert "useradd --uid 1000" in image and "\nUSER 1000\n" in image
+    assert f"{server_settings.FRAMED_BY_VARIABLE}=huggingface.co" in image
+
+
 def test_compose_starts_the_servers_of_nginx_with_the_bounds_of_the_unit() -> None:
     described = yaml.safe_load((proxy.FILES / "compose.yaml").read_text(encoding="utf-8"))
     nginx = described["services"].pop("proxy")

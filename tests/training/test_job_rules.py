@@ -136,6 +136,14 @@ def test_where_training_is_closed_nothing_starts(launched, tmp_path, monkeypatch
     trash.discard(job, ANNA)
 
 
+def test_a_system_without_such_locks_refuses_and_names_the_command(launched, monkeypatch):
+    monkeypatch.setattr(server_settings, "CAN_PASS_LOCKS_ON", False)
+    assert not server_settings.trains()
+    with pytest.raises(OptionError, match=r"On Windows .* python -m transformer_viz train"):
+        jobs.start(RECIPE, "new", OWNER)
+    assert launched == []
+
+
 def test_a_model_too_large_for_a_page_is_refused_where_it_would_start(launched, tmp_path):
     wide = {**RECIPE.model, "d_model": 1200, "d_ff": 4096, "n_encoder_layers": 4, "n_decoder_layers": 4}
     with pytest.raises(ConfigError, match="at most 60,000,000"):

@@ -141,6 +141,17 @@ def test_every_answer_has_the_headers(kind, host):
     assert headers.get("link", "").startswith("</a.js>; rel=preload; as=script") == (host == "localhost")
 
 
+def test_pages_of_named_hosts_may_show_the_app_in_a_frame(monkeypatch):
+    monkeypatch.setenv(server_settings.FRAMED_BY_VARIABLE, "huggingface.co, *.school.example")
+    guard = Guard(HTMLResponse("x"), framed_by=server_settings.framed_by())
+    headers = ask(guard, host="localhost").headers
+    assert "frame-ancestors 'self' https://huggingface.co https://*.school.example;" in headers["content-security-policy"] + ";"
+    assert "x-frame-options" not in headers
+    monkeypatch.setenv(server_settings.FRAMED_BY_VARIABLE, "https://evil.example/; script-src *")
+    with pytest.raises(OptionError, match="not the name of a host"):
+        server_settings.framed_by()
+
+
 def test_the_policy_lets_nothing_leave():
     sources = dict(directive.split(" ", 1) for directive in policy("<script>let a = 1</script>").split("; "))
     assert sources["default-src"] == "'none'"

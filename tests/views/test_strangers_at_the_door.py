@@ -89,12 +89,14 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     (folder / "surveys/merger-2027").mkdir(parents=True)
     (folder / "surveys/merger-2027/summary.json").write_text(survey().to_json())
     (folder / "sitecustomize.py").write_text(RECORDER)
+    (folder / "secrets.toml").write_text('TRANSFORMER_VIZ_ALLOW_HOSTS = "named-in-secrets.example"')
     with socket.create_server(("127.0.0.1", 0), backlog=100) as proxy:
         proxy.setblocking(False)
         environment = {
             "PYTHONPATH": os.pathsep.join([str(folder), str(served.ROOT), os.environ.get("PYTHONPATH", "")]),
             "RECORDED": str(folder / "recorded"),
             "HF_HUB_CACHE": str(folder / "hub"),
+            "STREAMLIT_SECRETS_FILES": str(folder / "secrets.toml"),
             "http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
             "https_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
             "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "0",
@@ -229,6 +231,12 @@ def test_what_is_closed_and_the_headers_of_every_answer(door):
         assert found[path] == status, (path, found[path])
         for name in ("content-security-policy", "x-frame-options", "referrer-policy", "x-content-type-options"):
             assert name in headers, (path, name)
+
+
+def test_variables_may_stand_in_streamlits_secrets(door):
+    """Where nothing else sets variables, as on Streamlit's Community Cloud."""
+    assert door.ask("GET", "/_stcore/health", host="named-in-secrets.example")[0] == 200
+    assert door.ask("GET", "/_stcore/health", host="named-nowhere.example")[0] == 421
 
 
 def test_uploads_that_no_page_asked_for(door, visitor):

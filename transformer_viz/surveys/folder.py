@@ -88,8 +88,7 @@ def opened_folder(path: Path) -> Generator[Folder]:
         try:
             with _disk_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locks.hold_lock(path / _LOCK))
-                stack.callback((path / _LOCK).unlink, missing_ok=True)
+                stack.enter_context(locks.hold_lock(path / _LOCK, removes=True))
         except locks.LockHeld:
             raise OptionError(f"Another survey is writing to {path}. Wait until it ends, or give another folder.") from None
         yield Folder(path)

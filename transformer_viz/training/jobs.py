@@ -212,7 +212,9 @@ def go_on(job: Job, visitor: Visitor) -> None:
 
 
 def check_open() -> None:
-    """Raises an OptionError where whoever runs the server wants no trainings."""
+    """Raises an OptionError where whoever runs the server wants no trainings, and on Windows."""
+    if not server_settings.CAN_PASS_LOCKS_ON:
+        raise OptionError("On Windows this page cannot train. The command can: python -m transformer_viz train --help")
     if not server_settings.trains():
         raise OptionError(
             "Training is closed on this server: whoever runs it has started it with --no-training. On a machine of your own "

@@ -75,11 +75,8 @@ def training_into(folder: Path) -> Generator[None]:
     lock = lock_of(folder)
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        with locks.hold_lock(lock):
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
+        with locks.hold_lock(lock, removes=True):
+            yield
     except locks.LockHeld:
         raise OptionError(
             f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."

@@ -51,14 +51,16 @@ def middleware() -> list[Middleware]:
     Raises:
         SystemExit: a setting in the environment cannot be; the terminal says which.
     """
+    # On Streamlit's Community Cloud secrets.toml alone sets variables; Streamlit itself reads it later.
+    st.secrets.load_if_toml_exists()
     try:
-        limits, hosts = server_settings.limits(), server_settings.allowed_hosts()
+        limits, hosts, framed_by = server_settings.limits(), server_settings.allowed_hosts(), server_settings.framed_by()
         server_settings.share_if_reachable(st.get_option("server.address") or "")
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
     return [
-        Middleware(Guard, allowed=hosts, preload=_plotly_path()),
+        Middleware(Guard, allowed=hosts, preload=_plotly_path(), framed_by=framed_by),
         Middleware(UnknownPages),
         Middleware(Visitors),
         Middleware(Uploads, limits=limits),

@@ -34,18 +34,22 @@ class Guard:
         app: what it passes on to.
         allowed: names beside this machine's own; `*.example.org` stands for all names under it.
         preload: path of a script that a page needs soon.
+        framed_by: hosts whose pages may show the app in a frame, beside its own.
     """
 
-    def __init__(self, app: ASGIApp, allowed: Iterable[str] = (), preload: str = "") -> None:
+    def __init__(self, app: ASGIApp, allowed: Iterable[str] = (), preload: str = "", framed_by: Iterable[str] = ()) -> None:
         self._app, self._names = app, own_names() | set(allowed)
         self._preload = f"<{preload}>; rel=preload; as=script; fetchpriority=low"
+        page = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
+        framed_by = tuple(framed_by)
         self._headers = {
-            "content-security-policy": policy((Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")),
+            "content-security-policy": policy(page, framed_by),
             "cross-origin-resource-policy": "same-origin",
             "referrer-policy": "same-origin",
             "x-content-type-options": "nosniff",
-            "x-frame-options": "SAMEORIGIN",
         }
+        if not framed_by:  # which knows no names; old browsers alone need it
+            self._headers["x-frame-options"] = "SAMEORIGIN"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on, or refuses."""
@@ -105,8 +109,8 @@ def _is_ip_address(text: str) -> bool:
     return True
 
 
-def policy(page: str) -> str:
-    """The content security policy for a page with such scripts inside.
+def policy(page: str, framed_by: Iterable[str] = ()) -> str:
+    """The content security policy for a page with such scripts inside, which those hosts may show in a frame.
 
     Streamlit styles elements with inline styles, and runs the scripts of components from blobs.
     """
@@ -123,6 +127,6 @@ def policy(page: str) -> str:
         "media-src": ["'self'", "blob:"],
         "base-uri": ["'none'"],
         "form-action": ["'self'"],
-        "frame-ancestors": ["'self'"],
+        "frame-ancestors": ["'self'", *(f"https://{name}" for name in framed_by)],
     }
     return "; ".join(f"{directive} {' '.join(sources)}" for directive, sources in allowed.items())
