@@ -49,6 +49,22 @@ def test_the_page_draws_what_the_figure_draws(open_page: Callable[..., Page], la
             assert page.locator("[data-part=sentence]").text_content() == said
 
 
+def test_the_source_token_with_the_most_weight_is_marked(open_page: Callable[..., Page]) -> None:
+    """None in a row without weight."""
+    weights = build().cross.weights.copy()
+    weights[1, 2, 3] = 0
+    trace = build(cross=weights)
+    page = open_page(tv.export.html(trace))
+    heads: tuple[tuple[int, Head], ...] = ((0, 1), (1, 2), (2, "mean"), (1, "max"))
+    for layer, head in heads:
+        for step in (0, 3):
+            go(page, "cross", layer, head, step)
+            row = trace.cross.row(layer, head, step)
+            cells = page.locator("[data-part=source] .token")
+            looked = cells.evaluate_all("(cells) => cells.map((cell) => cell.classList.contains('looked'))")
+            assert looked == [bool(row.any()) and place == row.argmax() for place in range(len(row))]
+
+
 def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> None:
     trace = build()
     page = open_page(tv.export.html(trace, "decoder", 2, 1, 4), width=390, height=844, scheme="dark")

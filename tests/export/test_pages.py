@@ -75,9 +75,7 @@ def test_every_number_is_in_the_page_once_and_unrounded(trace: Trace) -> None:
         np.testing.assert_array_equal(array(data["kinds"][kind]["weights"]), trace.attentions[kind].weights)
         np.testing.assert_array_equal(array(data["kinds"][kind]["reasons"]), trace.attentions[kind].reasons)
     of_mosaics = sum(json.dumps(kind["mosaic"]).count('"bdata"') for kind in data["kinds"].values())
-    assert len(re.findall('"bdata"', json.dumps(data))) == 7 + of_mosaics, (
-        "weights and reasons of three kinds, where cross looks"
-    )
+    assert len(re.findall('"bdata"', json.dumps(data))) == 6 + of_mosaics, "weights and reasons of three kinds"
 
 
 def test_sentences_are_those_of_the_app(trace: Trace) -> None:
@@ -93,21 +91,6 @@ def test_sentences_are_those_of_the_app(trace: Trace) -> None:
                 row = stored[0][0] if kind == "encoder" else stored[layer][number]
                 said = [tuple(tuple(pieces[i]) for i in sentence) for sentence in row]
                 assert said == [step_sentence(trace, kind, layer, head, t) for t in range(7)]  # ty: ignore[invalid-argument-type]
-
-
-def test_where_cross_attention_looks_is_the_strongest_key(trace: Trace) -> None:
-    looked = array(data_of(html(trace, plotlyjs=False))["kinds"]["cross"]["looked"])
-    np.testing.assert_array_equal(looked[:, :5], trace.cross.weights.argmax(-1))
-    np.testing.assert_array_equal(looked[:, 5], trace.cross.weights.mean(1).argmax(-1))
-    np.testing.assert_array_equal(looked[:, 6], trace.cross.weights.max(1).argmax(-1))
-
-
-def test_a_row_without_weight_looks_nowhere(make_trace: Callable[..., Trace], trace: Trace) -> None:
-    weights = trace.cross.weights.copy()
-    weights[1, 2, 3] = 0
-    looked = array(data_of(html(make_trace(cross=weights), plotlyjs=False))["kinds"]["cross"]["looked"])
-    assert looked[1, 2, 3] == 65535
-    assert (looked == 65535).sum() == 1
 
 
 def test_the_page_may_load_nothing_and_runs_its_own_scripts_only(trace: Trace) -> None:

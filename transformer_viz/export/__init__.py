@@ -12,7 +12,11 @@ __all__ = ["figure_html", "frame", "html", "inside_html", "picture", "save", "su
 if TYPE_CHECKING:
     from transformer_viz.surveys.page import survey_html as survey_html
 
-_OF_ROOMS = {"survey_html": "transformer_viz.surveys.page"}
+_OF_ROOMS = {
+    "survey_html": "transformer_viz.surveys.page",
+    "live": "transformer_viz.live.page",
+    "live_html": "transformer_viz.live.page",
+}
 """Pages of a room, which itself needs this folder: loaded when they are first used."""
 
 

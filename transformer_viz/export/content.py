@@ -4,6 +4,7 @@ Sentences are made here and not in the page, so that there is one place that say
 """
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, TypedDict
@@ -25,7 +26,6 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
 
 PageTheme = Literal["auto", "light", "dark"]
-NO_KEY = 65535
 _LONGEST_TEXT, _MOST_EDITS = 600, 100
 """Signs of a source or an output in the page's title, and changes that it names."""
 PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
@@ -107,9 +107,16 @@ def default_step(trace: Trace) -> int:
 
 
 def content(
-    trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answer: bool, colours: Scale = "fixed"
+    trace: Trace,
+    now: View,
+    *,
+    theme: PageTheme,
+    large: bool,
+    with_answer: bool,
+    colours: Scale = "fixed",
+    codes: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """The page's data, ready for JSON."""
+    """The page's data, ready for JSON; `codes` are reasons of masks that may occur, by default those that do."""
     pieces: dict[tuple[str, str], int] = {}
     """Pieces of sentences by their numbers, each stored once: the sentences of all heads share most of theirs."""
     kinds = {}
@@ -128,11 +135,6 @@ def content(
             ]
             for layer in attention.layers[: 1 if is_one else None]
         ]
-        looked = None
-        if kind == "cross":  # the key with the most weight, (layer, head and combined, query); NO_KEY in rows without weight
-            combined = np.concatenate([weights, weights.mean(1, keepdims=True), weights.max(1, keepdims=True)], 1)
-            has_weight = np.isfinite(combined).all(-1) & combined.any(-1)
-            looked = packed(np.where(has_weight, combined.argmax(-1), NO_KEY).astype(np.uint16))
         kinds[kind] = {
             "title": kind_title(trace, kind),
             "colouring": colours,
@@ -145,11 +147,12 @@ def content(
             "queries": row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens),
             "weights": packed(weights),
             "reasons": packed(attention.reasons),
-            "looked": looked,
             "sentences": sentences,
-            "picture": page_templates.player_template(trace, kind, scale=colours, large=large, with_answer=with_answer),
+            "picture": page_templates.player_template(
+                trace, kind, scale=colours, large=large, with_answer=with_answer, codes=codes
+            ),
             "mosaic": page_templates.mosaic_template(trace, kind, scale=colours, large=large),
-            "mask": page_templates.mask_template(trace, kind),
+            "mask": page_templates.mask_template(trace, kind, codes),
             "linked": linked(trace, kind),
         }
     by = trace.made_by

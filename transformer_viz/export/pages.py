@@ -26,7 +26,7 @@ BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
 LARGEST_SHOWN = 8 * 2**20
 """Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
-_SCRIPTS = (*PLAYER_SCRIPTS, "numbers.js", "focus.js", "masks.js", "page.js")
+PAGE_SCRIPTS = (*PLAYER_SCRIPTS, "numbers.js", "focus.js", "masks.js", "page.js")
 
 
 def html(
@@ -71,7 +71,7 @@ def html(
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
     data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
     data["aligner"] = aligned(trace, aligner_head)
-    return page("page.html", data, _SCRIPTS, ("player.css", "lines.css", "page.css"), plotlyjs)
+    return page("page.html", data, (*PAGE_SCRIPTS, "one_run.js"), ("player.css", "lines.css", "page.css"), plotlyjs)
 
 
 @with_keywords(ShownOptions, DEFAULTS)
@@ -130,6 +130,8 @@ def page(
     scripts: tuple[str, ...] = (),
     styles: tuple[str, ...] = (),
     plotlyjs: PlotlyJs | None = None,
+    *,
+    has_worker: bool = False,
     **parts: Any,
 ) -> str:
     """A page with its data, its program and its policy, which lets nothing else be loaded, sent or run.
@@ -140,12 +142,14 @@ def page(
         scripts: files of `page/`, one after the other.
         styles: style sheets of `page/`, one after the other.
         plotlyjs: as in `html`; None for a page without figures.
+        has_worker: whether the program may start a thread of its own, from what is in the page.
         parts: what the template needs more; text is not markup.
     """
     code = "(() => {\n" + script(*scripts) + "\n})();" if scripts else ""
     elements, sources = ([], []) if plotlyjs is None else _plotly(plotlyjs)
     policy = ["default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'"]
     if scripts:
+        policy += ["worker-src blob:"] if has_worker else []
         policy += [f"script-src {' '.join([*sources, _hash(code)])}", "img-src data: blob:"]
     default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy)}
     own = {"style": script(*styles), "plotly": elements, "script": code, "data": data}

@@ -5,6 +5,7 @@ given for light and wide; `dark` and `narrow` are the few properties that differ
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import candidates, cells, mask_reasons
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures.attention import bar_traces
-from transformer_viz.figures.colour_scale import Scale
+from transformer_viz.figures.colour_scale import Scale, stops
 from transformer_viz.figures.figure_data import Plain, plain
 from transformer_viz.figures.focus import Focus
-from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.mosaic import HeadGrid, mosaic
 from transformer_viz.figures.theme import LIGHT, THEMES, Style, ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -26,17 +27,24 @@ _FILLED_IN = ("z", "x", "y", "text", "customdata")
 
 
 def player_template(
-    trace: Trace, kind: Kind, *, large: bool = False, with_answer: bool = True, scale: Scale = "fixed"
+    trace: Trace,
+    kind: Kind,
+    *,
+    large: bool = False,
+    with_answer: bool = True,
+    scale: Scale = "fixed",
+    codes: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None where no row is a step's), `rings`, `bars`
     (None without candidates), `colourBar` (what a logarithmic one needs), `layout`.
 
-    Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings.
+    Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings. `codes` are reasons
+    that may occur; by default those that do.
     """
 
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons = trace.attentions[kind].reasons
-    codes, reasons = cells.codes_in(reasons), reasons if reasons.ndim == 2 else reasons[0, 0]
+    codes, reasons = codes or cells.codes_in(reasons), reasons if reasons.ndim == 2 else reasons[0, 0]
 
     def parts(style: Style) -> dict[str, Any]:
         layer = trace.attentions[kind].layers[0]
@@ -73,6 +81,29 @@ def mosaic_template(trace: Trace, kind: Kind, *, large: bool = False, scale: Sca
     return {"light": light, "dark": changes(light, drawn("dark"))}
 
 
+def tile_template(trace: Trace, kind: Kind, *, large: bool = False) -> dict[str, Any]:
+    """What the small maps of a run are drawn with whose tokens are not known yet, by theme."""
+    shape, cell = trace.attentions[kind].weights.shape[:2], np.zeros((1, 1, 1, 1), np.float32)
+    grid = HeadGrid(trace.attentions[kind].layers, (shape[1], 1, 1), None, None)
+
+    def parts(style: Style) -> dict[str, Any]:
+        scale = {"zmin": 0, "zmax": 1, "colorscale": stops(style.colours, "fixed")}
+        numbers = np.broadcast_to(cell, (*shape, 1, 1))
+        weights, masked = grid.exact_maps(numbers, scale, [(numbers == 0, style.colours.masked)])
+        figure = grid.figure([], [], "", kind, (1, 1), style, None)
+        frames, captions = figure.data
+        return {
+            "map": _without_numbers(weights),
+            "masked": _without_numbers(masked),
+            "frames": frames,
+            "captions": captions,
+            "layout": figure.layout,
+            "title": kind_title(trace, kind, in_full=False),
+        }
+
+    return {"light": parts(Style("light", large)), "dark": parts(Style("dark", large))}
+
+
 def candidate_steps(trace: Trace) -> list[dict[str, Any]]:
     """What the bars of each step are: `x`, `text` and its place, `customdata`, tick `names`, and which of them was `chosen`."""
     steps = []
@@ -90,9 +121,9 @@ def true_keys(trace: Trace, *, with_answer: bool = True) -> list[int | None]:
     return list(trace.alignment) if with_answer else [None] * len(trace.alignment)
 
 
-def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
-    """A mask's figure, and the words of its hover by reason."""
-    codes = [0, *cells.codes_in(trace.attentions[kind].reasons)]
+def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None) -> dict[str, Any]:
+    """A mask's figure, and the words of its hover by reason; `codes` as for `player_template`."""
+    codes = [0, *(codes or cells.codes_in(trace.attentions[kind].reasons))]
 
     def parts(style: Style) -> dict[str, Any]:
         # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.

@@ -7,7 +7,9 @@ const ARRAYS = {
 };
 
 // All numbers, row after row, and the sizes along each axis. Plotly writes these as text, "3,4", and none for a single axis.
-function unpacked({ dtype, shape, bdata }) {
+// Numbers that are no bytes any more stay as they are.
+function unpacked({ dtype, shape, bdata, values: numbers }) {
+  if (numbers) return { values: numbers, shape };
   const text = atob(bdata), bytes = new Uint8Array(text.length);
   // A loop takes a fifth of the time of `Uint8Array.from`: 4 ms of an Enter.
   for (let i = 0; i < bytes.length; i += 1) bytes[i] = text.charCodeAt(i);

@@ -11,7 +11,7 @@ function focusFigure(kind, { layer, head, step }, parts, run, colours) {
   for (const code of kind.codes) data.push({ ...parts.masked[code], z: grid((i) => (reasons[i] === code ? 1 : NaN)) });
   if (kind.codes.length) data.push({ ...parts.hatch, ...outline(reasons, columns, until) });
   if (parts.row) data.push({ ...parts.row, ...rowOutline(columns, step) });
-  data.push(rings(parts.rings, kind.allLooked ? run.true : [], step));
+  data.push(rings(parts.rings, kind.linked.kind === "cross" ? run.true : [], step));
   const layout = { ...parts.layout };
   if (kind.colouring === "head") layout.coloraxis = upTo(kind.mostOf(layer, head), parts.layout.coloraxis);
   if (parts.bars) {

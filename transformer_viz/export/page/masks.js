@@ -10,7 +10,9 @@ function maskFigure(kind, { layer, head }, isDark) {
     z.push(codes);
     text.push(Array.from(codes, (code) => kind.mask.words[code]));
   }
+  // The legend has an entry for each code of the template; heads of one run need not have them all.
+  const codes = Object.keys(kind.mask.words).map(Number), named = legend.filter((_, i) => !i || kind.codes.includes(codes[i]));
   const masked = reasons.reduce((count, code) => count + (code > 0), 0);
   const title = { ...layout.title, text: `${kind.title}: ${masked} of ${reasons.length} cells masked` };
-  return { data: [{ ...heatmap, z, text }, ...legend], layout: { ...layout, title } };
+  return { data: [{ ...heatmap, z, text }, ...named], layout: { ...layout, title } };
 }

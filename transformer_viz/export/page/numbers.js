@@ -5,7 +5,6 @@ class Kind {
     Object.assign(this, data);
     this.all = unpacked(data.weights);
     this.allReasons = unpacked(data.reasons);
-    this.allLooked = data.looked && unpacked(data.looked);
     [this.rows, this.columns] = this.all.shape.slice(2);
     this.size = this.rows * this.columns;
     this.codes = Object.keys(data.picture.light.masked).map(Number);
@@ -62,9 +61,10 @@ class Kind {
 
   // The source position with the most weight, or null.
   lookedAt(layer, head, step) {
-    if (!this.allLooked) return null;
-    const key = this.allLooked.values[(layer * (this.heads + 2) + this.headNumber(head)) * this.rows + step];
-    return key === 65535 ? null : key;
+    if (this.linked.kind !== "cross") return null;
+    const row = this.weightsOf(layer, head).subarray(step * this.columns, (step + 1) * this.columns);
+    const most = row.reduce((most, weight) => Math.max(most, weight), 0);
+    return most > 0 ? row.indexOf(most) : null;
   }
 }
 

@@ -2,14 +2,14 @@
 
 const NARROW_PX = 640;
 
-const run = JSON.parse(document.getElementById("data").textContent);
-const kinds = Object.fromEntries(Object.entries(run.kinds).map(([name, data]) => [name, new Kind(data)]));
+let run, kinds;
 const part = (name) => document.querySelector(`[data-part="${name}"]`);
 const box = (name) => document.querySelector(`[data-box="${name}"]`);
 
 class Page extends Player {
-  constructor() {
+  constructor(data) {
     super(document.querySelector(".player"));
+    this.take(data);
     this.focus = { ...run.focus };
     this.step = run.focus.step;
     this.run = "this";
@@ -19,15 +19,21 @@ class Page extends Player {
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.theme = run.theme;
     part("mosaics").append(...Object.keys(kinds).map((name) => this.mosaicOf(name)));
-    document.title = part("title").textContent = run.title;
     document.documentElement.classList.toggle("large", run.large);
-    part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
-    part("best").textContent = run.best ?? "";
-    part("best").hidden = !run.best;
     this.fillBoxes();
     this.listen();
     this.show();
     this.restyle();
+  }
+
+  // The run that is shown.
+  take(data) {
+    run = data;
+    kinds = Object.fromEntries(Object.entries(run.kinds).map(([name, data]) => [name, data instanceof Kind ? data : new Kind(data)]));
+    document.title = part("title").textContent = run.title;
+    part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
+    part("best").textContent = run.best ?? "";
+    part("best").hidden = !run.best;
   }
 
   get isDark() {
@@ -81,7 +87,7 @@ class Page extends Player {
     box("kind").value = name;
     box("layer").value = String(layer);
     box("head").value = String(head);
-    const sentences = kind.sentencesOf(layer, head);
+    const sentences = this.sentences(kind);
     this.update({
       run: this.run,
       step: this.step,
@@ -96,13 +102,19 @@ class Page extends Player {
       first: run.first,
       answer: run.answer,
       linked: { ...kind.linked, aligner: run.aligner, pinsAll: Boolean(run.aligner), lines: run.aligner ? "on" : "off" },
-      sentences: sentences.map((numbers) => numbers.map((number) => run.pieces[number])),
+      sentences,
       looked: sentences.map((_, step) => (this.aligned ? this.aligned.best(step) : kind.lookedAt(layer, head, step))),
     });
     part("focus").setAttribute("aria-label",
       `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}: ${kind.rows} query rows by ${kind.columns} key columns, ` +
       "and the candidates of this step. The sentence above says it.");
     this.draw();
+  }
+
+  // What each step says of the focus, as pieces.
+  sentences(kind) {
+    const { layer, head } = this.focus;
+    return kind.sentencesOf(layer, head).map((numbers) => numbers.map((number) => run.pieces[number]));
   }
 
   // All rows, of which the chart has those of the steps that were.
@@ -132,15 +144,24 @@ class Page extends Player {
   }
 
   drawMosaics() {
-    Object.entries(kinds).forEach(([name, { mosaic, numbers }], place) => {
+    Object.entries(kinds).forEach(([name, { numbers }], place) => {
       const chart = part("mosaics").children[place];
-      const looks = JSON.stringify([this.isDark, name === this.focus.kind && this.focus]);
+      const looks = JSON.stringify([this.run, this.isDark, name === this.focus.kind && this.focus]);
       if (chart.__looks === looks) return;
       chart.__looks = looks;
-      const figure = changed(mosaic.light, this.isDark ? mosaic.dark : []), { layer, head } = this.focus;
+      const figure = this.mosaicFigure(kinds[name]), { layer, head } = this.focus;
       const isOn = (tile) => tile.layer === numbers[layer] && (tile.head === head || !Number.isInteger(head));
       this.drawLinked(chart, name === this.focus.kind ? outlined(figure, isOn, this.colours) : figure, name);
     });
+  }
+
+  mosaicFigure({ mosaic: { light, dark } }) {
+    return changed(light, this.isDark ? dark : []);
+  }
+
+  // The large map's figure without its numbers.
+  focusParts({ picture: { light, dark, narrow } }, isNarrow) {
+    return changed(light, this.isDark ? dark : [], isNarrow ? narrow : []);
   }
 
   async drawLinked(chart, figure, kind) {
@@ -158,12 +179,11 @@ class Page extends Player {
   draw() {
     if (!window.Plotly) return;
     const kind = kinds[this.focus.kind];
-    const { light, dark, narrow } = kind.picture;
     const isNarrow = window.innerWidth < NARROW_PX;
-    const looks = `${this.focus.kind} ${this.isDark} ${isNarrow}`;
+    const looks = `${this.run} ${this.focus.kind} ${this.isDark} ${isNarrow}`;
     if (this.looks !== looks) {
       this.looks = looks;
-      this.parts = changed(light, this.isDark ? dark : [], isNarrow ? narrow : []);
+      this.parts = this.focusParts(kind, isNarrow);
     }
     const figure = focusFigure(kind, { ...this.focus, step: this.step }, this.parts, run, this.colours);
     this.drawLinked(part("focus"), figure, this.focus.kind);
@@ -178,7 +198,7 @@ class Page extends Player {
 
   drawMasks() {
     const { layer, head } = this.focus;
-    const looks = JSON.stringify([this.focus, this.isDark]);
+    const looks = JSON.stringify([this.run, this.focus, this.isDark]);
     if (this.masksShown === looks) return;
     this.masksShown = looks;
     const room = part("masks").querySelector(".masks");
@@ -209,12 +229,14 @@ class Page extends Player {
   // ---- the address: what the page shows, counted from 1, where it has one
 
   rested() {
-    if (location.protocol === "about:") return;
+    if (location.protocol !== "about:") history.replaceState(null, "", `#${new URLSearchParams(this.address())}`);
+  }
+
+  address() {
     const { kind, layer, head } = this.focus;
-    const words = new URLSearchParams({
+    return {
       kind, layer: kinds[kind].numbers[layer] + 1, head: Number.isInteger(head) ? head + 1 : head, step: this.step + 1,
-    });
-    history.replaceState(null, "", `#${words}`);
+    };
   }
 
   readHash() {
@@ -223,12 +245,12 @@ class Page extends Player {
       const said = /^\d{1,4}$/.test(words.get(key)) ? Number(words.get(key)) : 0;
       return said >= 1 && said <= most ? said - 1 : null;
     };
+    if (!Object.hasOwn(kinds, words.get("kind"))) return false;
     const kind = kinds[words.get("kind")];
-    if (!kind) return false;
     const layer = Math.max(0, kind.numbers.indexOf(number("layer", 9999)));
     const head = ["mean", "max"].includes(words.get("head")) ? words.get("head") : number("head", kind.heads) ?? 0;
     this.focus = { kind: words.get("kind"), layer, head };
-    this.step = number("step", kind.sentencesOf(layer, head).length) ?? this.step;
+    this.step = number("step", this.sentences(kind).length) ?? this.step;
     return true;
   }
 }
@@ -266,9 +288,9 @@ function fill(select, options) {
   select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
 }
 
-const page = new Page();
-
-(window.plotlyReady ?? Promise.resolve()).catch(() => {}).then(() => {
+// Draws a page as soon as plotly.js is there, or says that it is missing.
+async function start(page) {
+  await (window.plotlyReady ?? Promise.resolve()).catch(() => {});
   if (window.Plotly) {
     page.draw();
     return;
@@ -276,4 +298,4 @@ const page = new Page();
   part("missing").hidden = false;
   part("missing").textContent =
     "plotly.min.js is not where this page looks for it, so the maps cannot be drawn. Everything else works.";
-});
+}

@@ -1,0 +1,45 @@
+"""The command `live`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from transformer_viz.atomic_files import check_target
+from transformer_viz.commands._options import Option
+from transformer_viz.commands._shared import Checkpoint, Force, terminal_text
+from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import bytes_words
+
+
+def run(
+    output: Annotated[Path, "where to write: a name in .html", Option("-o")],
+    checkpoint: Checkpoint = "reverse",
+    source: Annotated[str | None, "the text that the page opens with (the task's first example)"] = None,
+    precision: Annotated[Literal["int16", "float32"], "of the weights: int16 with a scale a row, or twice as large"] = "int16",
+    theme: Annotated[Literal["auto", "light", "dark"], "auto is what the reader's system prefers"] = "auto",
+    large: Annotated[bool, "bigger letters, for a projector"] = False,
+    without_plotlyjs: Annotated[bool, "the page loads plotly.min.js beside it, written if it is missing"] = False,
+    force: Force = False,
+) -> None:
+    """Make one HTML file that runs the model: whoever opens it types a text and sees every head of every step.
+
+    It needs a browser of 2023 or later and nothing else, and asks nothing of the network. Checkpoints of this program of up to
+    20 million parameters can be in such a page.
+    """
+    if output.suffix.lower() != ".html":
+        raise OptionError(f"{output.name} does not end in .html, as a page does.")
+    check_target(output, force=force)
+
+    from transformer_viz.checkpoints import load_checkpoint
+    from transformer_viz.export import saving
+    from transformer_viz.export.pages import BESIDE, plotly_file
+    from transformer_viz.live.page import live
+
+    loaded = load_checkpoint(checkpoint, device="cpu")
+    plotlyjs = False if without_plotlyjs else "packed"
+    live(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
+    written, beside = [output], output.with_name(BESIDE)
+    if without_plotlyjs and not beside.exists():
+        saving.write(beside, plotly_file())
+        written.append(beside)
+    for path in written:
+        print(terminal_text(f"{path}: {bytes_words(path.stat().st_size)}"))

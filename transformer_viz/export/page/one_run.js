@@ -1,0 +1,1 @@
+start(new Page(JSON.parse(document.getElementById("data").textContent)));

@@ -1,0 +1,73 @@
+"""A model as one HTML file: type a text, and see every head of every step at once. Asks nothing of the network."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import OptionError
+from transformer_viz.export import pages, saving
+from transformer_viz.export.content import PageTheme, PlotlyJs, content, view
+from transformer_viz.figures import page_templates
+from transformer_viz.live.assets import engine_script
+from transformer_viz.live.model_data import WeightPrecision, model_data
+from transformer_viz.terms import Reason
+from transformer_viz.tracing.decode import decode
+
+_SCRIPTS = ("live_words.js", "live_figures.js", "npz.js", "live.js")
+
+
+def live_html(
+    checkpoint: Checkpoint,
+    source: str | None = None,
+    *,
+    precision: WeightPrecision = "int16",
+    theme: PageTheme = "auto",
+    large: bool = False,
+    plotlyjs: PlotlyJs = "packed",
+) -> str:
+    """A page that runs the model itself, as text.
+
+    Args:
+        checkpoint: from `load_checkpoint`; at most 20 million parameters, and of a task whose texts the page can read.
+        source: the text that the page opens with; by default the task's first example.
+        precision: of the weights in the page: `int16`, whole numbers with one scale a row, or `float32`, twice as large.
+        theme: `light`, `dark`, or `auto` for what the reader's system prefers; the page has a switch.
+        large: bigger letters, for a projector.
+        plotlyjs: as in `html`; compressed by default, since browsers that can unpack weights can unpack it too.
+
+    Raises:
+        OptionError: a model that a page cannot run, or an impossible option.
+        InputError: a text that the model cannot read.
+    """
+    model = model_data(checkpoint, precision)
+    if theme not in pages.THEMES:
+        raise OptionError(f"theme {theme!r} is not known; choose one of auto, light and dark")
+    examples = [example.text for example in checkpoint.task.examples()]
+    trace = decode(checkpoint, examples[0] if source is None else source)
+    # Of the masks that a rule makes, one is of the future; all others are made by a click.
+    codes = (int(Reason.FUTURE), int(Reason.EDITED))
+    data = content(trace, view(trace), theme=theme, large=large, with_answer=True, codes=codes)
+    for kind, shown in data["kinds"].items():
+        shown["tiles"] = page_templates.tile_template(trace, kind, large=large)
+    data["live"] = {
+        "model": model,
+        "source": trace.source,
+        "examples": list(dict.fromkeys([trace.source, *examples])),
+        "made": [checkpoint.name, checkpoint.variant, "computed in this page"],
+    }
+    styles = ("player.css", "lines.css", "page.css", "live.css")
+    scripts = (*pages.PAGE_SCRIPTS, *_SCRIPTS)
+    return pages.page("live.html", data, scripts, styles, plotlyjs, has_worker=True, engine=engine_script("worker.js"))
+
+
+def live(checkpoint: Checkpoint, path: str | PathLike[str], source: str | None = None, **options: Any) -> None:
+    """Writes `live_html` to a file; arguments and errors as there.
+
+    Raises:
+        OptionError: the name does not end in `.html` too.
+    """
+    file = Path(path)
+    if file.suffix.lower() != ".html":
+        raise OptionError(f"{file.name} does not end in .html, as a page does")
+    saving.write(file, live_html(checkpoint, source, **options).encode())
