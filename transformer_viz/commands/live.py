@@ -13,11 +13,11 @@ from transformer_viz.numbers_in_words import bytes_words
 def run(
     output: Annotated[Path, "where to write: a name in .html", Option("-o")],
     checkpoint: Checkpoint = "reverse",
-    source: Annotated[str | None, "the text that the page opens with (the task's first example)"] = None,
-    precision: Annotated[Literal["int16", "float32"], "of the weights: int16 with a scale a row, or twice as large"] = "int16",
-    theme: Annotated[Literal["auto", "light", "dark"], "auto is what the reader's system prefers"] = "auto",
+    source: Annotated[str | None, "the text with which the page opens (the task's first example)"] = None,
+    precision: Annotated[Literal["int16", "float32"], "how weights are stored: rounded to 16 bits, or as they are"] = "int16",
+    theme: Annotated[Literal["auto", "light", "dark"], "auto follows the reader's system"] = "auto",
     large: Annotated[bool, "bigger letters, for a projector"] = False,
-    without_plotlyjs: Annotated[bool, "the page loads plotly.min.js beside it, written if it is missing"] = False,
+    without_plotlyjs: Annotated[bool, "load plotly.min.js from the same folder, and write it there if it is missing"] = False,
     force: Force = False,
 ) -> None:
     """Make one HTML file that runs the model: whoever opens it types a text and sees every head of every step.
