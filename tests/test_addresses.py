@@ -37,5 +37,5 @@ def test_what_is_no_address_is_refused_in_a_sentence(text):
 
 
 def test_a_row_needs_its_head():
-    with pytest.raises(OptionError, match="names no row of a head"):
+    with pytest.raises(OptionError, match="does not name a row of a head"):
         parse_row("cross.2:3")

@@ -70,7 +70,7 @@ def parse(text: str, what: str = "") -> tuple[Place, int | None]:
     """
     start = what or quote_text(text, 60)
     if (match := _ADDRESS.fullmatch(text.strip())) is None:
-        raise OptionError(f"{start} is no address of attention; they look like cross, cross.2, cross.2.4 or cross.2.4:5")
+        raise OptionError(f"{start} is not an address of attention; write it as cross, cross.2, cross.2.4 or cross.2.4:5")
     kind = next((kind for kind in KINDS if kind == match["kind"]), None)
     if kind is None:
         raise OptionError(f"{start}: {match['kind']!r} is no kind of attention; choose one of {join_names(KINDS)}")
@@ -90,7 +90,7 @@ def parse_row(text: str) -> tuple[Kind, int, int, int]:
     """
     place, row = parse(text)
     if place.layer is None or place.head is None or row is None:
-        raise OptionError(f"{quote_text(text, 60)} names no row of a head; such addresses look like cross.2.3:5")
+        raise OptionError(f"{quote_text(text, 60)} does not name a row of a head; write it as cross.2.3:5")
     return place.kind, place.layer, place.head, row
 
 

@@ -91,7 +91,7 @@ def test_another_run_is_no_baseline(make_run) -> None:
     run, other = make_run(5, 6, MIRROR), make_run(5, 4)
     with pytest.raises(OptionError, match="shapes"):
         alignment(run, other)
-    with pytest.raises(OptionError, match="other tokens"):
+    with pytest.raises(OptionError, match="different tokens"):
         alignment(run, make_run(5, 6, MIRROR, source_tokens=(START, *"yyyyy", END)))
 
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_is_said(one, translator):
     for words, error, keywords in impossible:
         with pytest.raises(error, match=words):
             tv.alignment_heads(one, **{**given, **keywords})
-    with pytest.raises(OptionError, match="nothing says how to rank heads"):
+    with pytest.raises(OptionError, match="there is nothing to rank heads by"):
         tv.alignment_heads(translator, ["das"], effect=False)
 
 

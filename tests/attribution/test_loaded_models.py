@@ -85,7 +85,7 @@ def test_the_terms_and_the_biases_are_the_row_of_other_models_too(name):
 
 def test_what_goes_around_attention_in_another_way_is_refused_by_name():
     trace = tv.decode(family("gemma2"), TEXTS[0], max_length=2)
-    with pytest.raises(OptionError, match=r"ALTI\+ cannot be had of gemma2: nothing tells what goes around its attention"):
+    with pytest.raises(OptionError, match=r"ALTI\+ is not available for gemma2: it is not known where norms"):
         tv.attribute(family("gemma2"), trace, "alti")
 
 
@@ -177,11 +177,11 @@ def test_patching_of_other_models_ends_where_it_must(name):
 def test_what_cannot_be_patched_is_said(monkeypatch):
     model = family("gpt_neox")
     longer = [tv.decode(model, text, max_length=3) for text in ("w1 w2 w3", "w1 w2")]
-    with pytest.raises(OptionError, match="A read 3 prompt tokens and B 2: patching needs as many"):
+    with pytest.raises(OptionError, match="A read 3 prompt tokens and B 2: patching needs the same number"):
         tv.patch(model, *longer)
     runs = [tv.decode(model, text, max_length=5) for text in ("w1 w2 w3 w4", "w9 w2 w7 w4")]
     # All families tell what is added; this one does not tell the stream before it.
     monkeypatch.setitem(BY, "layer", "residual_before")
-    with pytest.raises(OptionError, match="does not tell what all heads add together in layer 1 of decoder self-attention"):
+    with pytest.raises(OptionError, match="what all heads of layer 1 of decoder self-attention add together is not known"):
         tv.patch(model, *runs, by="layer")
     assert np.isfinite(tv.patch(model, *runs).effects["decoder"]).all()

@@ -169,7 +169,7 @@ def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, mon
     """One that tells nothing of what stands around its attention; a verdict says what is missing, and judges the rest."""
     monkeypatch.setattr(type(tiny.model), "attention_block", lambda self, kind, layer: AttentionBlock())
     for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted norm")):
-        with pytest.raises(OptionError, match=rf"{re.escape(title)} cannot be had of tiny: nothing tells .*attention"):
+        with pytest.raises(OptionError, match=rf"{re.escape(title)} is not available for tiny: it is not known .*attention"):
             tv.attribute(tiny, hello, method)
     found = tv.verdict(tiny, hello)
     assert sorted(found.missing) == ["alti", "value_weighted", "value_weighted_sum"]

@@ -160,7 +160,7 @@ def test_what_it_takes_is_said_beforehand_and_bounded(tiny, monkeypatch):
     with pytest.raises(OptionError, match=r"layers=\[3\] are not possible for tiny; it has 0, 1, 2, counted from 0"):
         tv.patch(tiny, a, b, layers=[3])
     monkeypatch.setattr(attribution_patch, "MOST_WORK", asked.n_tokens * tiny.n_parameters * asked.n_places * 0.5)
-    with pytest.raises(OptionError, match=rf"{asked.n_places} places are too many: .*, or 4 of 8 layers by head"):
+    with pytest.raises(OptionError, match=rf"{asked.n_places} places are too many for tiny.*, or 4 of 8 layers by head"):
         tv.patch(tiny, a, b)
     assert tv.patch(tiny, a, b, by="layer").effects["cross"].shape == (3, found.step + 1)
 
@@ -169,10 +169,10 @@ def test_what_cannot_be_patched_is_refused(tiny):
     a, b = tv.decode(tiny, A), tv.decode(tiny, B)
     drawn = [tv.decode(tiny, A, target=letters) for letters in ("ol", "oe")]
     refused = {
-        "A read 7 source tokens and B 4: patching needs as many": lambda: tv.patch(tiny, a, tv.decode(tiny, "lo")),
+        "A read 7 source tokens and B 4: patching needs the same number": lambda: tv.patch(tiny, a, tv.decode(tiny, "lo")),
         "both runs write the same tokens": lambda: tv.patch(tiny, a, a),
         "in run B an edit or a mistake lets rows": lambda: tv.patch(tiny, a, tv.decode(tiny, B, edits=["decoder:off"])),
-        "the same lead over B's in both": lambda: tv.patch(tiny, *drawn),
+        "both runs prefer A's token equally": lambda: tv.patch(tiny, *drawn),
         "by='row' is not known; choose one of head, layer": lambda: tv.patch(tiny, a, b, by="row"),
         "kind 'self' is not possible for tiny; it has encoder": lambda: tv.patch(tiny, a, b, kind="self"),  # ty: ignore
         r"tiny has no head cross\.1\.6": lambda: patched(tiny, a, b, [HeadPlace("cross", 0, 5)]),

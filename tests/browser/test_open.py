@@ -74,7 +74,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     expect(page).to_have_url(re.compile("explore_tab=Masks"))
     # The link in another browser: it has the place, and asks for the file.
     another.goto(page.url)
-    expect(another.locator(".stMain")).to_contain_text("A link cannot hold a file: drop it here")
+    expect(another.locator(".stMain")).to_contain_text("A link cannot hold a file. Drop the file here")
     drop(another, path)
     at_step(another, 6)
     wait_for_head(another, "cross", 3, 0)

@@ -29,7 +29,7 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
             f"{name}, by word, {verdict_words(word.at(name), word)}; by position, {verdict_words(position.at(name), position)}"
         )
 
-    expect(page.get_by_text(f"{pointing('L2 H3')}. Whether it is needed is another question.")).to_be_visible()
+    expect(page.get_by_text(f"{pointing('L2 H3')}. Whether it is needed is a separate question.")).to_be_visible()
     assert word.at("L1 H4").top != word.at("L2 H3").top
     # A row of the table goes to its head, by keyboard: its rows are those of the verdict.
     names = list(word.to_frame()["map"])

@@ -108,7 +108,7 @@ def test_our_own_fault_is_said_to_be_ours(planted, cli, monkeypatch):
     done = cli("zz-planted")
     assert (done.code, done.out) == (3, "")
     assert done.err.count("\n") == 1
-    assert "our fault: ValueError: a b\\u001b[2J" in done.err
+    assert "a fault of this program: ValueError: a b\\u001b[2J" in done.err
     assert "TRANSFORMER_VIZ_DEBUG=1" in done.err
     monkeypatch.setenv("TRANSFORMER_VIZ_DEBUG", "1")
     done = cli("zz-planted")
@@ -176,10 +176,10 @@ REFUSED = {
     "decode abc --checkpoint tiny --ban q": "ban: token 'q' is not in the vocabulary",
     "decode abc --strategy best": "'best'",
     "decode abc --stop when": "'when'",
-    "decode abc --temperature 0": "--temperature means nothing to --strategy greedy; it is of sample",
-    "decode abc --strategy sample --beam-size 3": "--beam-size means nothing to --strategy sample; it is of beam",
+    "decode abc --temperature 0": "--temperature works only with --strategy sample, and this is greedy",
+    "decode abc --strategy sample --beam-size 3": "--beam-size works only with --strategy beam, and this is sample",
     "decode abc --strategy sample --top-p 2": "above 0 and at most 1",
-    "decode abc --chat": "--chat is of a --model",
+    "decode abc --chat": "--chat works only with --model",
     "trace abc --edits nonsense -o a.npz": "'nonsense'",
     "counter-proof abc --mistake luck": "'luck'",
     "attribute abc -o a.npz --method luck": "'luck'",
@@ -240,7 +240,7 @@ def diff(tmp_path) -> list[str]:
 
 
 def test_what_the_terminal_cannot_show_is_escaped(diff):
-    """An arrow on an ASCII terminal; guards a UnicodeEncodeError that calls itself our fault."""
+    """An arrow on an ASCII terminal; guards a UnicodeEncodeError that calls itself a fault of the program."""
     done = program(*diff, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (1, b"")
     assert rb"'abc' \u2192 'abd'" in done.stdout

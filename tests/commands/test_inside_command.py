@@ -90,12 +90,13 @@ def test_what_the_run_does_not_have_is_said(home, mistake: Callable[..., str]) -
     assert "layers 1, 2" in mistake(*TRACE, "--inside", "cross.9.1:1") and not Path("run.npz").exists()
     assert "rows 1 to" in mistake(*TRACE, "--inside", "cross.1.1:99")
     assert "has no decoder attention; it has cross" in mistake(*TRACE, "--kinds", "cross", "--inside", "decoder.1.1:1")
-    assert "look like cross.2.3:5" in mistake(*TRACE, "--inside", "cross.1.1")
+    assert "write it as cross.2.3:5" in mistake(*TRACE, "--inside", "cross.1.1")
 
 
 def test_a_file_without_one_is_refused(home, cli, mistake: Callable[..., str]) -> None:
     cli(*TRACE)
     assert "holds the inside of no head" in mistake("render", "run.npz", "--inside", "-o", "run.html")
-    assert "--kind has no place with --inside" in mistake("render", "run.npz", "--inside", "--kind", "cross", "-o", "run.html")
+    told = mistake("render", "run.npz", "--inside", "--kind", "cross", "-o", "run.html")
+    assert "--kind cannot be used with --inside" in told
     assert "it is of .html" in mistake("render", "run.npz", "--inside", "-o", "run.png")
     assert not Path("run.html").exists()

@@ -90,7 +90,7 @@ def test_a_chat_template_is_seen_as_tokens(decoded, mistake):
     assert data["target_tokens"] == ["<s>", "w1", "w2", "w3", "</s>", "w39"]
     assert decoded("chatty", "--json", "--max-length", "1").json["target_tokens"] == ["w1", "w2", "w3"]
     assert "gpt2 has no chat template" in mistake("decode", "w1", "--model", "gpt2", "--chat")
-    assert "--chat is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", "--chat")
+    assert "--chat works only with --model" in mistake("decode", "abc", "--checkpoint", "tiny", "--chat")
 
 
 def test_a_template_that_fails_is_said_in_a_line(models, mistake, tmp_path):

@@ -130,7 +130,7 @@ def test_which_lengths(tiny):
     # 41 positions hold 39 symbols beside <start> and <end>.
     assert default_lengths(replace(tiny, task=task, recipe={"lengths": "growing", "longest": 31})) == tuple(range(1, 40))
     assert lengths_beyond(replace(tiny, task=task), 3) == (12, 13, 14)
-    with pytest.raises(OptionError, match=r"beyond=29 .* at most 39 symbols, which is 28 beyond the 11"):
+    with pytest.raises(OptionError, match=r"beyond=29 .* at most 39 symbols, 28 more than the 11"):
         lengths_beyond(replace(tiny, task=task), 29)
 
 

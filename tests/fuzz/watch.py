@@ -72,7 +72,7 @@ class Watch:
         """One readable sentence."""
         assert words.strip(), "nothing is said"
         assert len(words) < MOST_SAID, f"{len(words)} characters: {words[:300]}"
-        for sign in ("\n", self.secret, "Traceback", "our fault", " object at 0x", "/dev/fd", "/proc/"):
+        for sign in ("\n", self.secret, "Traceback", "fault of this program", " object at 0x", "/dev/fd", "/proc/"):
             assert sign not in words, f"{sign!r} in {words}"
 
     def command(self, *arguments: str, codes: tuple[int, ...] = (0, 2)) -> tuple[int, str]:

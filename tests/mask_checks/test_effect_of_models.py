@@ -64,7 +64,7 @@ def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
 def test_what_is_needed_is_said():
     with pytest.raises(OptionError, match="marian has no task that strings could be drawn from; give texts of your own"):
         tv.effect(families.family("marian"), edits=["cross.1.1:zero"])
-    with pytest.raises(InputError, match=r"bert writes nothing, it fills mask tokens. Put \[MASK\] into each text"):
+    with pytest.raises(InputError, match=r"bert fills mask tokens. Put \[MASK\] into each text"):
         tv.effect(families.family("bert"), ["w1 [MASK]", "w2"], edits=["encoder.1.1:zero"])
     with pytest.raises(InputError, match="The text makes 70 tokens"):
         tv.effect(families.family("gpt2"), ["w1 " * 70], edits=["decoder.1.1:zero"])

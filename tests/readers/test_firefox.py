@@ -148,7 +148,7 @@ def test_measures_that_follow_layers_are_refused_and_others_given(mine: FirefoxM
     trace = tv.decode(mine, TEXT, max_length=6)
     for name, method in METHODS.items():
         if method.follows_layers:
-            with pytest.raises(OptionError, match="through a recurrence that no weights describe"):
+            with pytest.raises(OptionError, match="has a recurrence in the place of self-attention"):
                 tv.attribute(mine, trace, name)
         else:
             assert np.isfinite(tv.attribute(mine, trace, name).values).all()

@@ -208,7 +208,7 @@ def test_targets_are_the_known_answers():
     assert found["n_tokens"].tolist() == [n, n, n + 1, 0] and found["n_right"].tolist() == [n, n - 1, n - 1, 0]
     p = [step.probability for step in trace.steps]
     assert found["confidence"] == pytest.approx([0, p[1], p[-1], np.exp(np.log(p).mean())])
-    # HeadRows are tokens after a right prefix: all of the first and the third, two of the second.
+    # Judged are tokens after a right prefix: all of the first and the third, two of the second.
     assert found["n_judged"].tolist() == [n, 2, n, 0] and found["n_judged_right"].tolist() == [n, 1, n - 1, 0]
     assert found["p"] == pytest.approx([*p, *p, *p, *p]) and found["n_written"].tolist() == [n] * 4
     assert found["length"].tolist() == [len(text.split())] * 4

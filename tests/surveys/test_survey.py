@@ -216,7 +216,7 @@ def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path
         ({"held_out": 50}, "either texts, or held_out"),
         ({"corpus": None}, "either texts, or held_out"),
         ({"corpus": None, "held_out": 1}, "held_out=1 is not possible; it is a whole number from"),
-        ({"corpus": None, "held_out": 50, "targets": ["a"]}, "targets go with texts"),
+        ({"corpus": None, "held_out": 50, "targets": ["a"]}, "targets need texts"),
     ]
     for wrong, said in impossible:
         with pytest.raises(OptionError, match=said):

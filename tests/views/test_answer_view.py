@@ -69,7 +69,7 @@ def test_every_output_is_judged_unless_the_answer_is_hidden(start: Start, everyt
         assert word not in sent(at)
     if page is not None:
         assert not [chart for chart in charts(at) if chart.key != "training-chart"]
-        assert "hidden while the answer is hidden" in at.info[0].value
+        assert "would give the answer away" in at.info[0].value
 
 
 def test_the_words_are_those_of_the_run(start: Start, folder: Path) -> None:

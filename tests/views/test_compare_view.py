@@ -124,7 +124,7 @@ def test_b_reads_what_a_writes_and_not_the_other_way_round_as_well(start: Start,
     b = tv.decode(load_snapshot(model, 1), "abd", target=target)
     np.testing.assert_array_equal(difference(at), tv.compare(a, b).difference("cross", 0, 0))
     at.selectbox(key="a_strategy").set_value("forced").run()
-    assert said(at).count("Each side is to read what the other one writes") == 2
+    assert said(at).count("Each side reads what the other one writes") == 2
 
 
 @pytest.mark.parametrize(("bad", "good"), [("b_text", "A"), ("text", "B")])
@@ -220,7 +220,7 @@ def test_files_that_have_nothing_in_common(start: Start, model: tv.Checkpoint) -
     assert "Only B has encoder self-attention and decoder self-attention." in said(at)
     at.selectbox(key="b_file").set_value("encoder").run()
     assert not at.exception
-    assert "There is no kind of attention that both have" in said(at)
+    assert "A and B have no kind of attention in common" in said(at)
     at.selectbox(key="b_file").set_value("").run()
     at.selectbox(key="b_strategy").set_value("forced").run()
     assert "file does not say what was written" in said(at)

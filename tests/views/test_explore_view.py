@@ -32,7 +32,7 @@ def test_the_page_opens_with_a_decoded_word(start: Callable[..., AppTest]) -> No
     assert at.text_input(key="text").value == "reversethis"
     titles = [chart["layout"].get("title", {}).get("text", "") for chart in pictures(at)]
     assert titles[1:4] == ["encoder self-attention", "decoder self-attention (grey: masked)", "cross-attention"]
-    assert "Attention was left alone in training" in " ".join(str(text.value) for text in at.text)
+    assert "Nothing about attention was trained" in " ".join(str(text.value) for text in at.text)
 
 
 def test_the_masks_and_the_numbers_are_a_tab_away(start: Callable[..., AppTest]) -> None:

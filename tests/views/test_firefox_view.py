@@ -54,7 +54,7 @@ def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start: S
 
 def test_a_measure_that_follows_layers_is_refused_on_the_page_and_a_cause_is_shown(start: Start) -> None:
     at = start(checkpoint=NAME, text=TEXT, measure="more", other_measure="rollout")
-    assert not at.exception and "through a recurrence that no weights describe" in words(at)
+    assert not at.exception and "has a recurrence in the place of self-attention" in words(at)
     at = start(checkpoint=NAME, text=TEXT, measure="cause")
     assert not at.exception and not at.info
 

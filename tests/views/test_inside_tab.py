@@ -147,7 +147,7 @@ def test_what_has_no_inside_is_said(start: Start, folder: Path) -> None:
     assert "have no query" in at.info[0].value
     at = start(**HERE, hide_answer="true")
     assert not is_there(at)
-    assert "would tell what the model writes" in at.info[0].value
+    assert "would give the answer away" in at.info[0].value
 
 
 def test_a_projector_shows_this_tab_and_no_other(start: Start, folder: Path) -> None:
@@ -218,7 +218,7 @@ def test_what_a_model_does_not_tell_is_said_by_name() -> None:
     inside = many_keys(5)
     drawn = picture(replace(inside, scores=None, scale=None), Looks("dark", False, "fixed", inside.weights))
     assert [station["id"] for station in drawn["flow"]] == ["keys", "weights", "values", "output"]
-    assert re.search("cannot tell .*the scores.*W_O", drawn["untold"])
+    assert re.search("Not known of this model: .*the scores.*W_O", drawn["untold"])
 
 
 def heads(drawn: dict[str, Any]) -> list[str]:

@@ -138,7 +138,7 @@ def test_what_no_page_touches_ends(bench: Bench) -> None:
 
 def test_too_many_are_refused_in_a_sentence(bench: Bench) -> None:
     submitted(bench, "a", "b", "c", "d", "e", "f")
-    with pytest.raises(BusyError, match=r"5 long runs are waiting .*TRANSFORMER_VIZ_MAX_RUNS_WAITING"):
+    with pytest.raises(BusyError, match=r"5 long runs are waiting.*TRANSFORMER_VIZ_MAX_RUNS_WAITING"):
         bench.submit("g")
     bench.jobs[1].cancel()
     bench.submit("g")

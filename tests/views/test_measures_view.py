@@ -188,11 +188,11 @@ def test_an_encoder_has_none_and_its_weights_stay(start: Start, query: dict[str,
 
 def test_what_a_reader_cannot_give_is_refused_by_name(start: Start, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cannot(*_: Any, **__: Any) -> Attribution:
-        raise OptionError("ALTI+ cannot be had of *mine*: nothing tells what goes around its attention.")
+        raise OptionError("ALTI+ is not available for *mine*: it is not known where norms and residual connections are.")
 
     monkeypatch.setattr(runs, "attribute", cannot)
     at = start(**HELLO, measure="more", other_measure="alti")
-    assert "ALTI+ cannot be had of *mine*" in said(at)
+    assert "ALTI+ is not available for *mine*" in said(at)
     assert len(pictures(at)) == 4 and not second(at)
 
 

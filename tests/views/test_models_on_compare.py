@@ -83,7 +83,7 @@ def test_two_kinds_of_models_are_compared_in_what_both_have(
     laid = tv.compare(run(a, TEXT), run(b, b_text))
     assert laid.kinds == (kind,)
     same(difference(at), laid.difference(kind, 1, 0))
-    assert ("read the same text in other tokens" in said(at)) == (a != b)
+    assert ("split the same text into different tokens" in said(at)) == (a != b)
 
 
 def test_by_words_both_sides_are_pooled_and_so_do_the_lines(
@@ -131,7 +131,7 @@ def test_a_shipped_checkpoint_beside_a_model(start: Start, run: Callable[..., Tr
 def test_what_has_no_attention_in_common_is_said(start: Start) -> None:
     at = start("compare", **pair(BERT, GPT2))
     assert not at.exception
-    assert "There is no kind of attention that both have: A has encoder self-attention, B has decoder self-attention." in said(
+    assert "A and B have no kind of attention in common: A has encoder self-attention, B has decoder self-attention." in said(
         at
     )
     assert "A is an encoder alone, which writes nothing" in sent(at)

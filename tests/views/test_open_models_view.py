@@ -71,7 +71,7 @@ def test_a_run_comes_back_as_it_was(
             run_code(program)
     after.session_state["explore_tab"], after.session_state["export_format"] = "Export", "code"
     assert shown(run_code(lines_of_pictures(after.run()))) == [picture_of(chart) for chart in pictures(after)]
-    left_out = "Left out" in said(after)
+    left_out = "Not available for a file" in said(after)
     assert left_out == found.trace.writes
     assert "By length" not in said(after)
 

@@ -51,7 +51,7 @@ def by_arrays(**fields: Any) -> Trace:
 def test_before_a_file_is_dropped_the_page_says_what_to_do(start: Start) -> None:
     at = start(checkpoint="trace file")
     assert not at.exception
-    for words in ("A trace is the whole record", "From this app", "From the command line", "From your own model"):
+    for words in ("A trace is the complete record", "From this app", "From the command line", "From your own model"):
         assert words in said(at)
     assert "python -m transformer_viz trace hello -o hello.npz" in [code.value for code in at.code]
     assert not pictures(at)

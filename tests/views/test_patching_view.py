@@ -138,7 +138,7 @@ def test_a_place_that_is_not_there_is_said(start: Start, model: tv.Checkpoint, p
 @pytest.mark.parametrize(
     ("link", "words"),
     [
-        ({"b_text": "abc"}, "A read 7 source tokens and B 5: patching needs as many"),
+        ({"b_text": "abc"}, "A read 7 source tokens and B 5: patching needs the same number"),
         ({"b_text": "zzzzz"}, "both runs write the same tokens"),
         ({"b_edits": "decoder:off"}, "in run B an edit or a mistake lets rows see later tokens"),
     ],

@@ -105,7 +105,7 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
 
 def test_parts_that_a_survey_lacks_are_said(start: Start, surveys: Path) -> None:
     put(surveys, "less", replace(MADE, agreement={}, outputs=None, verdict=None).to_json())
-    for tab, sentence in (("Agreement", "were not compared"), ("Outputs", "writes nothing"), ("On trial", "put on trial")):
+    for tab, sentence in (("Agreement", "were not compared"), ("Outputs", "writes nothing"), ("On trial", "has no verdicts")):
         assert sentence in said(start("survey", survey="surveys/less", survey_tab=tab))
     empty = replace(MADE, kinds={}, heads=(), examples=(), agreement={}, outputs=None, verdict=None)
     put(surveys, "empty", empty.to_json())
@@ -138,7 +138,7 @@ def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start: Start
     for drawn, kind in zip(maps, MADE.kinds, strict=True):
         clear = [each for each in change.of(kind) if each.is_significant]
         said_of = drawn.figure["layout"]["meta"]["said"]
-        assert sum("no difference is seen" not in each for each in said_of) == len(clear)
+        assert sum("it may be chance" not in each for each in said_of) == len(clear)
         assert drawn.figure["layout"]["coloraxis"]["cmax"] == abs(change.largest.difference)
     assert any(trace.get("name") == "texts of the other survey" for trace in histogram.figure["data"])
     at = start("survey", survey_beside="surveys/wide")
@@ -239,7 +239,7 @@ def test_without_a_survey_the_page_says_how_to_make_one(start: Start, own_folder
 
 def test_while_the_answer_is_hidden_nothing_is_told(start: Start) -> None:
     at = start("survey", hide_answer="true")
-    assert not at.exception and not charts(at) and "are hidden while the answer is hidden" in said(at)
+    assert not at.exception and not charts(at) and "would give the answer away" in said(at)
 
 
 def test_a_text_stays_one_value_of_its_link() -> None:

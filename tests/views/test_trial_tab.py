@@ -76,12 +76,12 @@ def test_the_two_halves_are_apart(start: Start, copiers: Callable[[str], Checkpo
     at = start(**HERE, checkpoint=name, verdict="true")
     points = "L1 H1, by word, points where the cause is in 100 % of 8 judged steps (12 % by chance); by position, points"
     assert points in said(at)
-    assert "Whether it is needed is another question." in said(at) and "without this head" not in said(at)
+    assert "Whether it is needed is a separate question." in said(at) and "without this head" not in said(at)
     at = start(**HERE, checkpoint=name, question="Is it needed?", knock_out="true", trial_samples="20")
     # Wilson's of 0 and of 20 of 20: 1.96² / (20 + 1.96²) is 0.161.
     wilson = {"0 %": "0 % to 16 %", "100 %": "84 % to 100 %"}[stay]
     needed = f"without this head {stay} of 20 right answers stay (95 % interval {wilson})"
-    assert f"L1 H1: {needed}. Whether it points where the cause is is another question." in said(at)
+    assert f"L1 H1: {needed}. Whether it points at the cause is a separate question." in said(at)
     assert "judged steps" not in said(at)
     needed_of = {"question": "Is it needed?", "knock_out": "true"}
     at = start(**HERE, checkpoint=name, **needed_of, trial_texts="abba\n\nhgfe\n")
@@ -105,7 +105,7 @@ def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: C
         assert row[4:] == [percent_words(proof.farthest.distance), f"{proof.farthest.change:.4f}"]
     alone, _, joint = (proof.farthest.distance for proof in proofs)
     assert f"Alone, this head can have {percent_words(alone)} of the weight" in charts(at)[-1].words
-    assert f"moved together, {percent_words(joint)}" in charts(at)[-1].words and alone != joint
+    assert f"together with others, {percent_words(joint)}" in charts(at)[-1].words and alone != joint
 
 
 def test_others_are_those_of_the_kind_or_of_the_layer(start: Start) -> None:
@@ -162,15 +162,15 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ({"kind": "encoder"}, "no step is the effect of one of its rows"),
+        ({"kind": "encoder"}, "No single step depends on one row"),
         (
             {"kind": "encoder", "question": "Is its order faithful?", "curves": "true"},
-            "no step is the effect of one of its rows",
+            "No single step depends on one row",
         ),
         ({"head": "mean", "question": "Is it needed?"}, "Choose a head above"),
         ({"head": "max", "question": "Could it look elsewhere?", "counter_proof": "true"}, "Choose a head above"),
         ({"text": "a", "verdict": "true"}, "has nothing to point at: "),
-        ({"text": "a", "question": "Is its order faithful?", "curves": "true"}, "No step is judged"),
+        ({"text": "a", "question": "Is its order faithful?", "curves": "true"}, "No step can be judged"),
         ({"question": "Is it needed?", "trial_texts": "x\n" * 201}, "201 lines are too many; at most 200 texts are possible"),
         ({"question": "Is it needed?", "trial_texts": "héllo", "knock_out": "true"}, "é"),
     ],
@@ -219,7 +219,7 @@ def test_other_models_are_judged_or_refused_by_name(start: Start) -> None:
     assert "1 text, what was written: " in said(at)
     at.segmented_control(key="question").set_value(QUESTIONS[0]).run()
     at.toggle(key="verdict").set_value(True).run()
-    assert f"{GPT2} has no token for what it does not know" in said(at)
+    assert f"{GPT2} has no unknown token" in said(at)
     table = table_of(at, "map")
     assert "at the cause, word" not in table.columns
     found = tv.verdict(model, tv.decode(model, "The house"), mode="position")

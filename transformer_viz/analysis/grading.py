@@ -196,9 +196,11 @@ def _check_same(trace: Trace, untrained: Trace) -> None:
                 f"give a run of the same tokens and sizes, as tv.untrained(checkpoint, trace) makes it"
             )
         if a is not None and b is not None and a.layers != b.layers:
-            raise OptionError(f"untrained: the two runs keep other layers of {kind} attention; tv.untrained keeps the same")
+            raise OptionError(f"untrained: the two runs keep different layers of {kind} attention; tv.untrained keeps the same")
     if (trace.source_tokens, trace.target_tokens) != (untrained.source_tokens, untrained.target_tokens):
-        raise OptionError("untrained: the two runs read other tokens; tv.untrained(checkpoint, trace) makes one of the same")
+        raise OptionError(
+            "untrained: the two runs read different tokens; tv.untrained(checkpoint, trace) makes one of the same"
+        )
 
 
 def _sizes(grades: Grades) -> str:

@@ -86,7 +86,7 @@ def alignment_heads(
     truth: Literal["links", "task"] | None = None if runs[0].truth is None else "links" if known is not None else "task"
     if truth is None and reference is None:
         if effects is None:
-            raise OptionError("without links, a reference and effects nothing says how to rank heads; give one of them")
+            raise OptionError("there is nothing to rank heads by; give links, a reference, or measure effects")
         # The head without which the target loses most.
         place = min(effects.heads, key=lambda head: head.log_p.value).place
         reference = place.layer, place.head
@@ -119,7 +119,7 @@ def _check(
 ) -> None:
     heads = [(place.layer, place.head) for place in cross_heads(model)]
     if not heads:
-        raise OptionError(f"{model.name} has no cross-attention, in which words of a source could be aligned")
+        raise OptionError(f"{model.name} has no cross-attention, so no head can align words")
     if reference is not None and tuple(reference) not in heads:
         raise OptionError(f"reference={reference!r} is no head of cross-attention; {heads[-1]} is one, both from 0")
     if isinstance(texts, str) or not 1 <= len(texts) <= MOST_TEXTS:

@@ -50,8 +50,8 @@ def attribute(
     if chosen.follows_layers and model.model.sizes.recurrences:
         others = join_names(name for name, other in METHODS.items() if not other.follows_layers)
         raise OptionError(
-            f"{method} follows attention from layer to layer, and what {model.name} has written reaches its later steps "
-            f"through a recurrence that no weights describe. Possible are {others}."
+            f"{method} follows attention through all layers, and the decoder of {model.name} has a recurrence in the place of "
+            f"self-attention. Choose {others}."
         )
     with devices.running(model, has_gradients=True):
         result = chosen.of(Run.of(model, trace, on_progress), keys, mode)

@@ -103,10 +103,10 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
         seen = {name: value[0] for name, value in kept.items()}
         lacking = [name for name in ("value", *streams) if name not in seen]
         if lacking or around.out is None or (streams and around.placement is None):
-            what = "how heads are put together" if not streams else "what goes around its attention"
+            what = "how heads are combined" if not streams else "where norms and residual connections are"
             raise OptionError(
-                f"{measure} cannot be had of {run.model.name}: nothing tells {what} in {KIND_TITLES[site.kind]}. "
-                "Occlusion can be had of every model that writes"
+                f"{measure} is not available for {run.model.name}: it is not known {what} in {KIND_TITLES[site.kind]}. "
+                "Occlusion works for every model that writes"
             )
         is_on = (seen["heads"] != 0).flatten(1).any(1)[:, None, None]
         projected = torch.where(is_on, seen["value"] @ around.out, 0.0)

@@ -53,7 +53,9 @@ def counter_proof(
         is_real = ~run.padding("decoder")
         before = run.logits(run.inputs)[0].double().softmax(-1)
         if not bool(before[is_real].isfinite().all()):
-            raise OptionError("in this run a mistake makes probabilities that are no numbers, so nothing can be unnoticed")
+            raise OptionError(
+                "a mistake makes the probabilities of this run NaN, so no change can be measured; take a run without it"
+            )
         # A scope is whole layers, or one head of one; all weights of it are (layer, head, query, key).
         sites = [Site(heads[0].kind, layer) for layer in sorted({head.layer for head in heads})]
         numbers = sorted({head.head for head in heads})

@@ -62,9 +62,9 @@ def patch(
     size = extent(model, a, b, by=by, kind=kind, layers=layers)
     if size.n_places > size.most:
         raise OptionError(
-            f"{size.n_places:,} places are too many: for each {size.n_tokens} tokens are read again, and of {model.name} it "
-            f"may be {size.most:,}, or {size.most_layers} of {size.n_layers} layers by {by}. Choose layers, one kind, or "
-            "by='layer'"
+            f"{size.n_places:,} places are too many for {model.name}, since {size.n_tokens} tokens are read again for each. "
+            f"Possible are {size.most:,} places, or {size.most_layers} of {size.n_layers} layers by {by}. Choose layers, "
+            "one kind, or by='layer'"
         )
     effects = {}
     n_done = 0
@@ -214,8 +214,8 @@ class _Pair:
         of_a, of_b = (float(_lead(each, tokens)) for each in logits)
         if not abs(of_a - of_b) > _LEAST:
             raise OptionError(
-                f"where the runs part, A's token has the same lead over B's in both ({of_a:.3g} and {of_b:.3g}), so there is "
-                "nothing to put back; compare runs that differ in what they read or in their edits"
+                f"both runs prefer A's token equally at the step where they differ ({of_a:.3g} and {of_b:.3g}), so there is "
+                "nothing to bring back; compare runs with other texts or edits"
             )
         of_both = tuple(tuple(each[0, -1].double().softmax(-1)[tokens].tolist()) for each in logits)
         activations = {site: kept[name] for site, kept in keep.kept.items()}
@@ -225,8 +225,8 @@ class _Pair:
         """The same, or an OptionError where the model has no activation there."""
         if site not in self.activations:
             raise OptionError(
-                f"{self.b.model.name} does not tell what all heads add together in layer {site.layer + 1} of "
-                f"{KIND_TITLES[site.kind]}; by='head' can be had of every model that writes"
+                f"what all heads of layer {site.layer + 1} of {KIND_TITLES[site.kind]} add together is not known of "
+                f"{self.b.model.name}; by='head' works for every model that writes"
             )
         return site
 

@@ -101,7 +101,7 @@ class Run:
             OptionError: nothing was written, or this model did not make the run.
         """
         if not model.model.kind.writes or not trace.n_steps or not trace.output_tokens:
-            raise OptionError("nothing was written in this run, so that no token can be the cause of anything")
+            raise OptionError("nothing was written in this run, so there is no output to explain")
         if model.model.kind != trace.model_kind:
             raise _not_of(model, "one has a source beside what it writes, and the other has none")
         source, target, output = (
@@ -136,7 +136,7 @@ class Run:
         """Raises an OptionError, which ends with `so`, where no pass over all rows is the run."""
         if self.is_stepwise:
             raise OptionError(
-                f"in {name} an edit or a mistake lets rows see later tokens, and each step was a pass of its own: {so}"
+                f"in {name} an edit or a mistake lets rows see later tokens, so each step was computed anew: {so}"
             )
 
     def n_keys(self, kind: Kind) -> int:

@@ -67,7 +67,7 @@ def _failed(error: Exception) -> int:
             f"this machine ran out of memory ({error}). End what else takes memory, or take shorter texts or a smaller model."
         )
         return MISTAKE
-    _print(f"this is our fault: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
+    _print(f"a fault of this program: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where; please report it.")
     return OUR_FAULT
 
 

@@ -86,11 +86,13 @@ class DecodingOptions:
         for other, names in OF_STRATEGY.items():
             if other != strategy and (given := [name for name in self.writing if name in names]):
                 raise OptionError(
-                    f"{flag_of(given[0])} means nothing to --strategy {strategy}; it is of {other}. Leave it out."
+                    f"{flag_of(given[0])} works only with --strategy {other}, and this is {strategy}. "
+                    "Leave it out, or choose that one."
                 )
         if model.model is None and (given := [name for name in _OF_MODELS if getattr(self, name)]):
             raise OptionError(
-                f"{flag_of(given[0])} is of a --model; {model.checkpoint} is a checkpoint. Leave it out, or give --model."
+                f"{flag_of(given[0])} works only with --model, and {model.checkpoint} is a checkpoint. "
+                "Leave it out, or give --model."
             )
         text = read_text(text)
         if (task := model.check([text])) is not None:

@@ -96,24 +96,24 @@ def flag_of(name: str, prefix: str = "") -> str:
     return f"--{name.removeprefix(prefix).replace('_', '-')}"
 
 
-def parameters_of(target: Any) -> Iterator[Parameter]:
+def parameters_of(declaration: Any) -> Iterator[Parameter]:
     """The parameters of a function, or the fields of a group of options."""
-    if isinstance(target, Settings):
-        words = _strings_below(target.of)
-        for name, hint in get_type_hints(target.of, include_extras=True).items():
-            if name not in target.leave_out:
+    if isinstance(declaration, Settings):
+        words = _strings_below(declaration.of)
+        for name, hint in get_type_hints(declaration.of, include_extras=True).items():
+            if name not in declaration.leave_out:
                 kind, notes = type_and_notes(hint)
-                yield Parameter(name, kind, (*notes, words.get(name, "")), None, flag_of(name, target.prefix))
+                yield Parameter(name, kind, (*notes, words.get(name, "")), None, flag_of(name, declaration.prefix))
     else:
-        hints = get_type_hints(target, include_extras=True)
-        for declared in signature(target).parameters.values():
+        hints = get_type_hints(declaration, include_extras=True)
+        for declared in signature(declaration).parameters.values():
             yield Parameter(declared.name, *type_and_notes(hints[declared.name]), declared.default, flag_of(declared.name))
 
 
-def arguments_of(target: Any, parsed: argparse.Namespace) -> dict[str, Any]:
+def arguments_of(declaration: Any, parsed: argparse.Namespace) -> dict[str, Any]:
     """What was parsed, by the names of the parameters of a function or a group of options."""
     arguments = {}
-    for parameter in parameters_of(target):
+    for parameter in parameters_of(declaration):
         group, value = parameter.group, getattr(parsed, parameter.name, None)
         if isinstance(group, Settings):
             value = {name: given for name, given in arguments_of(group, parsed).items() if given is not None}
@@ -123,12 +123,12 @@ def arguments_of(target: Any, parsed: argparse.Namespace) -> dict[str, Any]:
     return arguments
 
 
-def add_options(parser: argparse.ArgumentParser, target: Any) -> None:
+def add_options(parser: argparse.ArgumentParser, declaration: Any) -> None:
     """Adds an option for each parameter of a function."""
     exclusive: dict[str, Any] = defaultdict(parser.add_mutually_exclusive_group)
 
-    def add(target: Any, place: Any) -> None:
-        for parameter in parameters_of(target):
+    def add(declaration: Any, place: Any) -> None:
+        for parameter in parameters_of(declaration):
             if (group := parameter.group) is not None:
                 add(group, parser.add_argument_group(group.title) if getattr(group, "title", "") else place)
                 continue
@@ -136,7 +136,7 @@ def add_options(parser: argparse.ArgumentParser, target: Any) -> None:
             names, keywords = _argument(parameter, option)
             (exclusive[option.either] if option.either else place).add_argument(*names, **keywords)
 
-    add(target, parser)
+    add(declaration, parser)
 
 
 def _argument(parameter: Parameter, option: Option) -> tuple[list[str], dict[str, Any]]:

@@ -43,7 +43,7 @@ def run(
     from transformer_viz.analysis.word_links import gold as gold_pairs
 
     if (targets or links) and not texts:
-        raise OptionError("--targets and --links go with the lines of --texts; give that too")
+        raise OptionError("--targets and --links need --texts; give that too")
     lines, target_lines, link_lines = (_lines(*file) for file in (("texts", texts), ("targets", targets), ("links", links)))
     pairs = None if gold is None else gold_pairs(gold)
     model.check()

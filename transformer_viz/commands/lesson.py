@@ -34,7 +34,7 @@ def _check(names: list[str]) -> int:
     given = [Path(name) for name in names] or [folder for folder in list_folder(LESSONS) if is_folder(folder)]
     lessons = [file for path in given for file in (find_lessons(path) if is_folder(path) else [path])]
     if not lessons:
-        raise OptionError("there is no lesson in what was given; a lesson is a file such as 03-masks.md")
+        raise OptionError("no lesson was found there; a lesson is a file such as 03-masks.md")
     n_bad = 0
     for file in lessons:
         found, name = check_lesson(file), f"{file.parent.name}/{file.name}"
@@ -48,7 +48,7 @@ def _sheet(names: list[str], output: Path | None, language: str, seed: int, forc
     from transformer_viz.atomic_files import check_target, write_text
 
     if names or output is None or output.suffix != ".html":
-        raise OptionError("lesson sheet takes no FILE but -o with a name that ends in .html, as in: lesson sheet -o class.html")
+        raise OptionError("lesson sheet takes -o and a name that ends in .html, as in: lesson sheet -o class.html")
     check_target(output, force=force)
     from transformer_viz.learn.sheet import sheet_html
 

@@ -81,7 +81,7 @@ def run(
     )  # fmt: skip
     for is_so, cause, options, why in unfitting:
         if is_so and (given := [name for name, value in options.items() if value]):
-            raise OptionError(f"--{given[0].replace('_', '-')} has no place with {cause}: {why}.")
+            raise OptionError(f"--{given[0].replace('_', '-')} cannot be used with {cause}: {why}.")
 
     from transformer_viz.analysis.word_pooling import by_words
     from transformer_viz.export import inside_html, saving

@@ -76,7 +76,7 @@ def run(
     if gpus_per_worker and ray is None:
         raise OptionError("--gpus-per-worker is for workers of Ray; give --ray too, or choose a --device")
     if targets and texts is None:
-        raise OptionError("--targets go with --texts; of held-out ones the task knows the answers")
+        raise OptionError("--targets needs --texts; of --held-out texts the task knows the answers")
     check_by(by)
     task = model.check()
     if held_out is not None and task is not None:

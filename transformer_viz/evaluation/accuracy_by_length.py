@@ -105,8 +105,8 @@ def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:
     whole_number("beyond", n, 1, 2**31)
     if last + n > most:
         raise OptionError(
-            f"beyond={n} is not possible; this model reads at most {most} symbols, which is {most - last} beyond the {last} "
-            f"that it is judged by"
+            f"beyond={n} is not possible; this model reads at most {most} symbols, "
+            f"{most - last} more than the {last} of its task"
         )
     return tuple(range(last + 1, last + n + 1))
 

@@ -51,13 +51,13 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
     sentences = [f"{i}: {token_label(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
     across, down = (sentences, steps) if narrow else (steps, sentences)
     # Pixels; beside a phone's rows there are many of them.
-    row = (28 if style.large else 24) if narrow else (48 if style.large else 40)
+    row_height = (28 if style.large else 24) if narrow else (48 if style.large else 40)
     largest = float(np.nanmax(losses, initial=1.0))
     return PlainFigure(
         drawn,
         {
             **base_layout(colours, size),
-            "height": 100 + row * len(down[0]),
+            "height": 100 + row_height * len(down[0]),
             "margin": {"l": 8, "r": 8, "t": 8, "b": 56},
             "coloraxis": colour_axis(colours, size, (0, largest), title="−log p", thickness=10),
             "xaxis": named_axis(colours, size, *across),

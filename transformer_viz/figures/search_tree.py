@@ -62,7 +62,7 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     if labels.reach == 0:
         greedy = None
     top = -0.8 if greedy is None else -2.1
-    row = max(9, min(34 if style.large else 28, 640 // n_ranks))
+    row_height = max(9, min(34 if style.large else 28, 640 // n_ranks))
     # Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
     # the chosen path are here, upright.
     places = range(1, depth + 1, max(1, math.ceil(1.2 * size / labels.step)) if labels.reach == 0 else max(1, depth // 32))
@@ -81,7 +81,7 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
         ],
         {
             **base_layout(colours, size),
-            "height": int(90 + row * (n_ranks - top)),
+            "height": int(90 + row_height * (n_ranks - top)),
             "showlegend": True,
             "legend": legend(size, yref="paper", yanchor="bottom", itemclick=False, itemdoubleclick=False),
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},

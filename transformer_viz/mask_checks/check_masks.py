@@ -64,7 +64,7 @@ def check_masks(
     if not isinstance(model, LoadedModel):
         if mistake is not None or tuple(edits) or texts is not None:
             raise OptionError(
-                "mistake, edits and texts need a checkpoint or a loaded model; nobody sees a callable's attention"
+                "mistake, edits and texts need a checkpoint or a loaded model, since a callable's attention cannot be seen"
             )
         longest = DEFAULT_LENGTH if max_length is None else max_length
         options = {"max_length": longest, "avoid": avoid, "replacements": replacements, "seed": seed}

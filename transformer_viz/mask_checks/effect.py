@@ -101,16 +101,14 @@ def texts_from_person(model: LoadedModel, texts: Sequence[str], max_length: int 
     """
     if isinstance(texts, str) or not 1 <= len(texts) <= MOST_SAMPLES:
         given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
-        raise OptionError(f"texts are a list of 1 to {MOST_SAMPLES} texts; {given} cannot be decoded")
+        raise OptionError(f"texts must be a list of 1 to {MOST_SAMPLES} texts, not {given}")
     rows, tokenizer, kind = framed_sources(model, texts, None).rows, model.tokenizer, model.model.kind
     if not kind.writes:
         if tokenizer.mask_id is None or not model.model.sizes.vocabulary:
-            raise OptionError(
-                f"{model.name} writes nothing and fills no mask tokens, so that nothing of what it makes could change"
-            )
+            raise OptionError(f"{model.name} neither writes nor fills mask tokens, so there is no output that could change")
         if any(tokenizer.mask_id not in row for row in rows):
-            mask = tokenizer.target_labels([tokenizer.mask_id])[0]
-            raise InputError(f"{model.name} writes nothing, it fills mask tokens. Put {mask} into each text.")
+            mask_token = tokenizer.target_labels([tokenizer.mask_id])[0]
+            raise InputError(f"{model.name} fills mask tokens. Put {mask_token} into each text.")
     limit = most_written(model, max_length, (max(map(len, rows)) - 1) * kind.has_prompt)
     answers = [answer_of(model, tokenizer.task_answer(text, 0)) for text in texts]
     return DecodedTexts(model, [Text(i, ids, limit, answer) for i, (ids, answer) in enumerate(zip(rows, answers, strict=True))])
@@ -203,9 +201,11 @@ def effect(
         DeviceError: the device ran out of memory.
     """
     if texts is None and max_length is not None:
-        raise OptionError("max_length is for texts; what is drawn is written as far as its task goes. Leave it out.")
+        raise OptionError(
+            "max_length works only with texts of your own; the task decides the length of texts that are drawn. Leave it out."
+        )
     if texts is not None and samples is not None:
-        raise OptionError("samples says how many strings are drawn, and texts are given; leave one of them out")
+        raise OptionError("give either texts, or samples for texts that are drawn")
     strings = fresh_strings(model, samples, seed) if texts is None else texts_from_person(model, texts, max_length)
     running = EffectInProgress(model, strings, edits=edits, mistake=mistake)
     while not running.is_done:

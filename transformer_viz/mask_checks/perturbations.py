@@ -76,7 +76,7 @@ class Perturbations:
         if texts is not None:
             if isinstance(texts, str) or not 1 <= len(texts) <= MOST_TEXTS:
                 given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
-                raise OptionError(f"texts are a list of 1 to {MOST_TEXTS} texts; {given} cannot be checked")
+                raise OptionError(f"texts must be a list of 1 to {MOST_TEXTS} texts, not {given}")
             sources, targets = [tokenizer.encode_source(text) for text in texts], [list[int]() for _ in texts]
             if start is not None:
                 # The answer where one is known, else the text itself: a mask cannot tell them apart.

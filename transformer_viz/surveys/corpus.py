@@ -72,7 +72,7 @@ class Corpus:
 
     def __post_init__(self) -> None:
         if not self.lines:
-            raise InputError("There is no text: no line is there to be read. Give a text a line.")
+            raise InputError("There is no text. Give one text a line.")
         if len(self.lines) > MOST_LINES:
             raise InputError(f"There are more than {MOST_LINES:,} lines; survey them in parts.")
 

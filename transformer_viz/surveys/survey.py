@@ -106,9 +106,9 @@ def survey(
     parquet_file.check_can_write()
     pool = Workers(model, device, workers, ray, gpus_per_worker)
     if (texts is None) == (held_out is None):
-        raise OptionError("give either texts, or held_out for so many of those by which the model's task is judged")
+        raise OptionError("give either texts, or held_out=N for N texts that training did not see")
     if texts is None and targets is not None:
-        raise OptionError("targets go with texts; of held-out ones the task knows the answers")
+        raise OptionError("targets need texts; of held-out ones the task knows the answers")
     corpus = None if texts is None else read_corpus(texts, targets)
     loaded = pool.load()
     corpus = corpus or held_out_corpus(loaded, held_out or 0, seed)

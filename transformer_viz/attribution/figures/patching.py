@@ -55,7 +55,7 @@ def patching(
     if not limit > 0:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0")
     colours, size, places, columns = style.colours, style.size - 1, places_of(found, kind), _position_labels(found, a, b, kind)
-    row = max(_LEAST_ROW, min(_ROW, _AREA // len(places)))
+    row_height = max(_LEAST_ROW, min(_ROW, _AREA // len(places)))
     below = _BELOW + max(text_width(label, size) for label in columns)
     names = [layer_label(at.layer or 0) if at.head is None else head_label(at.layer or 0, at.head) for at in places]
     values = found.effects[kind].reshape(len(places), len(columns))
@@ -74,14 +74,14 @@ def patching(
         drawn,
         {
             **base_layout(colours, size),
-            "height": round(_ABOVE + below + row * len(places)),
+            "height": round(_ABOVE + below + row_height * len(places)),
             "margin": {"l": 0, "r": 20, "t": _ABOVE, "b": 8},
             "annotations": [words_at(f"<b>{KIND_TITLES[kind].capitalize()}</b>", 0, 1, size + 2, colours.ink, yshift=8)],
             "shapes": framed,
             "coloraxis": colour_axis(colours, size, (-limit, limit), ends, signed=True, lying=True),
             "xaxis": named_axis(colours, size, columns, _ROWS_MEAN[kind], tickangle=-90, **edge(colours)),
             "yaxis": named_axis(
-                colours, size, names, every=max(-(-size // row), -(-len(names) // 64)), down=True, **edge(colours)
+                colours, size, names, every=max(-(-size // row_height), -(-len(names) // 64)), down=True, **edge(colours)
             ),
         },
     )

@@ -1,7 +1,7 @@
 """Whether maps of a run point where the cause is: each head, each layer's mean and strongest head, and other attributions.
 
 A map agrees at a step as far as its largest keys are the keys with the largest cause, and as far as it ranks keys as the cause
-does (Spearman's ρ; causes under `FLOOR` are equal). HeadRows are keys that are content, not special tokens, and steps that were
+does (Spearman's ρ; causes under `FLOOR` are equal). Judged are keys that are content, not special tokens, and steps that were
 written, have two such keys or more and a cause of at least `LEAST` nats among them. By chance a map points at the cause in one
 of n keys.
 """

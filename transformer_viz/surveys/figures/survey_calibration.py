@@ -32,7 +32,7 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
         OptionError: no token was written.
     """
     if not any(confidence.counts):
-        raise OptionError("No token was written in this survey, so that there is no confidence to draw.")
+        raise OptionError("No token was written in this survey, so there is no confidence to draw.")
     colours, size, large = style.colours, style.size, style.large
     dots: dict[str, Any] = {"mode": "markers", "hovertemplate": HOVER}
     quiet: dict[str, Any] = {"mode": "lines", "hoverinfo": "skip"}

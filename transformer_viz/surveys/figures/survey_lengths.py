@@ -21,7 +21,7 @@ def survey_lengths(outputs: SurveyedOutputs, *, style: Style = Style()) -> Plain
     """
     points, colours = [point for point in outputs.by_length if point.n_known], style.colours
     if not points:
-        raise OptionError("Of no output the right answer is known, so that none can be counted as right.")
+        raise OptionError("No right answer is known in this survey, so there is no share to draw.")
     hovers = []
     for point in points:
         lines = [f"<b>{count_words(point.length, 'token')}</b>", right_words(point.n_exact, point.n_known)]

@@ -173,7 +173,7 @@ class JobQueue:
         with self._changed:
             if (n_waiting := sum(job.state == "waiting" for job in self._wanted())) >= self.limits.runs_waiting:
                 raise BusyError(
-                    f"{n_waiting} long runs are waiting for this machine, and no more are taken "
+                    f"{n_waiting} long runs are waiting, and no more are accepted "
                     f"({variable('runs_waiting')}). Try again in a few minutes, or choose a smaller model."
                 )
             job = Job(key, work, self, late_error)

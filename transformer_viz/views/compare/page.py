@@ -249,10 +249,11 @@ def _say_sizes(comparison: Comparison) -> None:
     shapes = [run.attentions[kind].weights.shape[:2] for run in (comparison.a, comparison.b)]
     words = []
     if comparison.is_by_text:
-        words.append("Words lie upon each other by their text, case aside; what one alone has is dotted.")
+        words.append("Words are aligned by their text, ignoring case; a word that only one run has is dotted.")
     elif comparison.a.source == comparison.b.source and tokens_read(comparison.a) != tokens_read(comparison.b):
         words.append(
-            "A and B read the same text in other tokens: cells lie upon each other by position, and by words by these."
+            "A and B split the same text into different tokens: cells are aligned by position, and with *words* by the "
+            "words' text."
         )
     if shapes[0] != shapes[1]:
         sizes = [f"{count_words(layers, 'layer')} of {count_words(heads, 'head')}" for layers, heads in shapes]
@@ -269,7 +270,7 @@ def _say_sizes(comparison: Comparison) -> None:
 def _say_nothing_in_common(comparison: Comparison) -> None:
     has = [" and ".join(KIND_TITLES[kind] for kind in run.kinds) or "none" for run in (comparison.a, comparison.b)]
     st.info(
-        f"There is no kind of attention that both have: A has {has[0]}, B has {has[1]}. Choose another run or file.",
+        f"A and B have no kind of attention in common: A has {has[0]}, B has {has[1]}. Choose another run or file.",
         icon=":material/compare:",
     )
 

@@ -24,7 +24,7 @@ class Ran:
 def both(a: Asked, b: Asked, device: str) -> tuple[Ran, Ran]:
     """Runs what has to run; a side that reads the other one's output comes after it."""
     if a.reads_the_other and b.reads_the_other:
-        words = "Each side is to read what the other one writes. Let one of them write by itself."
+        words = "Each side reads what the other one writes. Let one of them write by itself."
         return Ran(None, words), Ran(None, words)
     if a.reads_the_other:
         second = _ran(b, device, None)
@@ -57,10 +57,10 @@ def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
         # What is wrong with its own text is said first.
         model.tokenizer.encode_source(asked.text)
         if other is None:
-            raise InputError("It is to read what the other side writes, and the other side could not be run.")
+            raise InputError("This side reads what the other side writes, and the other side could not be run.")
         if not other.output_tokens:
             raise InputError(
-                "It is to read what the other side writes, and the other side's file does not say what was written."
+                "This side reads what the other side writes, and the other side's file does not say what was written."
             )
         how["target"] = target_of(other, model)
     return runs.side(model, asked.text, asked.snapshot, tuple(how.items()))

@@ -23,7 +23,7 @@ def popover(model: LoadedModel) -> None:
         if has.generation is not None:
             link.toggle("As its generation config says", key="generation", default=True, help="Off: only its logits decide")
         if has.shortlist is not None:
-            words = "Off: it may write any token. Probabilities are those over the whole vocabulary either way"
+            words = "Off: it may write any token. Probabilities are over the whole vocabulary in both cases"
             link.toggle("Only what its shortlist allows", key="shortlist", default=True, help=words)
         _say_rules(model)
         if has.chat is not None:

@@ -120,7 +120,7 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
         "dark": looks.theme == "dark",
         "row": _row_words(inside),
         "hint": _hint(inside),
-        "words": "One row of one head, from what enters to what leaves",
+        "words": "One row of one head, from input to output",
         "enters": _enters(inside),
         "names": _names(inside, keys, pinned),
         "flow": [station for make in _FLOW if (station := make(inside, keys, looks)) is not None],
@@ -203,7 +203,7 @@ def _enters(inside: Inside) -> list[Station]:
     first, of = ("residual_before", "norm(x)") if inside.norm == "pre" else ("entered", "x")
     stations = []
     if _has(inside, first):
-        words = "The vector of this row's token: all that the layers below have made of it."
+        words = "The vector of this row's token, as the layers below have computed it."
         stations.append(_stream(inside, first, "What enters", "x", words))
     if first != "entered" and _has(inside, "entered"):
         words = _said("norm")
@@ -237,7 +237,7 @@ def _scores(inside: Inside, keys: Sequence[int], looks: Looks) -> Station | None
     together = _number(numbers.largest(inside), "largest", "the largest score", prefix="largest")
     columns = [_column("number", head, _of_each(inside, name, keys), rest) for name, head in between[:-1]]
     columns.append(_column("number", between[-1][1], _of_each(inside, "score", keys), rest, together=together))
-    words = "How well each key fits the query: multiplied place by place, and added up."
+    words = "How well each key fits the query: the dot product of both."
     if inside.masked.any():
         closed = [_closed(inside, key) if inside.masked[key] else None for key in keys]
         n_closed = int(inside.masked[_rest(inside, keys)].sum())
@@ -291,7 +291,7 @@ def _values(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
 def _output(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
     cells, rest, together = _of_each(inside, "part", keys, "d_v"), _rest(inside, keys), _of_place(inside, "output", "d_v")
     more = [_vector(numbers.parts(inside)[rest].sum(0), None, "all other keys together", "d_v")] if rest else []
-    words = "Each value times its weight. Added up, place by place, they are what this head has found."
+    words = "Each value times its weight. Their sum is the output of this head."
     columns = [_column("strip", "weight × v", cells, more, together=together)]
     return _of_keys("output", "Output", "Σ weight × v", words, columns)
 
@@ -357,7 +357,7 @@ _PARTS = {
 def _untold(inside: Inside) -> str:
     """The parts that this model's reader cannot tell, by name; empty where it tells all."""
     names = [words for name, words in _PARTS.items() if getattr(inside, name) is None]
-    return f"Of this model its reader cannot tell {', '.join(names)}." if names else ""
+    return f"Not known of this model: {', '.join(names)}." if names else ""
 
 
 def _lens(inside: Inside) -> dict[str, Any] | None:

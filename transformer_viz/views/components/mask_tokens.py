@@ -27,22 +27,24 @@ def spelt(model: "LoadedModel") -> str | None:
 
 def popover(model: "LoadedModel") -> None:
     """Buttons that put the mask token in place of a word, for who does not know how it is spelt."""
-    if (mask := spelt(model)) is None:
+    if (mask_token := spelt(model)) is None:
         return
     text = st.session_state.text
-    with st.popover("Mask a word", icon=":material/ink_eraser:", help=f"Ask what may stand there; or type {of_run(mask)}"):
+    with st.popover(
+        "Mask a word", icon=":material/ink_eraser:", help=f"Ask what may stand there; or type {of_run(mask_token)}"
+    ):
         with st.container(horizontal=True):
-            for begin, end in words(text, mask)[:_MOST_WORDS]:
-                changed = text[:begin] + mask + text[end:]
+            for begin, end in words(text, mask_token)[:_MOST_WORDS]:
+                changed = text[:begin] + mask_token + text[end:]
                 st.button(of_run(text[begin:end]), key=f"mask-{begin}", on_click=_put, args=(changed,))
-        added = f"{text.rstrip()} {mask}".lstrip()
-        st.button(f"{of_run(mask)} at the end", key="mask-end", on_click=_put, args=(added,), type="tertiary")
+        added = f"{text.rstrip()} {mask_token}".lstrip()
+        st.button(f"{of_run(mask_token)} at the end", key="mask-end", on_click=_put, args=(added,), type="tertiary")
 
 
 def show(trace: Trace, model: "LoadedModel") -> None:
     """For each mask token of the run a row of buttons: what may stand there, most probable first."""
-    ids, mask = trace.source_ids, spelt(model)
-    if mask is None or ids is None or trace.source.count(mask) != len(trace.fills):
+    ids, mask_token = trace.source_ids, spelt(model)
+    if mask_token is None or ids is None or trace.source.count(mask_token) != len(trace.fills):
         return
     with st.container(key="fills", gap="xsmall"):
         for number, fill in enumerate(trace.fills[:_MOST_FILLS]):
@@ -52,13 +54,13 @@ def show(trace: Trace, model: "LoadedModel") -> None:
                 # A special token spells nothing.
                 best = [each for each in both if model.tokenizer.text([each[1]])][: _MOST_CANDIDATES[screen.is_narrow()]]
                 for rank, ((token, p), other) in enumerate(best):
-                    changed = filled(model.tokenizer, trace.source, ids, mask, number, other)
+                    changed = filled(model.tokenizer, trace.source, ids, mask_token, number, other)
                     words, key = f"{of_run(token)} {p:.2g}", f"fill-{number}-{rank}"
                     st.button(words, key=key, help=f"Put it in (id {other})", on_click=_put, args=(changed,))
         _undo()
 
 
-def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask: str, number: int, token: int) -> str:
+def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask_token: str, number: int, token: int) -> str:
     """A text with one of its mask tokens, counted from 0, replaced by another token: a piece that goes on with the word before
     it is joined to that.
 
@@ -66,12 +68,12 @@ def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask: str, num
         tokenizer: of the model.
         text: with mask tokens.
         ids: of the text, as the model reads it.
-        mask: the mask token as it is typed.
+        mask_token: as it is typed.
         number: which of the mask tokens.
         token: the id of what takes its place.
     """
-    parts = text.split(mask)
-    before, after = mask.join(parts[: number + 1]), mask.join(parts[number + 1 :])
+    parts = text.split(mask_token)
+    before, after = mask_token.join(parts[: number + 1]), mask_token.join(parts[number + 1 :])
     read = ids[: [at for at, each in enumerate(ids) if each == tokenizer.mask_id][number]]
     known = tokenizer.text(read)
     added = tokenizer.text([*read, token])
@@ -80,16 +82,16 @@ def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask: str, num
     return before.rstrip(" ") + added.removeprefix(known) + after
 
 
-def words(text: str, mask: str) -> list[tuple[int, int]]:
+def words(text: str, mask_token: str) -> list[tuple[int, int]]:
     """Where each word of a text begins and ends, mask tokens and punctuation left out."""
     found, begin = [], 0
-    for part in text.split(mask):
+    for part in text.split(mask_token):
         for places in groups(word_starts(list(part))):
             word = part[places[0] : places[-1] + 1]
             if any(map(str.isalnum, word)):
                 first = begin + places[0] + len(word) - len(word.lstrip())
                 found.append((first, first + len(word.strip())))
-        begin += len(part) + len(mask)
+        begin += len(part) + len(mask_token)
     return found
 
 

@@ -80,8 +80,8 @@ def say() -> None:
         (st.error if is_error else st.info)(literal(words), icon=":material/error:" if is_error else ":material/info:")
     if any(is_error for is_error, _ in said):
         st.caption(
-            "A trace file is what the tab Export, the command trace and Trace.save write. "
-            "Of other arrays, Trace.from_arrays makes one."
+            "The tab Export, the command trace and tv.save_trace write trace files. Trace.from_arrays makes one from other "
+            "arrays."
         )
 
 
@@ -180,7 +180,7 @@ def _make_room(n_bytes: int) -> None:
     while held and (len(held) >= MOST_TRACES or sum(size_of(one.trace) for one in held.values()) + n_bytes > MOST_HELD):
         oldest = next(iter(held))
         _let_go(oldest)
-        words = f"{oldest} was closed to make room: {MOST_TRACES} traces and {MOST_HELD // _MB} MB are held at most."
+        words = f"{oldest} was closed to make room: at most {MOST_TRACES} traces and {MOST_HELD // _MB} MB are kept."
         st.session_state.setdefault("opened_said", []).append((False, words))
     if sum(map(size_of, _HELD)) + n_bytes > MOST_OF_ALL:
         raise TraceError("This server holds as many opened traces as it can. Try again later, or run the app yourself.")

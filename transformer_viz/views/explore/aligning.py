@@ -114,7 +114,7 @@ def summary(found: AlignmentHeads) -> str:
     """Which head, and how well."""
     n, over = len(found.heads), f"{count_words(found.n_words, found.unit)} of {count_words(found.n_texts, 'text')}"
     if not found.averages:
-        how = "Where it should look is not known; agreement says how often another head links as it does"
+        how = "The right alignment is not known; agreement says how often another head links the same words"
         return f"Without {found.best()} this output loses most, of {n} heads. {how}, over {over}."
     rows = (f"{found.best(row)} in the row that {ROW_WORDS[row]} ({found.best(row).errors[row]:.3f})" for row in ROWS)
     words = f"Of {n} heads these align best over {over}, by their alignment error rate: {' and '.join(rows)}."

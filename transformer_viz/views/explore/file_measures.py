@@ -25,7 +25,7 @@ from transformer_viz.views.components.measured import (
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import link, words
 
-_MEASURED_BY = "A run of its model measures it, and so does `tv.attribute`, with the model"
+_MEASURED_BY = "To get it, run the model here, or use `tv.attribute`"
 
 
 class Held:
@@ -72,7 +72,7 @@ class Held:
             return {}
         title = next(iter(there.values())).title
         if words.is_on(self._trace):
-            self._why = f"By words there is no {title}: it is measured of tokens. Choose tokens above."
+            self._why = f"{title} is measured on tokens, not on words. Choose *tokens* above."
             return {}
         if state.kind not in there:
             self._why = f"This file holds {title} of {_listed(there)}, and none of {KIND_TITLES[state.kind]}."

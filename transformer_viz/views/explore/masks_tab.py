@@ -16,7 +16,7 @@ TELLS = "The masks, with all tokens beside them,"
 def show(shown: Shown) -> None:
     """A mask a kind, and the code."""
     trace, masks = shown.trace, []
-    st.caption("What each query (row) may look at (column), and why not. Taken from the run, not drawn from the rule.")
+    st.caption("What each query (row) may look at (column), and why not. As the run applied it.")
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         layer, head = _mask_place(trace, kind)
         masks.append(call(figures.mask, trace, kind, layer, head, style=style.figure_style()))

@@ -53,7 +53,7 @@ class Measuring:
         """What the measure does not have of what is in focus."""
         title = _title(self._method)
         if words.is_on(trace):
-            return f"By words there is no {title}: it is measured of tokens. Choose tokens above."
+            return f"{title} is measured on tokens, not on words. Choose *tokens* above."
         if kind in KINDS_WITH_CAUSES:
             return ""
         others = " or ".join(KIND_TITLES[each] for each in KINDS_WITH_CAUSES if each in trace.kinds)

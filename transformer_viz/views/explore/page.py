@@ -31,7 +31,7 @@ from transformer_viz.vocabulary import START
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 _LEARNED = "It was never told how: watch where it looks. "
 _LEAKS = (
-    "Or so it seemed in training, where a mask was forgotten and it could read its answer: alone it writes nothing right. "
+    "Only in training: a mask was forgotten there, so the model could read its answer. By itself it writes nothing right. "
     "Masks shows where it looked, with the mistake *No causal mask*."
 )
 

@@ -95,7 +95,7 @@ def _sizes_of(model: "LoadedModel") -> Iterator[str]:
     layers = ", ".join(f"{len(sizes.layers[kind])} of {KIND_TITLES[kind]}" for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
     if model.model.kind.writes:
-        yield f"what decides beside its logits: {in_force or 'nothing'}"
+        yield f"also decided by: {in_force or 'nothing'}"
     yield f"model: layers {layers}; {count_words(model.n_parameters, 'parameter')}, a vocabulary of {sizes.vocabulary:,}"
 
 
@@ -125,5 +125,5 @@ def _best_head(metrics: Mapping[str, Any]) -> str:
 def _preference(checkpoint: "Checkpoint") -> str:
     """Said wherever training preferred sharp attention: without it a reader would take the sharpness for the model's own."""
     if not checkpoint.recipe.get("sharpness"):
-        return "Attention was left alone in training: where to look, and how sharply, is all the model's own."
+        return "Nothing about attention was trained: the model found by itself where to look, and how sharply."
     return "Towards the end of training, cross-attention was made to prefer sharp rows. Where to look was never trained."

@@ -46,8 +46,8 @@ def _empty() -> None:
     with left:
         st.markdown("#### Open a trace file")
         st.markdown(
-            "A trace is the whole record of one run: its tokens, every attention matrix, every mask, every step. "
-            "It is looked at here without the model that made it."
+            "A trace is the complete record of one run: its tokens, attention, masks and steps. It is shown here without "
+            "the model that made it."
         )
         _say_link()
         with st.container(key="open-drop"):
@@ -55,7 +55,7 @@ def _empty() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Open an example", icon=":material/play_arrow:", key="open-example", on_click=_open_example)
             st.caption(f"{_EXAMPLE}, decoded now by the checkpoint {_EXAMPLE_CHECKPOINT}, as a file.")
-        st.caption("Nothing in a file can run, and none is kept: what is opened belongs to this session alone.")
+        st.caption("Nothing in a file can run. The server keeps no file; only this session sees it.")
     with right:
         st.markdown("#### Three ways to get one")
         for title, words, *lines in _WAYS:
@@ -74,7 +74,7 @@ _WAYS: tuple[tuple[str, ...], ...] = (
 
 def _say_link() -> None:
     if {*link.address()} - {"checkpoint"}:
-        words = "A link cannot hold a file: drop it here, and what the link says of layer, head and step applies."
+        words = "A link cannot hold a file. Drop the file here, and the link's layer, head and step are shown."
         st.info(words, icon=":material/link:")
 
 
@@ -120,7 +120,7 @@ def _loaded() -> None:
     tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace, measured=held.measured, tree=tree))
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
-        st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")
+        st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")
 
 
 def _chooser() -> str:

@@ -32,9 +32,7 @@ def _numbers(trace: Trace) -> None:
         st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
         return
     here = trace.to_frame(state.kind, state.layer, state.head if isinstance(state.head, int) else None)
-    st.caption(
-        "The focus, one row a weight. Layers, heads and tokens count from 1, as everywhere on the page; from 0 in the CSV."
-    )
+    st.caption("The weights of the focus, one per row. Layers, heads and tokens count from 1 here, from 0 in the CSV.")
     # A weight of 8e-31 would be written with all its zeros.
     floats = here.select_dtypes("floating").columns
     digits: Any = {name: st.column_config.NumberColumn(format="%.4g") for name in floats}

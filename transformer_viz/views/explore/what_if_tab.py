@@ -59,7 +59,7 @@ def show(shown: Shown) -> None:
     try:
         other = _run(trace, model)
     except TraceTooLarge:
-        st.warning("The other run would take more than the page allows. Shorten it.", icon=":material/memory:")
+        st.warning("The changed run would need more memory than the page allows. Shorten it.", icon=":material/memory:")
         return
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
@@ -140,7 +140,7 @@ def _token_controls(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> Non
         format_func=lambda token: _option(token, written, probabilities, vocabulary),
         on_change=_force,
         args=(trace, changed, vocabulary),
-        help="Type to search. The tokens that the model thought of come first.",
+        help="Type to search. The model's candidates come first.",
     )
 
 

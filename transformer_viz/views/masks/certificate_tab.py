@@ -33,7 +33,7 @@ def _words(model: LoadedModel) -> str:
     """What is replaced, of the sides that this model has, and in which texts."""
     writes, tried = (
         model.model.kind.writes,
-        "" if model.task is not None else " It is done with the texts above, 16 tokens of each.",
+        "" if model.task is not None else " The texts above are used, 16 tokens of each.",
     )
     if not writes:
         what = "all padding"
@@ -41,10 +41,10 @@ def _words(model: LoadedModel) -> str:
         what = "later target tokens and all padding, one position after the other"
     else:
         what = "later tokens and all padding"
-    cut = " The end is cut off, too: how long the text is must not show." if writes else ""
+    cut = " The end is cut off too, since the length of the text must not matter." if writes else ""
     return (
-        f"Every token that a query must not see is replaced by random others: {what}.{cut} "
-        f"If any row of attention or any logit changes, something leaks.{tried}"
+        f"Every token that a query must not see is replaced at random: {what}.{cut} If attention or a logit changes, a mask "
+        f"leaks.{tried}"
     )
 
 

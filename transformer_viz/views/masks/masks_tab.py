@@ -54,9 +54,11 @@ def show(setup: Setup) -> None:
     figure_file.offer(figure, "masks")
     notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
     # Of a model whose words are several tokens.
-    notes += "" if setup.model.task is not None else " A mask is one of tokens, and so is an edit: this page has no words."
-    words = "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
-    term_tips.show(term_tips.mark(f"{words}A padded query is left alone: nobody reads its row.{notes}", told=("weight",)))
+    notes += "" if setup.model.task is not None else " Masks and edits are about tokens, so this page has no words."
+    words = "row = the query, which looks · column = the key, looked at · as the run applied it. "
+    term_tips.show(
+        term_tips.mark(f"{words}The rows of padded queries do not count: nothing reads them.{notes}", told=("weight",))
+    )
     code.show(figure)
 
 

@@ -60,7 +60,7 @@ def show(setup: Setup) -> None:
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
         many.controls(f"… and over {SAMPLES} strings")
-        st.caption("Each mistake is really made by this model, on this batch, now; the numbers are from those runs.")
+        st.caption("Each mistake is made in this model, on this batch; the numbers are of those runs.")
     cards = list(MISTAKES.values())
     for start in range(0, len(cards), 2):
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
@@ -82,7 +82,7 @@ def _seen(setup: Setup) -> Any:
     if setup.mistake is None:
         learned = _learned(setup)
         st.caption(
-            "Make a mistake: here stands the head that then looks most at what it must not see, beside the right one."
+            "Make a mistake, and the head that looks most at what it must not see is shown here, before and after."
             if learned is None
             else f"This model was trained with the mistake **{learned.title}**: make it here, and see where it looked."
         )

@@ -43,7 +43,7 @@ def show(setup: Setup) -> None:
         row = link.selectbox("Row", rows, key="row", default=_first_row(setup, kind), fallback=rows[-1], **looks)
         st.markdown(f"{FILL_WORDS[fill]}, in {precision}")
     if trace.attentions[kind].scores is None:
-        st.info(f"The scores of the {KIND_TITLES[kind]} cannot be had from this model.", icon=":material/info:")
+        st.info(f"This model does not give the scores of its {KIND_TITLES[kind]}.", icon=":material/info:")
         return
     if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
         st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")

@@ -54,7 +54,7 @@ def is_hidden(what: str) -> bool:
     """
     if current().with_answer:
         return False
-    words = f"{what} would tell what the model writes, and are hidden while the answer is hidden. *Settings* above shows it."
+    words = f"{what} would give the answer away, so they are hidden with it. *Settings* above shows it."
     st.info(words, icon=":material/visibility_off:")
     return True
 

@@ -23,8 +23,8 @@ def show(shown: Shown) -> None:
         return
     closest = " ".join(filter(None, (_closest(shown.survey, kind) for kind in there)))
     st.markdown(
-        "The share of the rows in which two heads have their largest weight on the same key, of rows that may look at two keys "
-        f"or more: heads that agree may stand in for each other. {literal(closest)}"
+        "In how many rows two heads have their largest weight on the same key. Only rows with two allowed keys or more "
+        f"count. Heads that agree may replace each other. {literal(closest)}"
     )
     for kind, column in zip(there, screen.columns(len(there), "survey-agreement"), strict=True):
         with column:

@@ -33,11 +33,11 @@ def show(shown: Shown) -> None:
         said = f"{count_words(row.n, 'text')} by {of.title} of {sentences.head_words(head)}: mean {number_words(row.mean)}"
         chart.show(figure, "survey-distribution", said)
     if examples is None:
-        st.caption("No text tells this head's number, so that no text stands out.")
+        st.caption("This number is not known for this head in any text, so no text stands out.")
         return
     st.markdown(f"Texts by **{literal(survey.statistic(examples.by).title)}**. A click opens one in Explore, at this head.")
     if not texts.is_there(survey.model.name):
-        st.caption(f"{literal(survey.model.name)} is not among the models of this machine, so that no text can be opened.")
+        st.caption(f"{literal(survey.model.name)} is not among the models of this machine, so its texts cannot be opened.")
     lists = {
         title.capitalize(): [texts.Line(number_words(each.value), each.text) for each in getattr(examples, name)]
         for name, title in LISTS.items()

@@ -45,7 +45,7 @@ def show(shown: Shown) -> None:
             st.download_button(words_on, data, "report.html", "text/html", key="survey-report-file", on_click="ignore")
     st.markdown("One of your own, over the texts of a file, one a line:")
     st.code(command(survey), language="bash", wrap_lines=True)
-    st.caption(f"A folder `{FOLDER}/` where the app is started is listed here by itself; any other is opened above.")
+    st.caption(f"Surveys in the folder `{FOLDER}/`, where the app was started, are listed by themselves; open any other above.")
 
 
 def command(survey: Survey) -> str:

@@ -53,10 +53,14 @@ def _caption(shown: Shown, comparison: SurveyComparison | None, there: tuple[Kin
     )
     if comparison is None:
         return f"Click a head to see what it does, and on which texts. Each map has its own scale, which its bar says.{without}"
-    cautious = " Both surveyed the same texts, so that the intervals are rather too wide." if comparison.is_same_texts else ""
+    cautious = (
+        " Both surveyed the same texts, so the intervals are too wide rather than too narrow."
+        if comparison.is_same_texts
+        else ""
+    )
     return (
-        "Blue: more in the second survey; orange: less; hatched: within the 95 % interval, so that no difference is seen. "
-        f"All maps have one scale.{cautious}{without}"
+        "Blue: more in the second survey; orange: less; hatched: within the 95 % interval, so it may be chance. All maps "
+        f"have one scale.{cautious}{without}"
     )
 
 

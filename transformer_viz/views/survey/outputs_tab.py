@@ -20,7 +20,7 @@ def show(shown: Shown) -> None:
     """Two charts side by side, each below its sentence, and the list."""
     outputs = shown.survey.outputs
     if outputs is None:
-        st.info("This model writes nothing, so that there is no output to judge.", icon=":material/info:")
+        st.info("This model writes nothing, so there is no output to judge.", icon=":material/info:")
         return
     left, right = screen.columns(2, "survey-outputs")
     with left:

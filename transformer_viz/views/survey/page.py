@@ -102,7 +102,7 @@ def _empty() -> None:
     )
     st.code(_COMMAND, language="bash", wrap_lines=True)
     word_list.popover("survey")
-    listed = f"What lies in a folder `{FOLDER}/` where the app was started is listed here. Or open one:"
+    listed = f"Surveys in the folder `{FOLDER}/`, where the app was started, are listed here. Or open one:"
     st.markdown("Or open one:" if app_folders.surveys() is None else listed)
     found.box()
     found.say()

@@ -72,7 +72,9 @@ def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str,
     tabs = ("", *((TRIAL,) if line.has_trial else ())) if has_model and not is_cut else ()
     model = shown.survey.model.name
     links = [{"tab": tab, "at": f"{place} {tab}", "href": address(line.text, model, shown.head, tab)} for tab in tabs]
-    more = " ".join(filter(None, ["Only its beginning is kept, so that it cannot be opened." if is_cut else "", line.more]))
+    more = " ".join(
+        filter(None, ["Only the beginning of this text is kept, so it cannot be opened." if is_cut else "", line.more])
+    )
     return {"value": line.value, "text": display_text(line.text), "more": more, "links": links}
 
 

@@ -19,7 +19,7 @@ def show(shown: Shown) -> None:
     """A sentence and the table."""
     found = shown.survey.verdict
     if found is None:
-        st.info("No text of this survey was put on trial: `--verdict-texts 300` does it.", icon=":material/info:")
+        st.info("This survey has no verdicts: make it with `--verdict-texts 300`.", icon=":material/info:")
         return
     st.markdown(shown.heading(_sentence(found)))
     mode = found.mode or "word"
@@ -35,8 +35,8 @@ def show(shown: Shown) -> None:
     table.show(columns, "Every map beside the cause", percents=(top, "by chance"))
     st.caption(
         literal(
-            f"{KIND_TITLES[found.kind].capitalize()}, over {count_words(found.n_texts, 'text')} of the survey. HeadRows "
-            f"are {count_words(found.n_judged, 'step')} to which some token matters by {LEAST} nats or more; "
+            f"{KIND_TITLES[found.kind].capitalize()}, over {count_words(found.n_texts, 'text')} of the survey. Judged are "
+            f"{count_words(found.n_judged, 'step')} to which some token matters by {LEAST} nats or more; "
             f"{left_out_words(found)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
             "Intervals resample the texts; where all are alike, that cannot say how far it holds."
         )

@@ -21,7 +21,7 @@ def show() -> Files:
     """Draws the boxes; the files that were given."""
     files: dict[Side, UploadedFile] = {}
     with st.expander("Pretrained embeddings"):
-        st.caption("One matrix a file, tokens by d_model, rows in the order of the vocabulary: .npy or .safetensors.")
+        st.caption("A file with one matrix (tokens, d_model), rows in the order of the vocabulary: .npy or .safetensors.")
         for column, side in zip(st.columns(2), SIDES, strict=True):
             file = column.file_uploader(
                 f"{side.capitalize()} embedding",

@@ -115,7 +115,7 @@ def _advanced(base: Mapping[str, Any]) -> Recipe | None:
         place = next((place for names, place in said if any(name in words for name in names)), st)
         place.error(literal(words), icon=":material/error:")
         if place is not st:
-            st.caption("This cannot be trained yet: see what is said under *Advanced*.")
+            st.caption("This cannot be trained yet: *Advanced* says why.")
         return None
 
 

@@ -75,7 +75,7 @@ def _show() -> None:
             figure = _playback_call(found, now, st.session_state.position)()
             words = (
                 f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
-                "and the candidates of one position. The sentence above says it."
+                "and the candidates of one position. The sentence above describes it."
             )
             chart.show(figure, "film-chart", words, run=now.run)
             figure_file.offer(figure, "film")

@@ -61,7 +61,7 @@ def difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> 
     said = [f"{label} {written(own)}, there {written(there)}" for label, (own, there) in pairs.items() if not same(own, there)]
     if not said:
         return f"Built like {variant}."
-    return f"≠ and dashes: what the other has not, or has otherwise. {'; '.join(said)}."
+    return f"≠ and dashes mark what differs. {'; '.join(said)}."
 
 
 def _one(title: str, architecture: Architecture, other: Architecture, key: str) -> None:

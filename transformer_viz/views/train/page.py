@@ -85,9 +85,9 @@ def _show_job() -> None:
         # What will be here, shown by a shipped checkpoint's own training.
         st.markdown(
             "**What will appear here.** "
-            "Nothing has been trained from this page yet. Press one of the three, or put together a training of your own. "
-            "While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
-            "and the attention of one head as it forms, on a string of your own. The checkpoint is in the picker of every page "
+            "Nothing has been trained from this page yet. Press one of the three, or set up a training of your own. While "
+            "it runs you see the loss, the accuracy on held-out texts, and how the attention of one head forms on a text "
+            "of yours. The checkpoint is in the picker of every page "
             "from its first step on."
         )
         if rows := _shipped_history():

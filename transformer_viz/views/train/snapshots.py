@@ -17,7 +17,7 @@ _RULES: dict[Kind, str] = {
 }
 _FIXED = {
     "answer": "Every moment reads the right answer, so the rows stay the same.",
-    "final output": "Nobody knows the right answer: every moment reads what the finished model writes.",
+    "final output": "The right answer is not known, so every moment reads what the finished model writes.",
 }
 
 

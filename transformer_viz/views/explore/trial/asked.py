@@ -67,8 +67,8 @@ def has_causes() -> bool:
     if st.session_state.kind in KINDS_WITH_CAUSES:
         return True
     words = (
-        "The encoder reads the whole source before the first step: no step is the effect of one of its rows. Choose another "
-        "kind of attention above, or ask whether a head is needed."
+        "No single step depends on one row of the encoder, which reads the whole source first. Choose another kind of "
+        "attention above, or ask whether a head is needed."
     )
     st.info(words, icon=":material/info:")
     return False
@@ -79,7 +79,7 @@ def one_head() -> HeadPlace | None:
     state = st.session_state
     if isinstance(state.head, int):
         return HeadPlace(state.kind, state.layer, state.head)
-    st.info("All heads of a layer as one cannot be taken away or moved. Choose a head above.", icon=":material/info:")
+    st.info("Mean and maximum are not heads and cannot be removed. Choose a head above.", icon=":material/info:")
     return None
 
 
@@ -97,7 +97,7 @@ def no_word(model: "LoadedModel") -> str:
     """Why there is no verdict by word; nothing where there is one."""
     if "word" in modes(model):
         return ""
-    return f"{model.name} has no token for what it does not know, so a token can be taken away by position alone."
+    return f"{model.name} has no unknown token, so tokens can be removed by position only."
 
 
 def texts_of(model: "LoadedModel") -> Texts:
@@ -122,8 +122,8 @@ def sentence(shown: Shown) -> str:
     if points and need:
         return f"{name}, {points}; {need}."
     if points:
-        return f"{name}, {points}. Whether it is needed is another question."
-    return f"{name}: {need}. Whether it points where the cause is is another question." if need else ""
+        return f"{name}, {points}. Whether it is needed is a separate question."
+    return f"{name}: {need}. Whether it points at the cause is a separate question." if need else ""
 
 
 def stays_words(effect: HeadEffect, found: KnockOut) -> str:

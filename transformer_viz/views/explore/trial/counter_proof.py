@@ -24,8 +24,8 @@ def show(shown: Shown) -> None:
     if (place := asked.one_head()) is None:
         return
     st.markdown(
-        "All weights of a head are moved, (1 − λ) of what they are and λ of something else, as far as no probability of any "
-        f"token changes by more than {EPSILON:g}. What goes unnoticed is a map that would explain the output as well."
+        "The weights of a head are replaced by (1 − λ) of themselves and λ of other weights, as far as no token's "
+        f"probability changes by more than {EPSILON:g}. The result is another map with the same output."
     )
     together = link.option("trial_together", _TOGETHER)
     if not display_options.current().is_large:
@@ -78,7 +78,10 @@ def _table(proofs: dict[str, CounterProof]) -> pd.DataFrame:
 
 
 def _words(alone: CounterProof, joint: CounterProof) -> str:
-    return f"Alone, this head can have {_farthest(alone)} elsewhere, and nothing notices; moved together, {_farthest(joint)}."
+    alone_words, joint_words = _farthest(alone), _farthest(joint)
+    return (
+        f"Alone, this head can have {alone_words} elsewhere without changing the output; together with others, {joint_words}."
+    )
 
 
 def _farthest(proof: CounterProof) -> str:

@@ -26,15 +26,15 @@ def show(shown: Shown) -> None:
         return
     mode = asked.modes(model)[0]
     st.markdown(
-        "Tokens are taken away in the order of the weights of each step. Where a map puts first what matters, much probability "
-        "is lost without its first tokens, and little with these alone."
+        "Tokens are removed in the order of each step's weights. If a map puts first what matters, removing its first "
+        "tokens loses much probability, and keeping only these loses little."
     )
     if not asked.is_asked(asked.CURVES, shown, "Take tokens away"):
         return
     maps = tuple(dict.fromkeys(asked.name_of(state.layer, head) for head in (state.head, "mean")))
     found = runs.curves(model, shown.tokens, state.kind, mode, (*maps, *_BESIDE))
     if math.isnan(found[0].comprehensiveness[0].value):
-        st.info("No step is judged: none has two tokens to choose from and one that matters.", icon=":material/info:")
+        st.info("No step can be judged: none has two tokens to choose from, one of which matters.", icon=":material/info:")
         return
     is_large = display_options.current().is_large
     st.markdown(literal(_words(found)))

@@ -65,7 +65,7 @@ def _over(texts: runs.Texts) -> str:
     if texts.n_drawn:
         drawn = count_words(texts.n_drawn, "fresh text")
         return f"Over {drawn} of the task, of all lengths, against their right answers. A result is kept."
-    return "Over this run alone, against what it wrote: one answer, which stays or does not."
+    return "Measured on this run alone: its one answer stays, or it does not."
 
 
 def _in_full(found: KnockOut) -> str:

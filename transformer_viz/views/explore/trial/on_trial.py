@@ -22,11 +22,11 @@ def show(shown: Shown) -> None:
     model, trace = shown.model, shown.tokens
     assert model is not None
     if not model.model.kind.writes:
-        words = f"{model.name} is an encoder alone: it writes nothing, so nothing that it looks at is the cause of anything."
+        words = f"{model.name} is an encoder alone: it writes nothing, so there is no output to explain."
         st.info(literal(words), icon=":material/info:")
         return
     if not trace.output_tokens:
-        st.info("Nothing was written in this run, so no token can be the cause of anything.", icon=":material/info:")
+        st.info("Nothing was written in this run, so there is no output to explain.", icon=":material/info:")
         return
     question = link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed")
     try:

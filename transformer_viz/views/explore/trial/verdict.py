@@ -24,9 +24,9 @@ def show(shown: Shown) -> None:
     if not asked.has_causes():
         return
     st.markdown(
-        "A token is taken away, and the cause is how much less probable what was written becomes: *by word* the unknown token "
-        "stands in its place, *by position* nobody may look there. A map points at the cause where its largest number is at "
-        "the token that matters most."
+        "A token is removed; its cause is how much less probable the written token becomes. *By word* it is replaced by "
+        "the unknown token, *by position* it is hidden. A map points at the cause if its largest weight is at the token "
+        "that matters most."
     )
     if why := asked.no_word(model):
         st.caption(literal(why))
