@@ -19,7 +19,7 @@ VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
 # Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
 FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
-.PHONY: help app check quick test test-all lint lock locked bench screenshots docs lowest newest test-with dist clean
+.PHONY: help app check quick test test-all lint lock locked bench screenshots docs site lowest newest test-with dist clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -68,6 +68,9 @@ screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running a
 # Its tools lie in a folder of their own, so that the lock stays as it is. MkDocs tells of other programs at each build.
 docs: $(VENV)/.app-installed build/docs-tools/.installed ## build the documentation site into build/docs, as static files
 	PYTHONPATH=build/docs-tools NO_MKDOCS_2_WARNING=1 "$(BIN)/python" -m mkdocs build --strict
+
+site: docs ## write the whole site into build/site: front page, models that run in the browser, documents
+	"$(BIN)/python" -m docs.static_site build/site build/docs
 
 build/docs-tools/.installed: $(VENV)/.app-installed docs/requirements.txt
 	@"$(BIN)/python" $(PIP) --target build/docs-tools --upgrade -r docs/requirements.txt

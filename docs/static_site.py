@@ -1,0 +1,56 @@
+"""Writes the project's site, a folder of static files for GitHub Pages or a static Hugging Face Space. `make site`.
+
+Every link is relative: the folder also works under a longer address, and from a disk without any server.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+import transformer_viz as tv
+from transformer_viz.export.pages import BESIDE, plotly_file
+from transformer_viz.learn.lesson import read_lessons
+from transformer_viz.learn.sheet import sheet_html
+
+DOCS = Path(__file__).resolve().parent
+MODELS = {
+    "reverse": "Writes a word backwards. Nobody told it how: see which letter each head looks at.",
+    "german": "Translates German sentences about a small world. Where the verb comes last, the lines cross.",
+    "numbers": "Writes a German number word in digits. German says the units before the tens.",
+}
+"""The models that have a live page of their own, and what a visitor reads of each."""
+PICTURES = ("step-by-step.webp", "explore-light.png", "crossing-light.png", "crossing-dark.png")
+
+
+def main(folder: Path, docs: Path | None = None) -> None:
+    """Writes the site into `folder`.
+
+    Args:
+        folder: where it goes; files of an earlier site are replaced.
+        docs: the folder of the built documentation, which becomes `docs/` of the site; without it the site has no docs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # One copy for all live pages: their maps are drawn by it.
+    (folder / BESIDE).write_bytes(plotly_file())
+    for name in MODELS:
+        tv.export.live(tv.load_checkpoint(name), folder / f"{name}.html", plotlyjs=False)
+    for language in ("en", "zh"):
+        (folder / f"sheet-{language}.html").write_text(sheet_html(language=language), encoding="utf-8")
+    for name in PICTURES:
+        shutil.copy(DOCS / "images" / name, folder)
+    if docs is not None:
+        shutil.copytree(docs, folder / "docs", dirs_exist_ok=True)
+    templates = Environment(loader=FileSystemLoader(DOCS / "static"), autoescape=True, undefined=StrictUndefined)
+    page = templates.get_template("index.html").render(
+        models=MODELS, lessons=read_lessons()[0], has_docs=docs is not None, version=tv.__version__
+    )
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    # What a static Space of Hugging Face reads. GitHub's own page builder, which would leave files out, is not wanted.
+    shutil.copy(DOCS / "static" / "space.md", folder / "README.md")
+    (folder / ".nojekyll").touch()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(Path, sys.argv[2:]))
