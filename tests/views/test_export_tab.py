@@ -113,3 +113,13 @@ def test_what_is_downloaded_is_the_run(start: Callable[..., AppTest], monkeypatc
     open_tab(at, "csv")
     rows = list(csv.DictReader(io.StringIO(offered["attention-abc-reverse.csv"].decode())))
     assert [float(row["weight"]) for row in rows] == pytest.approx(trace.to_frame().weight.tolist(), rel=1e-6)
+
+
+def test_a_live_page_of_the_model(start: Callable[..., AppTest]) -> None:
+    at = open_tab(start(text="abc", code_of_tab="true"), "live")
+    assert not at.exception
+    assert at.code[0].value.endswith("tv.export.live(checkpoint, 'live-reverse.html', source='abc', theme='light')")
+    at.button(key="export-prepare").click().run()
+    assert not at.exception
+    (button,) = at.get("download_button")
+    assert "live-reverse.html" in button.proto.label

@@ -2,19 +2,29 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
 from transformer_viz.export import pages, saving
 from transformer_viz.export.content import PageTheme, PlotlyJs, content, view
 from transformer_viz.figures import page_templates
+from transformer_viz.keywords import with_keywords
 from transformer_viz.live.assets import engine_script
 from transformer_viz.live.model_data import WeightPrecision, model_data
 from transformer_viz.terms import Reason
 from transformer_viz.tracing.decode import decode
 
 _SCRIPTS = ("live_words.js", "live_figures.js", "npz.js", "live.js")
+
+
+class LiveOptions(TypedDict, total=False):
+    """How a live page is made; `live_html` says more of each."""
+
+    precision: WeightPrecision
+    theme: PageTheme
+    large: bool
+    plotlyjs: PlotlyJs
 
 
 def live_html(
@@ -61,7 +71,8 @@ def live_html(
     return pages.page("live.html", data, scripts, styles, plotlyjs, has_worker=True, engine=engine_script("worker.js"))
 
 
-def live(checkpoint: Checkpoint, path: str | PathLike[str], source: str | None = None, **options: Any) -> None:
+@with_keywords(LiveOptions, {"precision": "int16", "theme": "auto", "large": False, "plotlyjs": "packed"})
+def live(checkpoint: Checkpoint, path: str | PathLike[str], source: str | None = None, **options: Unpack[LiveOptions]) -> None:
     """Writes `live_html` to a file; arguments and errors as there.
 
     Raises:

@@ -1,6 +1,7 @@
 """The tab Export: the run as a page, a picture, a table or a trace, and the lines of Python that make the pictures again."""
 
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -21,6 +22,9 @@ from transformer_viz.views.explore import weights_table
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, focus, link
 
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
 TITLE, ORDER = "Export", 4
 
 _FORMATS = {
@@ -28,6 +32,11 @@ _FORMATS = {
         "Page",
         "text/html",
         "The whole run in one file: step it, choose any head. Needs no network and nothing installed.",
+    ),
+    "live": (
+        "Live page",
+        "text/html",
+        "The model itself in one file: whoever opens it types a text and sees every head of it. Needs no network.",
     ),
     "png": ("PNG", "image/png", "The focus map and the candidates of this step, 2400 pixels wide."),
     "svg": ("SVG", "image/svg+xml", "The same as vectors, for slides and papers."),
@@ -64,6 +73,9 @@ def show(shown: Shown) -> None:
     if chosen == "html" and (found := aligner.current(trace)) is not None:
         looks["aligner"] = found.address
     st.caption(_FORMATS[chosen][2])
+    if chosen == "live":
+        _offer_model(shown.checkpoint, trace.source, {name: looks[name] for name in ("theme", "large")})
+        return
     if chosen == "table":
         if not display_options.is_hidden("The weights of all steps"):
             weights_table.show(trace)
@@ -100,6 +112,27 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
             st.caption(f"{literal(str(error))} Or take the trace, then `python -m transformer_viz render … --no-limits`.")
             return
     is_quick = is_table and limits.n_weights(trace) <= _MOST_AT_ONCE
+    name = file_name(trace, chosen, now)
+    _download(place, name, _FORMATS[chosen][1], lambda: _made(chosen, trace, now, looks), is_quick=is_quick)
+
+
+def _offer_model(checkpoint: "Checkpoint | None", source: str, looks: dict[str, Any]) -> None:
+    """A page with the model in it, which opens with the text that is shown."""
+    if checkpoint is None:
+        st.caption("One of this program's own models can be in such a page; this is another model, or a run from a file.")
+        return
+    # Here, because a file is looked at where there is no torch.
+    from transformer_viz.live.page import live, live_html
+    from transformer_viz.views.cache.model_list import identity
+
+    # A snapshot is named after its model.
+    step = "" if checkpoint.snapshot is None else f"-step{checkpoint.snapshot}"
+    name, place = f"live-{checkpoint.name}{step}.html", (identity(checkpoint), "live", source, tuple(looks.items()))
+    _download(place, name, _FORMATS["live"][1], lambda: live_html(checkpoint, source, **looks).encode(), is_quick=False)
+    code.show(Call(live, checkpoint, name, source, **looks), key="code_of_tab")
+
+
+def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes], *, is_quick: bool) -> None:
     # The click's own run already knows a step that the player has reached since the button was drawn.
     if st.session_state.pop("export_wanted", False):
         st.session_state.export_asked = place
@@ -108,11 +141,10 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
         return
     try:
         with st.spinner("Making the file …"):
-            data = store.get_or_make(("file", place), lambda: _made(chosen, trace, now, looks))
+            data = store.get_or_make(("file", place), make)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    name, kind = file_name(trace, chosen, now), _FORMATS[chosen][1]
     words = f"Download {literal(name)} ({bytes_words(len(data))})"
     st.download_button(words, data, name, kind, icon=":material/download:", key="export-download", on_click="ignore")
 
