@@ -70,14 +70,13 @@ def said(page: Page) -> str:
 
 
 def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
+    page.context.clear_cookies()
     page.goto(server)
     at_rest(page)
-    press(page, page.get_by_role("link", name="Learn"))
-    press(page, page.get_by_role("button", name=re.compile("Begin")).first)
-    expect(card(page).get_by_role("heading")).to_have_text("Which token comes first?")
-    choose(page, "s")
-    assert said(page).startswith("Right. You said s.")
-    press(page, button(page, "Next"))
+    press(page, page.locator(".ways button").get_by_text("s", exact=True))
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Right. Step 1 of 12")
+    press(page, page.get_by_role("button", name="go on with lesson 1"))
+    expect(card(page).get_by_role("heading")).to_have_text("A row for each step")
     # A thing to do, by the player's own keys.
     press(page, page.get_by_role("slider"), "ArrowRight")
     expect(card(page)).to_contain_text("✓ Done")
@@ -114,6 +113,10 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     press(page, button(page, "All lessons"))
     expect(page.get_by_role("heading", name="Learn")).to_have_count(1)
     expect(card(page)).to_have_count(0)
+    # A question was skipped, and two things were not done. The browser remembers the rest.
+    page.goto(f"{server}/learn")
+    expect(page.locator(".st-key-lesson-map")).to_contain_text("✓ Done: 6 / 9")
+    expect(page.locator(".st-key-open-map")).to_contain_text("step 5 of 9")
 
 
 def test_reload_wandering_and_back_lose_nothing(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
@@ -148,6 +151,77 @@ def test_reload_wandering_and_back_lose_nothing(page: Page, server: str, lessons
     expect(card(page)).to_have_count(0)
     at_rest(page)
     assert "lesson" not in page.url
+
+
+def test_a_link_with_a_step_alone_goes_to_where_it_begins(page: Page, server: str) -> None:
+    page.goto(f"{server}/?lesson=future.4")
+    expect(page.locator("h1")).to_have_text("Masks")
+    expect(page.get_by_role("combobox", name="Mistake")).to_have_value(MISTAKE_TITLES["no-causal"])
+    expect(card(page)).to_contain_text("step 4 of 8")
+
+
+def test_hints_fold_and_what_is_done_survive_a_reload(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
+    open_step(page, server, lessons["map"], 2)
+    button(page, "Hint").click()
+    expect(card(page).locator(".st-key-lesson-hints p")).to_have_count(1)
+    page.get_by_role("button", name="Step on").click()
+    expect(card(page)).to_contain_text("✓ Done")
+    page.get_by_role("button", name="Step back").click()
+    at_rest(page)
+    page.reload()
+    expect(card(page)).to_contain_text("✓ Done")
+    expect(card(page).locator(".st-key-lesson-hints p")).to_have_count(1)
+    button(page, "Fold the card").click()
+    expect(button(page, "Next")).to_be_hidden()
+    at_rest(page)
+    page.reload()
+    expect(button(page, "Unfold the card")).to_be_visible()
+    expect(button(page, "Next")).to_be_hidden()
+
+
+def test_a_step_moves_the_player_of_a_run_that_is_there_already(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
+    open_step(page, server, lessons["map"], 5)
+    button(page, "Skip").click()
+    page.get_by_role("tab").first.wait_for()
+    at_rest(page)
+    button(page, "Next").click()
+    expect(card(page)).to_contain_text("step 6 of 9")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 12 of 12")
+
+
+def test_on_a_phone_it_begins_small_and_covers_nothing(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_step(page, server, lessons["map"], 3)
+
+    def bounds(selector: str) -> tuple[float, float]:
+        box = page.locator(selector).bounding_box()
+        assert box is not None
+        return box["y"], box["y"] + box["height"]
+
+    expect(button(page, "Answer")).to_be_hidden()
+    expect(card(page).locator(".st-key-lesson-line")).to_contain_text("Row 3 reads i.")
+    expect(card(page).locator(".st-key-lesson-line")).to_be_visible()
+    assert bounds(CARD)[0] > 700
+    # The page ends where the card begins.
+    assert bounds(".stMain")[1] <= bounds(CARD)[0]
+    # All of its head is the button.
+    page.mouse.click(120, bounds(f"{CARD} .lesson-step")[0] + 8)
+    expect(button(page, "Answer")).to_be_visible()
+    assert bounds(CARD)[0] >= 0.55 * 844 - 1
+    assert bounds(".stMain")[1] <= bounds(CARD)[0]
+    assert not [*faults(page, CARD)]
+
+
+def test_all_but_what_a_step_speaks_of_is_dimmed(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
+    """And it can be used all the same."""
+    open_step(page, server, lessons["map"], 2)
+    shadow = "(one) => getComputedStyle(one).boxShadow"
+    assert "rgba(0, 0, 0, 0.14)" in page.locator(".st-key-focus").evaluate(shadow)
+    page.get_by_role("button", name="Step on").click()
+    expect(card(page)).to_contain_text("✓ Done")
+    button(page, "Fold the card").click()
+    expect(button(page, "Next")).to_be_hidden()
+    assert page.locator(".st-key-focus").evaluate(shadow) == "none"
 
 
 def made(link_values: Any) -> Trace:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from transformer_viz import app_folders
 from transformer_viz.learn.lesson import find_lessons, read_lessons
+from transformer_viz.views.state import lesson_progress
 
 Start = Callable[..., AppTest]
 
@@ -47,3 +49,20 @@ def test_a_teachers_own_come_after_them_and_are_read_anew(start: Start, own: Pat
     assert doubled.startswith(first.name) and "a lesson of the app has this name" in doubled
     at.button(key="open-mine").click().run()
     assert at.session_state.lesson == "mine.1"
+
+
+def test_what_the_browser_remembers_is_listed_and_can_be_forgotten(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have been written by anybody."""
+    kept = "map.5~number.0~nowhere.3~<b>.1~future.zz~beam.ffffffffff~0.1"
+    monkeypatch.setattr(type(st.context), "cookies", {lesson_progress.COOKIE: kept})
+    at = start("learn")
+
+    def done() -> list[str]:
+        return [markdown.value.split("**")[3] for markdown in at.markdown if "Done" in markdown.value]
+
+    assert not at.exception
+    assert done() == ["✓ Done: 2 / 9"]
+    assert [button.label for button in at.button if button.key == "open-map"] == ["step 2 of 9"]
+    at.button(key="forget-lessons").click().run()
+    assert not done()
+    assert {button.label for button in at.button if str(button.key).startswith("open-")} == {"Begin"}

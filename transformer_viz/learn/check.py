@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from pathlib import Path
 
 from transformer_viz.errors import LessonError, TransformerVizError, join_names
-from transformer_viz.learn.example_run import Example, example_run, measured
+from transformer_viz.learn.example_run import example_of, measured
 from transformer_viz.learn.lesson import Lesson, Step, read_lesson
-from transformer_viz.learn.links import read_link
 from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import NotAsked, question
 from transformer_viz.learn.words import language_of
@@ -67,20 +65,15 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     if step.point and at.page not in POINTS[step.point].pages:
         raise LessonError(f"{step.point!r} is not on the page {at.page}; it is on {join_names(POINTS[step.point].pages)}")
     for address in (at.address, *(piece.target for part in step.text for piece in part if piece.style == "link")):
-        _example(address)
+        example_of(address)
     if (ask := step.ask) is None:
         return
-    example = _example(at.address, is_of_writing=ask.kind == "writes")
+    example = example_of(at.address, is_of_writing=ask.kind == "writes")
     if example is None:
         raise LessonError(f"the page {at.page} shows no run that could be asked about")
     made = question(measured(example, ask), ask, example.focus, language_of(lesson))
     if isinstance(made, NotAsked):
         raise LessonError(f"its question has no answer on the example. {made.why}")
-
-
-@lru_cache(maxsize=64)
-def _example(address: str, *, is_of_writing: bool = False) -> Example | None:
-    return example_run(read_link(address), is_of_writing=is_of_writing)
 
 
 def _differences(lesson: Lesson) -> Iterator[str]:

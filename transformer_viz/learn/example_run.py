@@ -1,7 +1,7 @@
 """The run that a lesson's link opens, with what its question reads of it: the example on which a lesson is checked."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from transformer_viz import edits as plain_edits
@@ -10,7 +10,7 @@ from transformer_viz.checkpoints import Checkpoint, find_name, load_checkpoint
 from transformer_viz.errors import LessonError, join_names
 from transformer_viz.inside_head.run import inside
 from transformer_viz.learn.lesson import Ask
-from transformer_viz.learn.links import Link
+from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.questions import CAUSE, Spot, spot_of
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import Range, read_number
@@ -49,6 +49,12 @@ def load_model(name: str) -> Checkpoint:
         CheckpointError: there is none of this name, or it is damaged.
     """
     return load_checkpoint(str(find_name(name)), "cpu")
+
+
+@lru_cache(maxsize=64)
+def example_of(address: str, *, is_of_writing: bool = False) -> Example | None:
+    """The run of an address such as `/?text=hello`, as often as it is asked for."""
+    return example_run(read_link(address), is_of_writing=is_of_writing)
 
 
 def example_run(link: Link, *, is_of_writing: bool = False) -> Example | None:

@@ -14,8 +14,7 @@ from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import Question, Spot, question
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import lesson_card
-from transformer_viz.views.state import focus, lesson_progress
+from transformer_viz.views.state import focus, lesson_place, lesson_progress
 from transformer_viz.views.state.display_options import DisplayOptions
 
 _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
@@ -68,9 +67,9 @@ def is_open() -> bool:
 def choose(way: Any) -> None:
     """What the player reports of a button; for a callback. Nonsense is passed over."""
     state = st.session_state
-    if way == _ON and (place := lesson_card.read_place(f"{_LESSON}.2")) is not None:
+    if way == _ON and (place := lesson_place.read_place(f"{_LESSON}.2")) is not None:
         state.pop(_TOLD, None)
-        lesson_card.open_step(place)
+        lesson_place.open_step(place)
     if not isinstance(asks := state.get(_ASKS), Question):
         return
     ways = [f"{_ANSWER}{number}" for number in range(len(asks.options))]

@@ -1,12 +1,11 @@
-"""Learn: the lessons, each of which leads through the other pages."""
+"""Learn: the lessons, each of which leads through the other pages, and how far one is in them."""
 
 import streamlit as st
 
 from transformer_viz.learn.words import languages, words
-from transformer_viz.views.components import lesson_card
-from transformer_viz.views.components.lesson_card import Place
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import link
+from transformer_viz.views.state import lesson_place, lesson_progress, link
+from transformer_viz.views.state.lesson_place import Place
 
 TITLE, ICON, ORDER = "Learn", ":material/school:", 7
 _LANGUAGES = {"en": "English", "zh": "中文"}
@@ -18,13 +17,25 @@ def show() -> None:
     looks: dict[str, object] = {"words": lambda name: _LANGUAGES.get(name, name), "label_visibility": "collapsed"}
     language = link.segmented_control("Language", languages(), key="lesson_language", **looks)  # type: ignore[arg-type]
     say = words(language)
-    found, faults = lesson_card.lessons(language)
+    found, faults = lesson_place.lessons(language)
     for fault in faults:
         st.warning(literal(fault), icon=":material/error:")
+    is_begun = False
     for number, lesson in enumerate(found, 1):
+        n = len(lesson.steps)
+        done = [step for step in lesson_progress.done(lesson.name) if step < n]
+        # Where one goes on: the first step that is not done, or after the last one the beginning.
+        place = Place(language, lesson, next((step for step in range(n) if step not in done), 0))
+        is_begun |= bool(done)
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson-{lesson.name}"):
-            about = say("card.about", minutes=lesson.minutes, n=len(lesson.steps), level=say(f"card.level.{lesson.level}"))
-            st.markdown(f"**{number} · {literal(lesson.title)}**  \n{literal(about)}", width="stretch")
-            place = Place(language, lesson, 0)
-            key, help_ = f"open-{lesson.name}", f"{say('card.begin')}: {literal(lesson.title)}"
-            st.button(say("card.begin"), key, help_, lesson_card.open_step, args=(place,), icon=":material/play_arrow:")
+            about = say("card.about", minutes=lesson.minutes, n=n, level=say(f"card.level.{lesson.level}"))
+            progress = f"  \n**✓ {literal(say('card.done'))}: {len(done)} / {n}**" if done else ""
+            st.markdown(f"**{number} · {literal(lesson.title)}**  \n{literal(about)}{progress}", width="stretch")
+            begin = say("card.step", n=place.number + 1, m=n) if place.number else say("card.begin")
+            key, help_ = f"open-{lesson.name}", f"{begin}: {literal(lesson.title)}"
+            st.button(begin, key, help_, lesson_place.open_step, args=(place,), icon=":material/play_arrow:")
+    if is_begun:
+        with st.container(horizontal=True, vertical_alignment="center", key="lessons-kept"):
+            about = "A step is done once you answered its question or did what it asks. A cookie of this browser remembers it."
+            st.caption(about, width="content")
+            st.button("Forget", "forget-lessons", on_click=lesson_progress.forget, type="tertiary")

@@ -36,8 +36,9 @@ _OPENED_BARE = "link_opened_bare"
 """Likewise: whether the session was opened by an address that said nothing."""
 _DECIDED, _WORDS = "link_decided", "link_words"
 """Likewise: the value of each key in the last run, and the same in the words of a link."""
-_OPENED = "link_opened"
-"""Likewise: what a link that was opened says of keys that have not been drawn since; None stands for the default."""
+_OPENED, _TIMES = "link_opened", "link_times_opened"
+"""Likewise: what a link that was opened says of keys that have not been drawn since, None stands for the default; and how often
+one was."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
 
@@ -155,7 +156,13 @@ def _option(options: Sequence[Any], words: Callable[[Any], str], word: str) -> A
 
 def open_values(values: Mapping[str, str], keys: Iterable[str]) -> None:
     """Opens a link in this session, for a callback: as soon as these keys are drawn, each has its value or its default."""
-    st.session_state[_OPENED] = {key: values.get(key) for key in keys}
+    state = st.session_state
+    state[_OPENED], state[_TIMES] = {key: values.get(key) for key in keys}, times_opened() + 1
+
+
+def times_opened() -> int:
+    """How often a link was opened in this session, or gone back to: then it says too what a script of the page knows better."""
+    return st.session_state.get(_TIMES, 0)
 
 
 def all_words() -> dict[str, str]:
@@ -402,6 +409,7 @@ def _restore_address() -> None:
     has in a popover that was not opened: the browser does not report that box, and Streamlit takes it for one that has gone."""
     context = get_script_run_ctx()
     if context is not None and context.is_history_navigation:
+        st.session_state[_TIMES] = times_opened() + 1
         for key, words in parse_qs(context.query_string, keep_blank_values=True).items():
             if key not in st.query_params and key != UNKNOWN_PAGE:
                 # Words that Streamlit keeps for itself, as `embed`, cannot be set.

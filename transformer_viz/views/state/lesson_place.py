@@ -1,0 +1,227 @@
+"""Where somebody is in a lesson: all of it stands in the link, and this is how it is read and changed.
+
+`lesson=map.3` is the step, in another language `lesson=zh.map.3`; `lesson_answer` what was answered there; and `lesson_card`
+what the card shows: `d2f` where what was to be done is done, two hints are open, and the card is folded. `lesson=map.3` alone
+goes to where the step begins.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+
+import streamlit as st
+
+from transformer_viz import app_folders
+from transformer_viz.learn.lesson import LESSONS, Lesson, Step, read_lessons
+from transformer_viz.learn.links import Link, names_of_page
+from transformer_viz.learn.questions import Spot
+from transformer_viz.learn.words import languages
+from transformer_viz.terms import COMBINED, KINDS
+from transformer_viz.views.state import lesson_progress, link
+
+KEY, ANSWER, _CARD = "lesson", "lesson_answer", "lesson_card"
+SKIPPED = "skip"
+TO, BEFORE, WAITS, AWAITS = (f"lesson_{name}" for name in ("to", "before", "waits", "awaits"))
+"""In the session: the page to go to first, its link when the step began, whether the question waits for an answer, and whether
+the step waits for something to be done: then what the player reports is of the whole page."""
+_PLACE = "lesson_place"
+"""Likewise: the step of the last run."""
+_PERSONAL = ("all_controls", "device", "projector", "where")
+"""A step leaves these as they are, unless its link names them."""
+_ANSWERED = re.compile(
+    r"(?P<kind>encoder|decoder|cross)-(?P<layer>\d{1,3})-(?P<head>\d{1,3}|mean|max)-(?P<row>\d{1,4})-(?P<run>[0-9a-f]{8})-"
+    r"(?P<words>[0-9eE+.-]{1,80})",
+    re.ASCII,
+)
+_SHOWN = re.compile(r"(d?)([1-3]?)([fo]?)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A step of a lesson, numbered from 0."""
+
+    language: str
+    lesson: Lesson
+    number: int
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.lesson.steps[self.number]
+
+    @property
+    def start(self) -> Link:
+        """Where it begins."""
+        return self.lesson.start_of(self.number) or Link()
+
+    @property
+    def word(self) -> str:
+        """As the link has it."""
+        return f"{'' if self.language == 'en' else f'{self.language}.'}{self.lesson.name}.{self.number + 1}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, as the link has it: where the question was asked, of which run, and numbers of options, or the number."""
+
+    spot: Spot
+    run: str
+    words: str
+
+    def __str__(self) -> str:
+        spot = self.spot
+        return f"{spot.kind}-{spot.layer}-{spot.head}-{spot.row}-{self.run}-{self.words}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the card shows. `fold` is `f` or `o` where somebody has folded or opened it; else it is folded on a phone alone."""
+
+    is_done: bool = False
+    n_hints: int = 0
+    fold: str = ""
+
+    def __str__(self) -> str:
+        return f"{'d' if self.is_done else ''}{self.n_hints or ''}{self.fold}"
+
+
+# ---- which lessons there are, and what the link says
+
+
+def lessons(language: str) -> tuple[list[Lesson], list[str]]:
+    """The shipped lessons of a language and then a teacher's own, which are read anew each time, since somebody may be writing
+    them; and a sentence for each that cannot be shown. English ones lie in the teacher's folder, others in one named as the
+    language is."""
+    shipped, faults = _shipped(language)
+    if (own := app_folders.lessons()) is None:
+        return shipped, faults
+    mine, my_faults = read_lessons(own if language == "en" else own / language)
+    taken = {lesson.name for lesson in shipped}
+    doubled = [
+        f"{lesson.file.name}: a lesson of the app has this name; give it another" for lesson in mine if lesson.name in taken
+    ]
+    return [*shipped, *(lesson for lesson in mine if lesson.name not in taken)], [*faults, *my_faults, *doubled]
+
+
+@cache
+def _shipped(language: str) -> tuple[list[Lesson], list[str]]:
+    return read_lessons(LESSONS / language)
+
+
+def read_place(word: str) -> Place | None:
+    """The step that a link names; None for what is none."""
+    *language, name, number = ["", "", *word.split(".")][-3:]
+    code = next(iter(filter(None, language)), "en")
+    if code not in languages() or not re.fullmatch(r"[1-9]\d?", number, re.ASCII):
+        return None
+    lesson = next((one for one in lessons(code)[0] if one.name == name), None)
+    return None if lesson is None or int(number) > len(lesson.steps) else Place(code, lesson, int(number) - 1)
+
+
+@cache
+def explaining(term: str) -> Place | None:
+    """The first step that explains a term of the glossary."""
+    steps = ((lesson, number) for lesson in _shipped("en")[0] for number in range(len(lesson.steps)))
+    return next((Place("en", *place) for place in steps if term in place[0].steps[place[1]].terms), None)
+
+
+def current() -> Place | None:
+    """The open step. Draws what the link has of it, in boxes that nobody sees; `draw_shown` draws the last one."""
+    state = st.session_state
+    if not state.get(KEY) and KEY not in st.query_params:
+        return None
+    is_alone = KEY not in state and {*link.address()} <= {KEY, _CARD}
+    word = link.hidden(KEY, lambda word: read_place(word) is not None, "the name of a lesson and a step, as map.1")
+    link.hidden(ANSWER, lambda word: word == SKIPPED or _read_answer(word) is not None, "what the card writes")
+    link.hidden_value(_CARD, _is_shown, "what the card writes")
+    place = read_place(word) if word else None
+    if place is not None:
+        if is_alone:
+            open_values(place.start)
+            state[TO] = place.start.page
+        state[_PLACE] = (place.lesson.file, place.number)
+    return place
+
+
+def answer() -> Answer | None:
+    """What was answered, if anything was."""
+    return _read_answer(st.session_state[ANSWER])
+
+
+def is_skipped() -> bool:
+    """Whether the question was skipped."""
+    return st.session_state[ANSWER] == SKIPPED
+
+
+def shown() -> Shown:
+    """What the card shows."""
+    found = _SHOWN.fullmatch(st.session_state.get(_CARD, ""))
+    return Shown() if found is None else Shown(bool(found[1]), int(found[2] or 0), found[3])
+
+
+def draw_shown() -> None:
+    """What the card shows, in the link: once it is known what is done."""
+    link.hidden(_CARD, _is_shown, "what the card writes")
+
+
+def _is_shown(word: str) -> bool:
+    return _SHOWN.fullmatch(word) is not None
+
+
+def _read_answer(word: str) -> Answer | None:
+    if (found := _ANSWERED.fullmatch(word)) is None:
+        return None
+    kind = next(kind for kind in KINDS if kind == found["kind"])
+    head = next((name for name in COMBINED if name == found["head"]), None)
+    spot = Spot(kind, int(found["layer"]), int(found["head"]) if head is None else head, int(found["row"]))
+    return Answer(spot, found["run"], found["words"])
+
+
+# ---- what changes it, most of it for callbacks
+
+
+def open_step(place: Place, is_example: bool = False) -> None:
+    """Opens a step where it begins. One without a link of its own goes on where the page is, unless its example is wanted."""
+    state, start = st.session_state, place.start
+    # Who goes on in a card that was opened by hand has it open.
+    kept = shown().fold if state.get(KEY) else ""
+    state[KEY], state[ANSWER], state[_CARD], state[WAITS] = place.word, "", str(Shown(fold=kept)), None
+    if is_example or place.step.start is not None or state.get(_PLACE) != (place.lesson.file, place.number - 1):
+        open_values(start)
+        state[TO] = start.page
+    state[AWAITS] = False
+    state.pop(BEFORE, None)
+
+
+def go_on(place: Place) -> None:
+    """To the next step, or after the last one to the list of lessons. A step that asks nothing and has nothing to be done is
+    done with that."""
+    if place.step.ask is None and place.step.do is None:
+        lesson_progress.mark(place.lesson.name, place.number)
+    if place.number + 1 < len(place.lesson.steps):
+        open_step(replace(place, number=place.number + 1))
+    else:
+        close()
+        st.session_state[TO] = "learn"
+
+
+def close() -> None:
+    """Puts the card away."""
+    for key in (KEY, ANSWER, _CARD):
+        st.session_state[key] = ""
+
+
+def set_answer(words: str) -> None:
+    """An answer, or that there is to be none."""
+    st.session_state[ANSWER] = words
+
+
+def set_shown(now: Shown) -> None:
+    """What the card shows, before `draw_shown`."""
+    st.session_state[_CARD] = str(now)
+
+
+def open_values(start: Link) -> None:
+    """The page has the values of this link as soon as it is drawn."""
+    names = [name for name in names_of_page(start.page) if name in start.values or name not in _PERSONAL]
+    link.open_values(start.values, names)
