@@ -83,12 +83,12 @@ def browser(chromium: str) -> Iterator[Browser]:
 def _tab(browser: Browser) -> Page:
     # Playwright waits for conditions by `eval`, which the content policy forbids; test_policy.py has the pages under it.
     page = browser.new_context(viewport=SIZE, bypass_csp=True, **LOOKS).new_page()
-    _put_question_away(page)
+    put_question_away(page)
     page.set_default_timeout(PATIENCE_MS)
     return page
 
 
-def _put_question_away(page: Page) -> None:
+def put_question_away(page: Page) -> None:
     """A first visitor is asked something; test_first_contact.py has that."""
     ((name, value),) = inside.WITHOUT_A_QUESTION.items()
     page.context.add_cookies([{"name": name, "value": value, "domain": "localhost", "path": "/"}])
@@ -155,7 +155,7 @@ def _forget(page: Page) -> None:
         page.evaluate("() => [localStorage, sessionStorage].forEach((one) => one.clear())")
     page.goto("about:blank")
     page.context.clear_cookies()
-    _put_question_away(page)
+    put_question_away(page)
     page.context.clear_permissions()
     page.set_viewport_size(SIZE)
     page.emulate_media(media="null", **LOOKS)

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.charts import FOCUS, at_rest, wait_for_step, wait_until_drawn
+from tests.browser.conftest import put_question_away
 from transformer_viz.views.glossary import TERMS
 
 pytestmark = pytest.mark.browser
@@ -47,9 +48,27 @@ def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: 
     expect(term(page, "layer")).to_be_visible()
 
 
+def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server: str) -> None:
+    page.goto(f"{server}/?text=hello&step=2")
+    wait_for_step(page, 1)
+    one = term(page, "looks")
+    said = page.get_by_role("slider").get_attribute("aria-valuetext")
+    assert said and "Lesson" not in said
+    one.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-lesson-card")).to_contain_text("Reading a map · step 3 of 9")
+    at_rest(page)
+    page.go_back()
+    expect(page.locator(".st-key-lesson-card")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Source text")).to_have_value("hello")
+    wait_for_step(page, 1)
+
+
 def test_a_tap_tells_on_a_phone_and_nothing_leaves_the_window(server: str, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, reduced_motion="reduce")
     page = context.new_page()
+    put_question_away(page)
     page.goto(server)
     page.wait_for_selector(f"{FOCUS} .main-svg")
     at_rest(page)

@@ -40,10 +40,11 @@ class Player {
   }
 
   update(data) {
-    const isNewRun = data.run !== this.run;
+    // The step of a run that is here already is the player's, but where another link was opened.
+    const isMoved = data.run !== this.run || data.moved !== this.data?.moved;
     this.data = data;
     this.isMoving = false;
-    if (isNewRun) {
+    if (isMoved) {
       this.pause();
       this.run = data.run;
       this.step = data.step;

@@ -65,7 +65,7 @@ def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bo
         "prompt": prompt_token(trace),
         "first": trace.n_given,
         "hint": term_tips.mark(_HINTS[at.kind] if step < trace.n_steps else ""),
-        "terms": term_tips.MEANINGS,
+        "terms": term_tips.meanings(),
         "large": large,
         "dark": dark,
         "source": _source(trace, at, last),

@@ -19,6 +19,7 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import term_tips
+from transformer_viz.views.state import link
 from transformer_viz.views.state.focus import Focus
 
 FOCUS_KEY = "focus"
@@ -36,8 +37,9 @@ def data(
     return {
         "run": at.run,
         "step": at.step,
+        "moved": link.times_opened(),
         "hint": term_tips.mark(hint, told=("token",)),
-        "terms": term_tips.MEANINGS,
+        "terms": term_tips.meanings(),
         "labels": strip_labels(trace),
         "grows": trace.writes,
         "large": large,

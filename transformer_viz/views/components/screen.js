@@ -1,18 +1,28 @@
-// Tells Python whether the page is narrow, keeps what Python wants to know at the next visit, and tells the printer how wide the
-// page is: charts are drawn for the window, and paper is another width. A page as wide as the window is printed smaller, and
-// whole.
+// What Python cannot know of a browser: whether its window is narrow, and what it is to keep for the next visit; a term that leads
+// to a lesson; and for the printer how wide the page is: charts are drawn for the window, and paper is another width. A page as
+// wide as the window is printed smaller, and whole.
 
 const NARROW_PX = 768, YEAR_S = 31_536_000;
 const made = () => document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
 const PAPER = document.getElementById("paper") ?? made();
 
-export default function ({ data, setStateValue }) {
+export default function ({ data, setStateValue, setTriggerValue }) {
   const isNarrow = window.innerWidth < NARROW_PX;
   if (data.narrow !== isNarrow) setStateValue("narrow", isNarrow);
   const folder = location.pathname.slice(0, location.pathname.lastIndexOf("/") + 1);
   if (data.cookie) document.cookie = `${data.cookie}; path=${folder}; max-age=${YEAR_S}; samesite=lax`;
   measure();
   addEventListener("resize", measure);
+  document.onclick = (event) => openLesson(event, setTriggerValue);
+}
+
+// A term leads to a lesson in this session, by an entry of the browser's history of its own, which history.js would not make.
+function openLesson(event, setTriggerValue) {
+  const link = event.composedPath().find((one) => one.matches?.("dfn > a"));
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  History.prototype.pushState.call(history, history.state, "", location.href);
+  setTriggerValue("lesson", new URL(link.href).searchParams.get("lesson"));
 }
 
 function measure() {

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.views.state import lesson_progress
+from transformer_viz.views.state import lesson_place, lesson_progress
 
 _KEY = "screen"
 
@@ -18,9 +18,17 @@ def is_narrow() -> bool:
 
 
 def watch() -> None:
-    """Asks it, once on every page, and has it keep how far somebody is in the lessons; it draws nothing."""
+    """Asks it, once on every page, and draws nothing. It also keeps how far somebody is in the lessons, and hears of a term
+    that leads to one."""
     about = {"narrow": is_narrow(), "cookie": lesson_progress.cookie()}
-    _component()(key=_KEY, data=about, default={"narrow": False}, on_narrow_change=lambda: None, height=1)
+    hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}
+    _component()(key=_KEY, data=about, default={"narrow": False}, height=1, **hears)
+
+
+def _open_lesson() -> None:
+    word = st.session_state[_KEY].get("lesson")
+    if isinstance(word, str) and (place := lesson_place.read_place(word)) is not None:
+        lesson_place.open_step(place)
 
 
 def columns(shares: int | Sequence[float], name: str) -> Sequence[Any]:

@@ -1,4 +1,5 @@
-"""Terms where they stand: a dotted line below, and what they mean on hover, focus and tap, in the words of the glossary.
+"""Terms where they stand: a dotted line below, and what they mean on hover, focus and tap, in the words of the glossary, with
+the way to the step of a lesson that explains them.
 
 What they mean is an attribute, which `term_tips.css` shows: no text of the sentence that a screen reader says at each step.
 """
@@ -13,6 +14,7 @@ import streamlit as st
 
 from transformer_viz.analysis.sentences import Piece
 from transformer_viz.views.glossary import TERMS
+from transformer_viz.views.state import lesson_place
 
 _NAMES = {
     **{name: name for name in ("token", "layer", "head", "query", "key", "weight", "mask", "right token")},
@@ -20,7 +22,6 @@ _NAMES = {
     **{"row": "query", "column": "key", "looks": "weight", "masked": "mask"},
 }
 """The terms that one meets first, as they stand in a sentence, and as the glossary has them."""
-MEANINGS = {word: f"{name.capitalize()}: {TERMS[name].sentence}." for word, name in _NAMES.items()}
 STYLE = Path(__file__).with_name("term_tips.css").read_text(encoding="utf-8")
 """Wherever terms stand: of a component, and of the page."""
 _TERM = re.compile(rf"\b({'|'.join(sorted(_NAMES, key=len, reverse=True))})\b")
@@ -51,8 +52,25 @@ def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:
     st.html(f'<p class="told">{"".join(_element(*piece) for piece in sentence)}</p>', **looks)
 
 
+def meanings() -> dict[str, dict[str, Any]]:
+    """Of each term, as it stands in a sentence, what it `means`; and the step of a `lesson` that explains it, if one does."""
+    return {word: _meaning(name) for word, name in _NAMES.items()}
+
+
+def _meaning(name: str) -> dict[str, Any]:
+    means = f"{name.capitalize()}: {TERMS[name].sentence}."
+    if (place := lesson_place.explaining(name)) is None:
+        return {"means": means}
+    # From every page to the first one: the address of a page has no folder below that one.
+    words = f"Lesson: {place.lesson.title}, step {place.number + 1} ›"
+    return {"means": means, "lesson": {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}}
+
+
 def _element(style: str, text: str) -> str:
     if style == "term":
-        return f'<dfn tabindex="0" aria-description="{escape(MEANINGS[text])}">{escape(text)}</dfn>'
+        meaning, link = _meaning(_NAMES[text]), ""
+        if lesson := meaning.get("lesson"):
+            link = f'<a href="{escape(lesson["href"])}" target="_self" aria-label="{escape(lesson["words"])}"></a>'
+        return f'<dfn tabindex="0" aria-description="{escape(meaning["means"])}">{escape(text)}{link}</dfn>'
     tag = _TAGS.get(style)
     return f"<{tag}>{escape(text)}</{tag}>" if tag else escape(text)

@@ -26,9 +26,10 @@ def _get_ready() -> None:
         from transformer_viz.checkpoints import load_checkpoint
         from transformer_viz.tracing.decode import decode
         from transformer_viz.views import pages
-        from transformer_viz.views.components import bar
+        from transformer_viz.views.components import bar, term_tips
 
         pages()
+        term_tips.meanings()
         decode(load_checkpoint(bar.DEFAULT_CHECKPOINT), bar.DEFAULT_TEXT)
     # Or the garbage collector would look at 300,000 imported objects again and again, 150 ms each time.
     gc.collect()

@@ -31,7 +31,7 @@ def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large
         "run": at.run,
         "step": at.step,
         "hint": term_tips.mark(f"{_RULES[kind]}{ring}. {_FIXED[moments[0].target]}"),
-        "terms": term_tips.MEANINGS,
+        "terms": term_tips.meanings(),
         "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
         "large": large,
         "dark": dark,
