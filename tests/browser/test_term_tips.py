@@ -54,6 +54,14 @@ def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server
     one = term(page, "looks")
     said = page.get_by_role("slider").get_attribute("aria-valuetext")
     assert said and "Lesson" not in said
+    one.hover()
+    way = one.get_by_role("link")
+    # What it means stands below the way, and the pointer gets from the term to it.
+    assert one.evaluate("(one) => parseFloat(getComputedStyle(one, '::after').paddingTop)") > 25
+    boxes = [each.bounding_box() for each in (one, way)]
+    assert boxes[0] and boxes[1] and boxes[1]["y"] <= boxes[0]["y"] + boxes[0]["height"]
+    page.mouse.move(5, 700)
+    expect(way).to_be_hidden()
     one.focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
