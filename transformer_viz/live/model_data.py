@@ -12,7 +12,6 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.tasks.copy import Copy
-from transformer_viz.tasks.corpus import Corpus
 from transformer_viz.tasks.dates import Dates
 from transformer_viz.tasks.letters import Letters
 from transformer_viz.tasks.numbers import Numbers
@@ -131,11 +130,12 @@ def _reads(task: Task, text: str) -> bool:
     return True
 
 
-def _answer(task: Task) -> dict[str, Any] | None:
-    """What the page knows of right answers: a rule, or all pairs of a task that has few; None of a task with too many."""
-    if isinstance(task, Sentences):
-        pairs: Corpus = task
-        return {"pairs": {" ".join(source): list(target) for source, target in pairs.pairs().values()}}
-    if (order := _ORDERS.get(type(task))) is None:
-        return None
-    return {"order": order, "isAnswer": type(task) is not Pinyin, **({"by": task.by} if isinstance(task, Shift) else {})}
+def _answer(task: Task) -> dict[str, Any]:
+    """What the page knows of right answers: a rule, and the answers to the examples, or to all texts of a task that has few."""
+    texts = list(task.pairs()) if isinstance(task, Sentences) else [example.text for example in task.examples()]
+    known = {}
+    for symbols in map(task.read, texts):
+        if (answer := task.answer(symbols)) is not None:
+            known[" ".join(symbols)] = {"expected": answer, "alignment": task.alignment(symbols, len(answer))}
+    rule = {"order": order, "isAnswer": type(task) is not Pinyin} if (order := _ORDERS.get(type(task))) else {}
+    return {**rule, **({"by": task.by} if isinstance(task, Shift) else {}), "known": known}

@@ -1,7 +1,7 @@
 // The page with a model in it: what is typed is decoded by the engine in a thread of its own, and shown like a saved run.
 
 const SETTLED_MS = 300;
-const KINDS_OF_MASK = "Click a cell to mask it, or to open it, for all layers and heads; a label for its whole row or column.";
+const HOW_TO_MASK = "Click a cell to mask it, or to open it, for all layers and heads; a label for its whole row or column.";
 
 // The engine, which answers by messages; of a run that is not wanted any more it gives null.
 class Engine {
@@ -78,7 +78,7 @@ class LivePage extends Page {
     this.edits = [];
     this.asked = this.shown = 0;
     this.engine = new Engine(data.live.model);
-    part("masks").append(element("p", "", KINDS_OF_MASK));
+    part("masks").querySelector(".masks").before(element("p", "aside", HOW_TO_MASK));
     this.listenToTyping();
     fill(part("examples"), [["", "Examples"], ...data.live.examples.map((text) => [text, shorten(text, 60)])]);
     part("text").value = data.live.source;
@@ -88,7 +88,11 @@ class LivePage extends Page {
   }
 
   listenToTyping() {
-    const changed = () => { this.edits = []; this.ask(); };
+    // Cells belong to the text that was; a head that is switched off stays so for the next one.
+    const changed = () => {
+      this.edits = this.edits.filter((edit) => edit.endsWith(":zero"));
+      this.ask();
+    };
     part("text").addEventListener("input", changed);
     part("typed").addEventListener("submit", (event) => event.preventDefault());
     part("examples").addEventListener("change", () => {
@@ -150,7 +154,7 @@ class LivePage extends Page {
   showRun(trace, step) {
     const { reading } = this.example.live.model, space = reading.between;
     const spelt = (tokens) => (reading.cut === "sentence" ? tokens.join(space).replace(/ (?=[,?])/g, "") : tokens.join(space));
-    this.trace = Object.assign(trace, { spelt, knowsAnswers: Boolean(reading.answer?.isAnswer ?? reading.answer) });
+    this.trace = Object.assign(trace, { spelt });
     this.tell("");
     this.take(shownRun(this.example, this.trace));
     const n = trace.output_tokens.length, last = n - (trace.finished === "end" ? 2 : 1);
@@ -204,7 +208,7 @@ class LivePage extends Page {
   async save() {
     try {
       const trace = this.trace ?? (await this.engine.decode(part("text").value, this.options()));
-      const { attentions, spelt, knowsAnswers, ...rest } = trace, { model } = this.example.live;
+      const { attentions, spelt, ...rest } = trace, { model } = this.example.live;
       const arrays = Object.entries(attentions).flatMap(([kind, { weights, reasons }]) => [
         [`attentions/${kind}/weights`, weights], [`attentions/${kind}/reasons`, reasons],
       ]);

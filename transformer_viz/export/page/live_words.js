@@ -43,7 +43,7 @@ function unitOf(tokens) {
 function legendOf(kind, trace) {
   const own = trace.source_tokens.filter((_, place) => trace.source_letters[place] !== null);
   const words = LEGENDS[kind].replaceAll("{read}", unitOf(own)).replaceAll("{written}", unitOf(trace.target_tokens));
-  return words;
+  return trace.alignment.some((key) => key !== null) ? words : words.split(" · ring")[0];
 }
 
 // A half goes to the even neighbour, as in Python.
@@ -99,7 +99,7 @@ function outputStrip({ output_tokens: tokens, expected_tokens: expected, steps }
   });
 }
 
-// Whether the output is right: words, and what kind of words; null where this page knows of no answers.
+// Whether the output is right: words, and what kind of words; null where this page does not know the answer.
 function answerMark(trace) {
   const { expected_tokens: expected, output_tokens: written, finished } = trace, hasEnded = finished === "end";
   if (!expected) {
@@ -109,7 +109,7 @@ function answerMark(trace) {
       const read = [code(shorten(displayText(trace.source_tokens[key]))), plain(` (token ${key + 1}) is read`)];
       return { class: "wrong", words: [["strong", "wrong"], plain(", ends before "), ...read] };
     }
-    return trace.knowsAnswers ? { class: "not-known", words: [plain("not known whether it is right")] } : null;
+    return null;
   }
   if (hasEnded && trace.text === trace.expected) return { class: "right", words: [["strong", "right"]] };
   const differing = Array.from({ length: Math.max(written.length, expected.length) }).findIndex((_, t) => written[t] !== expected[t]);

@@ -79,13 +79,13 @@ class Text {
   }
 
   // What is known of the right answer: `expected` tokens, or null, and for each step the place in the source that it must look
-  // at, or null.
+  // at, or null. Some tasks have a rule; of the others the page knows the answers to some texts.
   answer(symbols, nSteps) {
-    const { order, by, isAnswer, pairs } = this.reading.answer ?? {};
-    const steps = Array.from({ length: nSteps });
+    const { order, by, isAnswer, known } = this.reading.answer, texts = known[symbols.join(" ")];
     const places = order ? ORDERS[order](symbols, this.ids[0], by) : [];
-    const alignment = steps.map((_, step) => (step < places.length ? places[step] + 1 : null));
-    const tokens = isAnswer ? places.map((place) => symbols[place]) : pairs?.[symbols.join(" ")] ?? null;
+    const keys = texts?.alignment ?? places.map((place) => place + 1);
+    const tokens = texts?.expected ?? (isAnswer ? places.map((place) => symbols[place]) : null);
+    const alignment = Array.from({ length: nSteps }, (_, step) => keys[step] ?? null);
     return { alignment, expected: tokens && [...tokens, SPECIAL[END]] };
   }
 }
