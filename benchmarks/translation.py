@@ -1,7 +1,7 @@
 """What the checkpoint `german` gets right, by clause, length and what training never saw: `python -m benchmarks.translation`.
 
 Beside it: the weight of every cross head on the gold key against uniform attention, how often the best head's order crosses as
-the gold alignment does, where beam and greedy search differ, and how sure it is of words in no order.
+the gold alignment does, and how sure it is of words in no order.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.evaluation.evaluate import Evaluation, evaluate_texts
 from transformer_viz.tasks.translation import Translation
 
-PER_CLAUSE, LONGER, SHUFFLED, CROSSING, SEARCHED = 100, 500, 100, 300, 100
+PER_CLAUSE, LONGER, SHUFFLED, CROSSING = 100, 500, 100, 300
 
 
 def main() -> None:
@@ -39,7 +39,6 @@ def main() -> None:
         _print_shares("never trained", [unseen] * len(rarely), evaluate_texts(checkpoint, rarely).is_exact)
     _print_heads(task, texts, found)
     _print_crossing(checkpoint, texts[:: len(texts) // CROSSING], found)
-    _print_searches(checkpoint, task.sample("longer", None, SEARCHED, rng))
     _print_shuffled(checkpoint, texts[:: len(texts) // SHUFFLED], rng)
 
 
@@ -85,17 +84,6 @@ def _print_crossing(checkpoint: Checkpoint, texts: Sequence[str], found: Evaluat
 
 def _crossings(keys: Sequence[int | None]) -> set[tuple[int, int]]:
     return {(i, j) for (i, a), (j, b) in combinations(enumerate(keys), 2) if a is not None and b is not None and a > b}
-
-
-def _print_searches(checkpoint: Checkpoint, texts: Sequence[str]) -> None:
-    """Longer sentences than any trained, written greedily and with four beams."""
-    greedy = [tv.decode(checkpoint, text) for text in texts]
-    beam = [tv.decode(checkpoint, text, strategy="beam", beam_size=4) for text in texts]
-    differ = [(text, a, b) for text, a, b in zip(texts, greedy, beam, strict=True) if a.text != b.text]
-    n_greedy, n_beam = (sum(trace.text == trace.expected for trace in traces) for traces in (greedy, beam))
-    print(f"searches        {'differ':28}{len(differ)} of {len(texts)}; right: greedy {n_greedy}, beam {n_beam}")
-    for text, a, b in differ[:5]:
-        print(f"              {text}\n                greedy: {a.text}\n                beam:   {b.text}")
 
 
 def _print_shuffled(checkpoint: Checkpoint, texts: Sequence[str], rng: np.random.Generator) -> None:
