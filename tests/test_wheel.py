@@ -101,6 +101,7 @@ def test_the_wheel_holds_the_package_the_app_and_the_checkpoints_and_nothing_els
     assert wheel.stat().st_size < 45e6
 
 
+@pytest.mark.slow
 def test_the_source_distribution_makes_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")

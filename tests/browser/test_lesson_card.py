@@ -229,7 +229,9 @@ def made(link_values: Any) -> Trace:
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("map", n) for n in (1, 3, 4, 5, 7, 9)] + [("number", 3), ("heads", 1), ("beam", 2)]
+    ("name", "number"),
+    [("map", 1), ("map", 9), ("number", 3), ("beam", 2)]
+    + [pytest.param(*step, marks=pytest.mark.slow) for step in (*(("map", n) for n in (3, 4, 5, 7)), ("heads", 1))],
 )
 def test_a_row_is_hidden_until_its_question_is_answered(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
@@ -254,7 +256,11 @@ def test_a_row_is_hidden_until_its_question_is_answered(
     assert page.locator("[data-part=output] button").nth(row).inner_text() == trace.output_tokens[row]
 
 
-@pytest.mark.parametrize(("name", "number"), [("future", 1), ("future", 3), ("three-kinds", 4), ("future", 6), ("training", 5)])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("future", 1), ("three-kinds", 4), ("training", 5)]
+    + [pytest.param("future", number, marks=pytest.mark.slow) for number in (3, 6)],
+)
 def test_no_picture_is_there_where_all_of_it_would_tell(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
 ) -> None:
@@ -271,10 +277,10 @@ def test_no_picture_is_there_where_all_of_it_would_tell(
     ("name", "number", "words"),
     [
         ("explanation", 2, r"[Cc]ause|occlusion"),
-        ("heads", 2, r"entropy of|best:"),
+        pytest.param("heads", 2, r"entropy of|best:", marks=pytest.mark.slow),
         ("heads", 5, r"best:|of the right|share on"),
         ("beam", 4, r"beam [a-z]+ found|rank|hypothes"),
-        ("beam", 7, r"hypothes"),
+        pytest.param("beam", 7, r"hypothes", marks=pytest.mark.slow),
     ],
 )
 def test_numbers_of_heads_causes_and_searches_are_not_told(

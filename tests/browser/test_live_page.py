@@ -124,7 +124,7 @@ def same_mosaics(page: Page, trace: Trace) -> None:
         ("pinyin", "快", False),
     ],
 )
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.slow)])
 def test_what_is_typed_is_shown_as_the_program_shows_it(
     pages: dict[str, str], open_page: Callable[..., Page], tmp_path: Path, name: str, text: str, knows: bool, width: int
 ) -> None:
