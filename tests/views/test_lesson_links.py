@@ -14,6 +14,7 @@ from transformer_viz.learn.links import Link, read_link
 from transformer_viz.views import glossary
 
 Start = Callable[..., AppTest]
+Visit = Callable[[AppTest, str | None], AppTest]
 LESSONS = [read_lesson(file) for file in find_lessons()]
 STEPS = {f"{lesson.name}.{number}": step for lesson in LESSONS for number, step in enumerate(lesson.steps, 1)}
 LINKS = {step.start.address: step.start for step in STEPS.values() if step.start is not None}
@@ -41,6 +42,17 @@ def test_a_link_opens_what_it_names(start: Start, shipped: Path, address: str) -
         assert name not in link.values or said[name] == link.values[name]
     if link.kind is not None and (layer := link.number("layer")):
         assert (said["kind"], said["layer"], said["head"]) == (link.kind, layer - 1, link.head)
+
+
+def test_a_part_that_is_drawn_twice_opens_from_another_page_too(start: Start, shipped: Path, visit: Visit) -> None:
+    """*On trial* decides how a head is taken away before its boxes and below them."""
+    at = start("masks")
+    asked = {"explore_tab": "Heads", "heads_part": "On trial", "question": "Is it needed?", "knock_out": "true"}
+    for key, value in asked.items():
+        at.query_params[key] = value
+    visit(at, None)
+    assert not at.exception and not at.error
+    assert "In its place" in [group.label for group in at.segmented_control]
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -31,7 +31,7 @@ _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 """In the session: what was not possible, by key; that of this run alone; and texts that are too long."""
 _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
 """Likewise: whether the first address said nothing; the page and the address of the run before; what is to have its
-default; and whether this is another page than that of the run before."""
+default; and, where this is another page than that of the run before, the keys that it has decided."""
 _OPENED_BARE = "link_opened_bare"
 """Likewise: whether the session was opened by an address that said nothing."""
 _DECIDED, _WORDS = "link_decided", "link_words"
@@ -56,7 +56,7 @@ def sentence(page: str) -> Generator[None]:
         state.pop(_WRONG, None)
     state.setdefault(_OPENED_BARE, not address())
     state.setdefault(_BARE, state[_OPENED_BARE])
-    state[_NOW], state[_SWITCHED] = set(), before[0] != page
+    state[_NOW], state[_SWITCHED] = set(), None if before[0] == page else set()
     # Before the page, which may end at any place; and below it, with what it has found.
     _say(place)
     state[_CUT], to = {}, None
@@ -65,7 +65,7 @@ def sentence(page: str) -> Generator[None]:
     except _GoTo as asked:
         to = asked.title
     finally:
-        state[_SEEN], state[_SWITCHED] = (page, address()), False
+        state[_SEEN], state[_SWITCHED] = (page, address()), None
     _say(place)
     if to is not None:
         _history()(key="history-go", data={"to": to}, height=1)
@@ -378,9 +378,14 @@ def _value(
         value = state[key][:most]
     else:
         value = default if fallback is None else fallback
-    # A box that two pages have stands elsewhere on the second one, where it is mounted anew and may have lost its value.
-    if key not in state or state[key] != value or in_address != value or state.get(_SWITCHED):
+    # A box that two pages have stands elsewhere on the second one, where it is mounted anew and may have lost its value. Once
+    # it is drawn, its value cannot be set any more.
+    decided = state.get(_SWITCHED)
+    is_new_here = decided is not None and key not in decided
+    if key not in state or state[key] != value or in_address != value or is_new_here:
         state[key] = value
+    if is_new_here:
+        decided.add(key)
     # Streamlit keeps the address of a bound box, but not before that is drawn for the first time.
     said = None if value == default or len(words(value)) > LONGEST else words(value)
     if said != word and (word is None or key in state.get(_NOW, ()) or said is None):
