@@ -127,7 +127,7 @@ def test_words():
     none = merge_verdicts([judge_maps(trace, cause_of(np.zeros((1, 4))))])
     assert (
         verdict_words(none.at("L1 H1"), none)
-        == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
+        == "has nothing to point at: 1 step is left out: 1 in which no token matters by 0.1 nats or more"
     )
     some = merge_verdicts([judge_maps(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
@@ -140,7 +140,9 @@ def test_words():
     letter = judge_maps(run(np.ones((2, 3)) / 3, 3), cause_of([[0, 5.0, 0], [0, 0, 0]]))
     letters = judge_maps(run(np.ones((3, 4)) / 4, 4), cause_of([[0, 5.0, 0, 0], [9, 0.01, 0, 9], [0, 0, 0, 0]]))
     assert (letter.n_left_out, letter.n_without_choice, letters.n_left_out, letters.n_without_choice) == (2, 2, 2, 0)
-    expected = "4 steps are left out: 2 that no token matters to by 0.1 nats and 2 with fewer than two tokens to choose from"
+    expected = (
+        "4 steps are left out: 2 in which no token matters by 0.1 nats or more and 2 with fewer than two tokens to choose from"
+    )
     assert left_out_words(merge_verdicts([letter, letters])) == expected
 
 

@@ -50,7 +50,7 @@ def test_align_heads_with_files_of_one_line_a_text(home, cli, mistake):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("align-heads --links .", "go with the lines of --texts"),
+        ("align-heads --links .", "--targets and --links need --texts"),
         ("align-heads --gold pt-de", "no pairs 'pt-de' aligned by hand; choose one of pt-en, en-pt"),
         ("align-heads --reference L0-H1", "is no head; write it as 'L2 H1'"),
         ("align-heads --reference L9H1", "is no head of cross-attention"),
@@ -128,7 +128,7 @@ def test_knock_out(model, cli):
     assert [head["log_p"]["value"] for head in data["heads"]] == [head.log_p.value for head in own.heads]
     assert len(data["removed"]) == len(own.heads) and data["left"] == []
     done = cli("knock-out", *TINY, *GIVEN)
-    assert done.out.startswith("3 texts, the right answer; in the place of a head: zero\n")
+    assert done.out.startswith("3 texts, the right answer; the output of a removed head: zero\n")
     assert "\ncross.2.3 " in done.out and "suffices" not in done.out
 
 
@@ -139,8 +139,8 @@ def test_patch(model, cli):
     assert (data["step"], tuple(data["tokens"]), tuple(data["differences"])) == (own.step, own.tokens, own.differences)
     assert data["effects"] == {kind: effects.tolist() for kind, effects in own.effects.items()}
     size, first, _, _, *rows = cli("patch", *TEXTS[:2], *TINY, "--by", "layer", "--kind", "cross").out.splitlines()
-    assert size.startswith(f"{len(rows)} places, of at most ")
-    assert first.startswith(f"the runs part at step {own.step + 1}: ")
+    assert size.startswith(f"{len(rows)} places to try, of at most ")
+    assert first.startswith(f"the runs differ from step {own.step + 1} on: ")
     assert len(rows) == 2 * (own.step + 1) and {row.split()[0] for row in rows} == {"cross.1", "cross.2"}
     effects = cli("patch", *TEXTS[:2], *TINY, "--by", "layer", "--layers", "2", "--json").json["effects"]
     second = {kind: rows[1:] for kind, rows in tv.patch(model, *traces, by="layer").effects.items() if len(rows) > 1}

@@ -63,4 +63,4 @@ def test_ctrl_c_says_how_it_goes_on(corpus, cli, monkeypatch):
     monkeypatch.setattr(surveying, "survey", interrupted)
     done = cli("survey", "--texts", str(corpus), "--checkpoint", "tiny", "-o", "new")
     assert done.code == 130
-    assert done.err == "\nwhat is done is in new; the same command goes on\n"
+    assert done.err == "\nwhat is done is in new; the same command continues\n"

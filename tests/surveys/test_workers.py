@@ -40,7 +40,7 @@ def kill_one(progress: Progress) -> None:
 
 def test_a_killed_worker_is_said_and_the_survey_goes_on_to_the_same_bytes(tiny_name, tmp_path):
     """Begun by two workers, gone on here, and all of it here."""
-    with pytest.raises(SurveyError, match=r"A worker was ended before its block was done.*the same survey goes on"):
+    with pytest.raises(SurveyError, match=r"A worker was ended before its block was done.*the same command continues"):
         tv.survey(tiny_name, CORPUS, output=tmp_path / "killed", workers=2, on_progress=kill_one, **HOW)
     assert 0 < len(list((tmp_path / "killed").glob("blocks/*.safetensors"))) < 8
     assert not multiprocessing.active_children()
@@ -146,7 +146,7 @@ def test_tasks_of_ray_leave_what_this_process_leaves(tiny_name, monkeypatch):
         tv.survey(tiny_name, CORPUS, ray="auto", gpus_per_worker=1, **HOW)
     lost = StandIn(RayError("where it was\nThe node died."))
     monkeypatch.setitem(sys.modules, "ray", lost)
-    with pytest.raises(SurveyError, match=r"Ray could not run a block: The node died\..*the same survey goes on"):
+    with pytest.raises(SurveyError, match=r"Ray could not run a block: The node died\..*the same command continues"):
         tv.survey(tiny_name, CORPUS, ray="auto", **HOW)
     assert lost.n_ended == 1
 

@@ -51,5 +51,5 @@ def run(
         )
         for proof in proofs
     ]
-    title = f"the largest λ found with which no output probability changes by more than {proofs[0].epsilon:g}, towards"
+    title = f"largest λ found at which no output probability changes by more than {proofs[0].epsilon:g}, towards"
     print_lines(f"{title}\n{text_table(('', *targets, 'farthest found'), cells, '<' + '>' * len(targets) + '<')}")

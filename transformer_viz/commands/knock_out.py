@@ -32,4 +32,4 @@ def run(
     print_result(result, json, checkpoint=loaded.name, **both)
     if both and not json:
         print(f"removed, in this order: {' '.join(both['removed']) or 'none'}")
-        print(f"what is left suffices, and none of it can be spared alone: {' '.join(both['left']) or 'none'}")
+        print(f"these heads suffice, and each of them is needed: {' '.join(both['left']) or 'none'}")

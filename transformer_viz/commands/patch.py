@@ -38,7 +38,7 @@ def run(
     if not json:
         size = extent(loaded, a, b, **what)
         places = count_words(size.n_places, "place")
-        print(f"{places}, of at most {size.most:,}; for each {size.n_tokens} tokens are read again", flush=True)
+        print(f"{places} to try, of at most {size.most:,}; each takes a pass over {size.n_tokens} tokens", flush=True)
     result = patch(loaded, a, b, **what)
     if json:
         fields = {name: getattr(result, name) for name in ("by", "step", "tokens", "differences")}
@@ -57,7 +57,8 @@ def run(
         for effect in result.largest(_MOST)
     ]
     print_lines(
-        f"the runs part at step {step}: {ours} and {theirs}, whose logits are {of_a:.3f} and {of_b:.3f} apart\n"
+        f"the runs differ from step {step} on: {ours} and {theirs}; {ours} leads by {of_a:.3f} in the first, "
+        f"by {of_b:.3f} in the second\n"
         f"share of the difference that one place brings back, the {_MOST} largest\n"
         + text_table(("place", "query", "token", "share"), rows, "<><>")
     )

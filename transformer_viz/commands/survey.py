@@ -96,7 +96,7 @@ def run(
                 name, texts, output=folder, targets=targets, held_out=held_out, mode=mode, on_progress=show, **engine, **options
             )
     except (KeyboardInterrupt, SystemExit):
-        print(f"\nwhat is done is in {terminal_text(str(folder))}; the same command goes on", file=sys.stderr)
+        print(f"\nwhat is done is in {terminal_text(str(folder))}; the same command continues", file=sys.stderr)
         raise
     write_text(survey_html(result), folder / REPORT)
     if json:

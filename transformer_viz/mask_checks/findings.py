@@ -72,7 +72,7 @@ class Findings:
             return []
         for changes in (self.checked, self._attention, self._output):
             changes.pop("target length", None)
-        return ["Note: whether a step also depends on how long the target is cannot be told as long as it sees later tokens."]
+        return ["Note: while a step sees later tokens, it cannot be tested whether it depends on the length of the target."]
 
 
 def _largest_at(change: Tensor) -> list[int]:

@@ -40,7 +40,7 @@ _PROGRAM = 500_000_000
 _PATIENCE = 10
 """Seconds in which the address of a cluster must answer; Ray itself would wait for ten minutes."""
 VERSIONS = (("transformer_viz", __version__), ("torch", torch.__version__))
-_KEPT = "Mostly that is for lack of memory: take fewer workers. What is done is kept, and the same survey goes on."
+_KEPT = "Usually memory is short: take fewer workers. What is done is kept; the same command continues."
 _JOIN = " Is this machine one of its nodes? `ray start --address={} --num-cpus=0` makes it one, without workers."
 Stage = Literal["texts", "verdicts"]
 """Blocks of the corpus, then the verdicts of a few sampled lines."""

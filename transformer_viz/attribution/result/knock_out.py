@@ -57,7 +57,7 @@ class KnockOut:
         answers = "the right answer" if self.n_known == self.n_texts else answers
         rows = [("all heads", str(self.exact_before), "")]
         rows += [(str(effect.place), str(effect.exact), str(effect.log_p)) for effect in self.heads]
-        title = f"{count_words(self.n_texts, 'text')}, {answers}; in the place of a head: {self.how}"
+        title = f"{count_words(self.n_texts, 'text')}, {answers}; the output of a removed head: {self.how}"
         return f"{title}\n{text_table(('', 'still written', 'change of log p a token'), rows)}"
 
 

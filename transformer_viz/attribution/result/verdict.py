@@ -31,8 +31,8 @@ LEAST = 0.1
 FLOOR = 1e-6
 """Nats: a smaller cause, of either sign, is ranked as 0. Most keys have one, and its size is rounding."""
 Numbers = tuple[Annotated[float, Range(has_nan=True)], ...]
-FLOOR_WORDS = "causes under 10⁻⁶ nats are ranked as equal, and where most are, even the best order has a ρ well below 1"
-MAP_WORDS = "Mean and max are over the heads of a layer: at each key the mean of their weights, and the largest of them"
+FLOOR_WORDS = "causes under 10⁻⁶ nats count as equal; where most are, even the best order has a ρ well below 1"
+MAP_WORDS = "Mean and max are those of the weights of all heads of a layer, key by key"
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def left_out_words(of: Verdicts) -> str:
     if not of.n_left_out:
         return "no step is left out"
     n_without_cause = of.n_left_out - of.n_without_choice
-    why = [f"{n_without_cause} that no token matters to by {LEAST} nats"] if n_without_cause else []
+    why = [f"{n_without_cause} in which no token matters by {LEAST} nats or more"] if n_without_cause else []
     why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
     return f"{count_words(of.n_left_out, 'step is', 'steps are')} left out: {' and '.join(why)}"
 

@@ -36,7 +36,7 @@ def show(shown: Shown) -> None:
     st.caption(
         literal(
             f"{KIND_TITLES[found.kind].capitalize()}, over {count_words(found.n_texts, 'text')} of the survey. Judged are "
-            f"{count_words(found.n_judged, 'step')} to which some token matters by {LEAST} nats or more; "
+            f"{count_words(found.n_judged, 'step')} in which a token matters by {LEAST} nats or more; "
             f"{left_out_words(found)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
             "Intervals resample the texts; where all are alike, that cannot say how far it holds."
         )

@@ -47,7 +47,7 @@ def _caption(found: Mapping[str, Verdicts]) -> str:
     judged = "; ".join(f"by {mode}, {each.n_judged} are judged and {left_out_words(each)}" for mode, each in found.items())
     missing = "".join(f" {METHODS[name].title}: {why}" for name, why in next(iter(found.values())).missing.items())
     return (
-        f"Steps are judged to which some token matters by {LEAST} nats or more, among tokens that are content: "
+        f"Judged are steps in which a token matters by {LEAST} nats or more, among tokens that are content: "
         f"{judged}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
         f"A single run has no interval: its steps depend on each other.{missing}"
     )
