@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from tests.browser.accessible import faults
 from tests.browser.charts import click_tile
 from tests.browser.drawn import FOCUS, go, plain, same_as_the_figure
 from transformer_viz.analysis.sentences import plain as sentence_words
@@ -309,6 +310,22 @@ def test_other_programs_may_ask(pages: dict[str, str], open_page: Callable[..., 
     assert texts == ["eno", "owt", "eerht"]
     said = page.evaluate("() => window.transformerViz.decode('ab', {beam_size: 3}).catch((error) => error.message)")
     assert "There is no option “beam_size”" in said
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1440)])
+def test_nothing_is_wrong_for_eyes_and_screen_readers(
+    pages: dict[str, str], open_page: Callable[..., Page], scheme: str, width: int
+) -> None:
+    page = open_page(pages["reverse"], width=width, height=3600, scheme=scheme)
+    typed(page, "hear")
+    page.get_by_text("Switch this head off").click()
+    expect(page.locator("[data-part=changes] button")).to_have_count(1)
+    for fold in page.locator("summary").all():
+        fold.click()
+    page.select_option("[data-option=strategy]", "sample")
+    page.locator(".masks .main-svg").last.wait_for()
+    assert not [*faults(page)]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_tile_opens_its_head(pages: dict[str, str], open_page: Callable[..., Page]) -> None:

@@ -7,9 +7,14 @@ const HOW_TO_MASK = "Click a cell to mask it, or to open it, for all layers and 
 class Engine {
   constructor(model) {
     const code = new Blob([document.getElementById("engine").textContent], { type: "text/javascript" });
-    this.worker = new Worker(URL.createObjectURL(code));
     this.waiting = new Map();
     this.last = 0;
+    try {
+      this.worker = new Worker(URL.createObjectURL(code));
+    } catch (error) {
+      this.failure = new Error(`This browser does not let the page start its engine: ${error.message}`);
+      return;
+    }
     this.worker.onmessage = ({ data: { id, run, error } }) => {
       const asked = this.waiting.get(id);
       this.waiting.delete(id);
@@ -17,7 +22,7 @@ class Engine {
       else asked?.resolve(run);
     };
     this.worker.onerror = ({ message }) => {
-      this.failure = new Error(`The engine of this page could not start: ${message}`);
+      this.failure = new Error(`The engine of this page stopped: ${message ?? "this browser did not let it start"}`);
       for (const { reject } of this.waiting.values()) reject(this.failure);
     };
     this.worker.postMessage({ model });
