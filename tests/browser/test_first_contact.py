@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
 from tests.browser.told import told, weights_from
 from transformer_viz import tasks
@@ -67,6 +68,7 @@ def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, o
     options = ways.all_text_contents()
     assert options[-1] == "Not now" and {"s", "r"} < {*options}
     assert not told(page, numbers) and not page.get_by_role("tab").count()
+    assert not [*faults(page)]
     assert page.locator(OUTPUT).all_text_contents() == ["?", *[""] * 11]
     assert "sihte" not in page.evaluate(DOM)
     ways.get_by_text(option, exact=True).press("Enter")

@@ -8,9 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
 from transformer_viz import app_folders
+from transformer_viz.learn.lesson import LESSONS as LESSONS_OF_ALL
 from transformer_viz.learn.lesson import Step, find_lessons, read_lesson
 from transformer_viz.learn.links import PAGES as NAMES
 from transformer_viz.learn.links import Link, read_link
+from transformer_viz.learn.words import languages
 from transformer_viz.views import glossary
 
 Start = Callable[..., AppTest]
@@ -53,6 +55,20 @@ def test_a_part_that_is_drawn_twice_opens_from_another_page_too(start: Start, sh
     visit(at, None)
     assert not at.exception and not at.error
     assert "In its place" in [group.label for group in at.segmented_control]
+
+
+@pytest.mark.parametrize("file", [file for language in languages() for file in find_lessons(LESSONS_OF_ALL / language)])
+def test_each_step_opens_by_its_name_alone_and_asks_its_question(start: Start, shipped: Path, file: Path) -> None:
+    lesson, language = read_lesson(file), "" if file.parent.name == "en" else f"{file.parent.name}."
+    for number, step in enumerate(lesson.steps):
+        at_start = lesson.start_of(number)
+        assert at_start is not None
+        at = start(None if at_start.page == "explore" else at_start.page, lesson=f"{language}{lesson.name}.{number + 1}")
+        assert not at.exception and not at.error and not at.warning
+        drawn = {button.key for button in at.button}
+        assert ("lesson-skip" in drawn) == (step.ask is not None) and "lesson-example" not in drawn
+        if at_start.page == "explore" and "text" in at_start.values:
+            assert at.session_state.text == at_start.values["text"]
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -26,9 +26,11 @@ def watch() -> None:
 
 
 def _open_lesson() -> None:
-    word = st.session_state[_KEY].get("lesson")
+    word, here = st.session_state[_KEY].get("lesson"), lesson_place.read_place(st.session_state.get(lesson_place.KEY, ""))
     if isinstance(word, str) and (place := lesson_place.read_place(word)) is not None:
-        lesson_place.open_step(place)
+        # Who learns in Chinese goes on in Chinese.
+        same = None if here is None else lesson_place.read_place(f"{here.language}.{word}")
+        lesson_place.open_step(same or place)
 
 
 def columns(shares: int | Sequence[float], name: str) -> Sequence[Any]:
