@@ -144,7 +144,8 @@ class _Card:
         try:
             example = example_of(self.place.start.address, is_of_writing=ask.kind == "writes")
         except TransformerVizError as error:
-            self._say(str(error))
+            with self._question:
+                self._say(str(error))
             return True
         if example is None or self.ask(example) is None:
             return True
