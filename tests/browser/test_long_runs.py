@@ -73,7 +73,7 @@ def test_a_long_run_is_watched_stopped_and_waited_for(page: Page, another: Page,
     expect(waiting).to_contain_text("2nd in line; 1 run before yours")
     # The page answers while it writes.
     page.get_by_role("button", name="Glossary").click()
-    expect(page.get_by_text("What the model reads and writes one of at a time")).to_be_visible()
+    expect(page.get_by_text("The unit that the model reads and writes")).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Stop")).to_be_disabled()

@@ -37,56 +37,55 @@ BASICS = (
 """What one meets first, in the order in which one meets it."""
 TERMS: dict[str, Term] = {
     "token": Term(
-        "What the model reads and writes one of at a time: a letter, a word, a sign, or <start>, which is token 1", PAGES
+        "The unit that the model reads and writes: a letter, a piece of a word, a sign, or <start>, which is token 1", PAGES
     ),
     "step": Term("One token is written: from all that was read and written before, the model computes which one is next"),
     "attention map": Term("A row for each query, a column for each key; the colour of a cell is how much the row looks there"),
     "tokens or words": Term(
-        "A model reads pieces of words; by words, what a word is looked at is the sum over its pieces, how it looks their mean",
+        "A model reads pieces of words. By words, weights are added over the pieces of a key and averaged over those of a "
+        "query",
         ("explore", "compare"),
     ),
     "colours of the maps": Term(
-        "What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale of which each step is a tenth",
+        "What the strongest colour means: a weight of 1, each head's largest weight, or 1 on a logarithmic scale",
         ("explore",),
     ),
     "the model": Term(
-        "A drawing of the model that runs, from its tokens below to what it writes above, with the attention in focus lit",
+        "A drawing of the model: tokens enter below, the output leaves above, and the attention in focus is highlighted",
         ("explore",),
     ),
-    "drawing of the model": Term("The model that the settings make, from its tokens below to what it writes above", _TRAIN),
+    "drawing of the model": Term("The model that the settings make: tokens enter below, the output leaves above", _TRAIN),
     "beside it": Term("A published variant at the sizes of the form, to see where the two differ", _TRAIN),
     "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
     "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
     "attention": Term(
-        "Each query mixes the values of the keys, with weights of sum 1 that say how much it looks at each", PAGES
+        "Each query mixes the values of the keys; its weights sum to 1 and say how much it looks at each key", PAGES
     ),
-    "query": Term(
-        "The position that looks, and its vector, which says what it looks for and is compared with all keys", _MAPS, _VASWANI
-    ),
+    "query": Term("A position that looks, and its vector, which is compared with all keys", _MAPS, _VASWANI),
     "key": Term(
-        "A position looked at, and its vector, by which it is found: the better it fits the query, the more weight",
+        "A position that is looked at, and its vector: the better it fits the query, the larger the weight",
         _MAPS,
         _VASWANI,
     ),
     "value": Term(
-        "The vector that a position hands on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI
+        "The vector that a position passes on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI
     ),
     "weight": Term("How much of a key's value goes into a query's output: 0 to 1, and the row sums to 1"),
     "value-weighted norm": Term(
-        "By value: the length of what a head takes from a key, its weight times the value through W_O, not only its weight",
+        "By value: the length of what a head takes from a key, which is its weight times the value, through W_O",
         _MEASURED,
         "Kobayashi et al. 2020",
     ),
     "cause": Term(
-        "By how many nats what was written becomes less probable without a token; below 0, the token spoke against it",
+        "How much less probable, in nats, the output becomes without a token; below 0, the token spoke against it",
         _MEASURED,
     ),
     "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _MEASURED),
     "without it": Term(
-        "word: the unknown token stands there; position: nothing may look there; deleted: the text is shorter", _MEASURED
+        "How a token is removed. word: replaced by the unknown token; position: hidden; deleted: the text is shorter", _MEASURED
     ),
     "measures": Term(
-        "Other answers to what counts: by gradients, by weights followed through the layers, by shares of the sum", _MEASURED
+        "Other ways to measure what counts: gradients, weights followed through the layers, shares of a sum", _MEASURED
     ),
     "gradient × attention": Term(
         "Weights times what log p gains from them, followed through all layers", _MEASURED, "Chefer et al. 2021"
@@ -94,24 +93,24 @@ TERMS: dict[str, Term] = {
     "rollout": Term(
         "Mean weights followed through all layers, half of each token staying its own", _MEASURED, "Abnar & Zuidema 2020"
     ),
-    "alti+": Term(
-        "The share of each source token, and of each token before, in what a row is made of", _MEASURED, "Ferrando et al. 2022"
-    ),
+    "alti+": Term("The share that each source token, and each earlier token, has in a row", _MEASURED, "Ferrando et al. 2022"),
     "source | prefix": Term(
-        "How much of a written token comes from the source, and how much from what stands before it", _MEASURED
+        "How much of a written token comes from the source, and how much from the tokens before it", _MEASURED
     ),
     "measure": Term("What the second map shows, beside the weights of the same rows and keys", _MEASURED),
-    "softmax": Term("Makes weights of scores: e to each score, as a share of the row's sum; all positive, together 1", _INSIDE),
-    "output projection": Term("W_O: makes of the heads' outputs a vector as wide as the residual stream", _INSIDE, _VASWANI),
-    "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and those above read the sum", _INSIDE),
-    "norm": Term("Brings a vector to one size, so that no layer drowns the others, and scales it as was learned", _INSIDE),
+    "softmax": Term("Turns scores into weights: e to the power of each score, divided by the row's sum", _INSIDE),
+    "output projection": Term("W_O: turns the heads' outputs into a vector as wide as the residual stream", _INSIDE, _VASWANI),
+    "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and later ones read the sum", _INSIDE),
+    "norm": Term(
+        "Scales a vector to a standard size, so that no layer drowns the others, and then by learned factors", _INSIDE
+    ),
     "logit lens": Term(
         "A token's vector after each layer, read as if it were the last: through the final norm and the output",
         _INSIDE,
         "nostalgebraist 2020",
     ),
-    "layer": Term("One of the equal blocks of a model that stand upon each other; L2 is the second from below", PAGES),
-    "head": Term("One of the attentions that a layer computes side by side, each with weights of its own", PAGES, _VASWANI),
+    "layer": Term("One of the equal blocks of which a model is stacked; L2 is the second from below", PAGES),
+    "head": Term("One of the attentions that a layer computes in parallel, each with its own weights", PAGES, _VASWANI),
     "encoder self-attention": Term("The source tokens look at each other"),
     "decoder self-attention": Term("Each written token looks at itself and at those before it"),
     "cross-attention": Term("Each token being written looks at the source, as the encoder has read it"),
@@ -119,14 +118,14 @@ TERMS: dict[str, Term] = {
     "causal mask": Term("The mask of the decoder's self-attention: no position may look at those written later"),
     "padding": Term("<pad> tokens that make the sentences of a batch equally long; the mask keeps every query from them"),
     "patching": Term(
-        "What a head or layer of A gave, put into B at one position: the share of the difference that it brings back",
+        "The output of a head or layer of A is put into B at one position: the share of the difference that it brings back",
         ("compare",),
         "Meng et al. 2022",
     ),
-    "what is put": Term("What one head gave at one position, or what all heads of a layer add together", ("compare",)),
-    "layers to patch": Term("Of a deep model some layers at a time: each place is a pass of its own", ("compare",)),
-    "logit": Term("The model's number for a token before the softmax makes probabilities of them"),
-    "score": Term("QKᵀ/√d_k, before mask and softmax; of a hypothesis, what it is ranked by"),
+    "what is put": Term("The output of one head at one position, or the sum of a layer's heads", ("compare",)),
+    "layers to patch": Term("Which layers of a deep model to try: each place takes a pass of its own", ("compare",)),
+    "logit": Term("The model's number for a token, before the softmax turns it into a probability"),
+    "score": Term("QKᵀ/√d_k, before mask and softmax; for a hypothesis, the number that ranks it"),
     "trace": Term("The complete record of one run, in arrays: tokens, weights, masks with reasons, candidates"),
     "right token": Term(
         "What should be written at a step, where the task has an answer; a ring is around the key that it comes from"
@@ -137,12 +136,12 @@ TERMS: dict[str, Term] = {
         ("explore",),
     ),
     "at the cause, word": Term(
-        "Share of steps in which a map's largest number is at the token that matters most; the unknown token takes its place",
+        "How often a map's largest number is at the token that matters most, where tokens are replaced by the unknown token",
         _TRIAL_OR_SURVEY,
     ),
-    "at the cause, position": Term("The same, where the token stays and nobody may look at its position", _TRIAL_OR_SURVEY),
+    "at the cause, position": Term("The same, where tokens are hidden instead", _TRIAL_OR_SURVEY),
     "at the cause, 95 %": Term("In this interval are 95 % of the shares over texts drawn again from these texts", _SURVEY),
-    "ρ, 95 %": Term("Likewise of the rank correlations", _SURVEY),
+    "ρ, 95 %": Term("The same for the rank correlations", _SURVEY),
     "by chance": Term("How often a token that is drawn at random is the one that matters most", _SURVEY),
     "ρ, word": Term(
         "Spearman's rank correlation of a map with the causes by word, those under 10⁻⁶ nats taken as equal: 1 is the same "
@@ -152,7 +151,7 @@ TERMS: dict[str, Term] = {
     "ρ, position": Term("The same with the causes by position", _TRIAL_OR_SURVEY),
     "map above": Term("Goes to this head in the maps above", _TRIAL),
     "in its place": Term(
-        "For a head that is taken away stand zeros, its mean output over all texts, or uniform attention to its allowed keys",
+        "What replaces the output of a removed head: zeros, its mean over all texts, or that of uniform attention",
         _TRIAL,
     ),
     "answers that stay": Term("Of the answers that are right with all heads, the share that is also right without it", _TRIAL),
@@ -170,7 +169,7 @@ TERMS: dict[str, Term] = {
         "Sufficiency: probability that is lost where only the first k tokens are left", _TRIAL, "DeYoung et al. 2020"
     ),
     "moved together": Term(
-        "Heads whose weights are moved at once: what one no longer reads, no other of them can read in its stead", _TRIAL
+        "Heads whose weights are moved at once, so that no other of them can read what one no longer reads", _TRIAL
     ),
     "greedy decoding": Term("The likeliest token is written at each step", ("explore", "compare")),
     "beam": Term("The continuations that a beam search keeps from step to step", ("explore", "compare")),
@@ -185,7 +184,7 @@ TERMS: dict[str, Term] = {
     "decoding": Term(
         "How the next token is chosen: the likeliest, by beam search, drawn, or read from a target", ("explore", "compare")
     ),
-    "hypothesis": Term("One beginning of an output in the search tree, with its score", ("explore",)),
+    "hypothesis": Term("One path through the search tree: the beginning of an output, with its score", ("explore",)),
     "temperature": Term(
         "Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("explore", "compare")
     ),
@@ -229,10 +228,10 @@ TERMS: dict[str, Term] = {
     "one norm a block": Term("The same norm serves all sublayers of a block", _TRAIN),
     "norm on embeddings": Term("A norm after the embeddings and positions", _TRAIN),
     "biases in attention": Term("Whether the projections of queries, keys, values and output add a learned vector", _TRAIN),
-    "biases in feed-forward": Term("Likewise both layers of the feed-forward part", _TRAIN),
-    "bias in the output": Term("Likewise the projection to the logits", _TRAIN),
+    "biases in feed-forward": Term("Whether both layers of the feed-forward part add a learned vector", _TRAIN),
+    "bias in the output": Term("Whether the projection to the logits adds a learned vector", _TRAIN),
     "optimizer": Term("How gradients become changes of the weights", _TRAIN),
-    "schedule": Term("How the learning rate goes on after the warm-up", _TRAIN),
+    "schedule": Term("How the learning rate changes after the warm-up", _TRAIN),
     "loss": Term("What training makes smaller: minus the log-probability of the right token", ("masks", "train")),
     "batch size": Term("Texts in one training step", _TRAIN),
     "learning rate": Term("How far a training step moves the weights, at its highest", _TRAIN),
@@ -241,11 +240,11 @@ TERMS: dict[str, Term] = {
     "weight decay": Term("By how much each step shrinks the weights, times the learning rate", _TRAIN),
     "sharpness penalty": Term("Weight of the cross-attention's entropy in the loss: sharp rows, wherever they point", _TRAIN),
     "aligning head": Term(
-        "A head of cross-attention that looks, for each written word, where that comes from; pinned words ask it",
+        "A head of cross-attention that finds, for each written word, where it comes from; pinned words ask it",
         _INSIDE,
     ),
     "found by": Term(
-        "Where a head should look: a task's alignment, sentence pairs aligned by hand, or nothing but its effect", ("explore",)
+        "What says where a head should look: the task's alignment, pairs aligned by hand, or only its effect", ("explore",)
     ),
     "error rate, writing": Term(
         "Alignment error rate, 1 minus the F1 of links from words to source words, in the row that writes a word",
