@@ -32,6 +32,7 @@ from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.tasks.shift import Shift
 from transformer_viz.tasks.sort import Sort
 from transformer_viz.tasks.task import Task
+from transformer_viz.tasks.toys import GermanToy, PinyinToy
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -280,6 +281,22 @@ def check_random_models(engine: Engine, numbers: range) -> None:
 
 def test_models_of_any_switches(engine: Engine) -> None:
     check_random_models(engine, range(12))
+
+
+@pytest.mark.parametrize("task", [GermanToy(), PinyinToy()], ids=lambda task: task.name)
+def test_tasks_of_words(engine: Engine, task: Task) -> None:
+    """The page knows all of their few answers."""
+    sizes: dict[str, Any] = {
+        "source_vocabulary_size": len(task.source_vocabulary),
+        "target_vocabulary_size": len(task.target_vocabulary),
+    }
+    torch.manual_seed(3)
+    model = Transformer(ModelConfig(**sizes, d_model=24, n_heads=2, d_ff=40, max_positions=16))
+    checkpoint = build_checkpoint(model.double().eval().requires_grad_(False), task)
+    asked = [example.text for example in task.examples()]
+    runs = engine(checkpoint, [(text, {}) for text in asked], "float32")
+    compared(runs, tv.decode(checkpoint, asked), "float32")
+    assert [run["expected"] for run in runs] == [task.reference(text) for text in asked]
 
 
 @pytest.mark.slow
