@@ -24,6 +24,7 @@ from websockets.sync.client import connect
 
 import transformer_viz as tv
 from benchmarks import served
+from tests import inside
 from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -199,10 +200,13 @@ def test_the_command_is_installed(machine: Machine) -> None:
 def test_the_app_decodes_and_looks_as_its_settings_say(machine: Machine) -> None:
     """What a browser is told: the session's settings first, then the page."""
     rerun = BackMsg(rerun_script=ClientState()).SerializeToString()
+    # A first visitor is asked before the answer is shown.
+    ((name, value),) = inside.WITHOUT_A_QUESTION.items()
+    cookie = {"Cookie": f"{name}={value}"}
     said = b""
     with (
         served.server(environment=machine.environment, folder=machine.empty) as server,
-        connect(f"{server.url.replace('http', 'ws')}/_stcore/stream", max_size=None) as browser,
+        connect(f"{server.url.replace('http', 'ws')}/_stcore/stream", max_size=None, additional_headers=cookie) as browser,
     ):
         browser.send(rerun)
         while b"sihtesrever" not in said:

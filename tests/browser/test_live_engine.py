@@ -161,7 +161,7 @@ def check_texts(engine: Engine, name: str, n: int) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_model_writes_the_same(engine: Engine, name: str) -> None:
-    check_texts(engine, name, 8)
+    check_texts(engine, name, 12)
 
 
 @pytest.mark.slow
