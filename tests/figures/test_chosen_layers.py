@@ -100,7 +100,7 @@ def test_the_exported_page_has_true_numbers(part, whole):
     assert kind["numbers"] == [0, 2]
     assert [names[0] for names in kind["names"]] == ["layer 1 head 1", "layer 3 head 1"]
     all_of_it = content(whole, view(whole), theme="auto", large=False, with_answer=True)["kinds"]["cross"]
-    assert kind["looked"]["shape"][0] == 2
+    assert kind["weights"]["shape"][0] == 2
     assert len(kind["sentences"]) == 2
     assert all_of_it["numbers"] == [0, 1, 2]
 
