@@ -78,7 +78,7 @@ class Tokenizer(Protocol):
         """What ids of a target spell, special ones left out."""
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """The same of several targets."""
+        """What the ids of several targets spell."""
 
     def symbol_indices(self, source_labels: Sequence[str]) -> list[int | None]:
         """For each place of a source, padding included, the index of its symbol in the text, or None."""

@@ -33,7 +33,7 @@ class Limits:
     upload_bytes: int = 512 * _MB
     """Uploaded files that are held or arriving, of all sessions together."""
     upload_bytes_per_session: int = 192 * _MB
-    """The same, of one session."""
+    """Uploaded files that are held or arriving, of one session."""
     trained_bytes: int = 2 * 10**9
     """What people have trained here, and what a training that is to start would write."""
     run_seconds: int = 300

@@ -14,7 +14,7 @@ from transformer_viz.text_table import number_cell
 Z_95 = 1.959963984540054
 """The normal distribution's 0.975 quantile."""
 Z_ROUNDED = 1.96
-"""The same as surveys have it, whose intervals are mean ± 1.96 standard errors."""
+"""The quantile as surveys round it: their intervals are mean ± 1.96 standard errors."""
 DRAWS = 1000
 """Resampled sets of texts in a bootstrap."""
 

@@ -57,7 +57,7 @@ class HeadRows:
         return self.weights_on(keys[..., None])[..., 0]
 
     def weights_on(self, keys: np.ndarray) -> np.ndarray:
-        """The same of several keys of each row, int (…, query, any) -> (…, layer, head, query, any)."""
+        """The weight that each row has on each of several keys, int (…, query, any) -> (…, layer, head, query, any)."""
         n_queries, n_keys = self.weights.shape[-2:]
         before = self.weights.shape[:-2]
         # Places in memory, which is several times as fast as an index for each axis.
@@ -88,7 +88,7 @@ class HeadRows:
 
     @cached_property
     def entropy_share(self) -> np.ndarray:
-        """The same as a share of the largest possible; of rows with a choice."""
+        """The entropy as a share of the largest possible; of rows with a choice."""
         return self.entropy / np.log(np.maximum(self.n_allowed, 2))
 
     @cached_property

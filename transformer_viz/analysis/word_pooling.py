@@ -1,7 +1,8 @@
 """A run by words: the pieces of each word as one row and one column.
 
 What a word is looked at is the sum over its pieces, how it looks is the mean over the queries that write (in an encoder: read)
-them, so every row still adds up to 1; likewise attention to words in Clark et al. 2019, "What Does BERT Look At?", section 4.1.
+them, so every row still adds up to 1. Attention to words is computed so in Clark et al. 2019, "What Does BERT Look At?",
+section 4.1.
 """
 
 import math

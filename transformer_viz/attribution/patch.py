@@ -222,7 +222,7 @@ class _Pair:
         return cls(runs[1], inputs[1], step, tokens, name, activations, (of_a, of_b), (of_both[0], of_both[1]))
 
     def check(self, site: Site) -> Site:
-        """The same, or an OptionError where the model has no activation there."""
+        """Returns `site`, or raises an OptionError where the model has no activation there."""
         if site not in self.activations:
             raise OptionError(
                 f"what all heads of layer {site.layer + 1} of {KIND_TITLES[site.kind]} add together is not known of "

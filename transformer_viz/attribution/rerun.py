@@ -66,7 +66,7 @@ class Inputs:
         return self.with_target(self.target[:, :n_steps], self.target_padding[:, :n_steps])
 
     def with_target(self, target: Tensor, target_padding: Tensor | None = None) -> "Inputs":
-        """The same with another target; None = nothing of it is padding."""
+        """The batch with another target; None = nothing of it is padding."""
         padding = torch.zeros_like(target, dtype=torch.bool) if target_padding is None else target_padding
         return replace(self, target=target, target_padding=padding)
 

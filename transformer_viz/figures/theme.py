@@ -45,7 +45,7 @@ class Theme:
     code: str
     """Of a program's words, beside a figure."""
     literal: str
-    """Likewise of its texts and numbers."""
+    """Of a program's texts and numbers, beside a figure."""
 
 
 LIGHT = Theme(

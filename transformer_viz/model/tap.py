@@ -12,8 +12,8 @@ The names, in the order in which one layer hands them over:
 | `entered`         | batch, query, d_model             | what queries are made of, and in self-attention keys and     |
 |                   |                                   | values: the stream, after the norm where that comes first    |
 | `query`           | batch, head, query, d_k           | after the rotation, where positions rotate                   |
-| `key`             | batch, head, key, d_k             | likewise; what heads share is there once for each head       |
-| `value`           | batch, head, key, d_v             | likewise                                                     |
+| `key`             | batch, head, key, d_k             | after the rotation; repeated for each head that shares it    |
+| `value`           | batch, head, key, d_v             | repeated for each head that shares it                        |
 | `bias`            | batch or 1, head or 1, query, key | what positions add to the scores, where they do              |
 | `scores`          | batch, head, query, key           | query · key / √d_k, capped where they are, and with the      |
 |                   |                                   | bias, before the mask                                        |

@@ -259,7 +259,7 @@ class Correct:
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectAtLength(Correct):
-    """The same of texts of one length: source tokens without special ones."""
+    """How many texts of one length (source tokens without special ones) are right."""
 
     length: Count
 

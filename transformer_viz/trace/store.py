@@ -95,7 +95,7 @@ def description(trace: Trace) -> dict[str, Any]:
 
 
 def _split(plain: Any, arrays: dict[str, np.ndarray], path: str = "") -> Any:
-    """The same without arrays, which go into `arrays` by where they stood."""
+    """Plain data without its arrays, which go into `arrays` by where they stood."""
     if isinstance(plain, list):
         return [_split(entry, arrays, f"{path}{i}/") for i, entry in enumerate(plain)]
     if not isinstance(plain, dict):

@@ -25,7 +25,7 @@ class Written:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The same as people read it."""
+        """What was written so far, as text."""
         return tuple(map(self.tokenizer.text, self.ids))
 
 

@@ -35,7 +35,7 @@ class Shortlist:
     table: Tensor
 
     def to(self, device: torch.device) -> "Shortlist":
-        """The same on a device."""
+        """The shortlist on a device."""
         return replace(self, table=self.table.to(device))
 
     def allowed(self, source: Tensor, source_padding: Tensor | None, n_tokens: int) -> Tensor:

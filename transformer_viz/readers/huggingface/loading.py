@@ -132,7 +132,7 @@ class HuggingFaceModel:
 
     @property
     def default_total_length(self) -> int | None:
-        """Likewise with the prompt."""
+        """The length that its generation config says with the prompt counted, or None."""
         return self.model.generation.default_total_length
 
     def with_generation(self, is_on: bool) -> "HuggingFaceModel":

@@ -49,7 +49,7 @@ def compute(words: str, cost: float, function: Callable[..., R], *args: Any, **k
         cost: multiplications that it takes, at the most.
         function: is called; one with a keyword `on_progress` is given one.
         args: of the function.
-        kwargs: likewise.
+        kwargs: keywords of the function.
     """
     call = Call(function, args, kwargs)
     if (result := store.get(call.key)) is not None:
@@ -65,7 +65,7 @@ def compute(words: str, cost: float, function: Callable[..., R], *args: Any, **k
 
 
 def compute_if_quick(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
-    """The same if nobody has to wait for it, otherwise None."""
+    """What `compute` returns if it is there or quick to compute, otherwise None."""
     call = Call(function, args, kwargs)
     return _recorded(store.get_or_make(call.key, call) if cost < QUICK else store.get(call.key), call)
 
@@ -82,7 +82,7 @@ def decode(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -
         cost: multiplications that it takes, at the most.
         function: has the keywords `max_length` and `on_token` of `tv.decode`.
         args: of the function.
-        kwargs: likewise.
+        kwargs: keywords of the function.
     """
     whole = Call(function, args, kwargs)
     stopped = _stopped().get(whole.key)
@@ -100,7 +100,7 @@ def decode(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -
 
 
 def decode_if_quick(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
-    """The same if nobody has to wait for it, otherwise None."""
+    """What `decode` returns if it is there or quick to compute, otherwise None."""
     whole = Call(function, args, kwargs)
     call = _until(whole, _stopped().get(whole.key))
     return _recorded(store.get_or_make(call.key, call) if cost < QUICK else store.get(call.key), call)

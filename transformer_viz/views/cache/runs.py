@@ -97,7 +97,7 @@ def attribution(model: LoadedModel, trace: Trace, method: str, mode: str, kind: 
 
 
 def attribution_at_once(model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution | None:
-    """The same where nobody has to wait for it; otherwise None."""
+    """The attribution if it is there or quick to compute, otherwise None."""
     cost = _cost_of_attribution(model, trace, method, kind)
     return computing.compute_if_quick(cost, attribute, model, trace, method, mode=mode, kind=kind)
 

@@ -114,12 +114,12 @@ def show(
 
 
 def default_checkpoint(names: list[str]) -> str:
-    """What a link leaves out."""
+    """The checkpoint that a link leaves out."""
     return DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in names else names[0]
 
 
 def _first_text(model: LoadedModel | None) -> str:
-    """Likewise of a text."""
+    """The text that a link leaves out."""
     return default_text(model) if model else DEFAULT_TEXT
 
 
@@ -199,7 +199,7 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str 
 
     Args:
         text: the control's key.
-        checkpoint: likewise of the checkpoint that reads it.
+        checkpoint: the key of the box of the checkpoint that reads it.
         default: what it is at first, where that is no example of the checkpoint.
     """
     state, known = st.session_state, f"{text}_checkpoint"

@@ -19,13 +19,13 @@ def show(*statements: Any, key: str = "code") -> None:
 
 
 def write(place: Any | None, *statements: Any) -> None:
-    """The same, in a place of `fold`."""
+    """Draws the program behind some values into a place that `fold` made."""
     if place is not None:
         place.code(recorded_calls.program(*statements), language="python")
 
 
 def show_command(command: str, key: str) -> None:
-    """A command likewise; it is broken where the column ends, as a terminal does."""
+    """A command in a fold; long lines wrap, as in a terminal."""
     if (place := fold(key)) is not None:
         place.code(command, language="bash", wrap_lines=True)
 

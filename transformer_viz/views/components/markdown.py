@@ -12,7 +12,7 @@ def literal(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The same of a sentence in which no line breaks between a number and its sign."""
+    """`literal`, without a line break between a number and its %."""
     return literal(text.replace(" %", "\u00a0%"))
 
 

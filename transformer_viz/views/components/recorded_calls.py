@@ -59,7 +59,7 @@ class Call:
         function: of the public names; a figure's may be the one that makes plain data of it. Or an expression with `{}` for
             each argument, after the name of a variable where it is to have one: `texts = {}`.
         args: its arguments.
-        kwargs: likewise by name.
+        kwargs: its keyword arguments.
     """
 
     def __init__(self, function: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> None:

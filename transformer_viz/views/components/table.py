@@ -32,7 +32,7 @@ def choose(
     percents: Sequence[str] = (),
     places: int = 2,
 ) -> None:
-    """The same, and one of its rows is chosen.
+    """Draws a table of which one row can be chosen.
 
     Args:
         columns, label, percents, places: as of `show`.

@@ -51,7 +51,7 @@ def sources_of(typed: Typed) -> Call:
 
 
 def targets_of(typed: Typed) -> Call | None:
-    """Likewise; what a model writes by itself is `read_batch`'s own default."""
+    """The targets, in a variable; None where the model writes by itself, which is `read_batch`'s default."""
     return Call("targets = {}", [*typed.targets]) if any(typed.targets) else None
 
 

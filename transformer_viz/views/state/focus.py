@@ -46,7 +46,7 @@ class Focus:
 
     @property
     def view(self) -> View:
-        """The same for pages and programs, which know their run."""
+        """Kind, layer, head and step, for pages and programs that know their run."""
         return View(self.kind, self.layer, self.head, self.step)
 
 

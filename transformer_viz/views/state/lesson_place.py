@@ -25,7 +25,7 @@ TO, BEFORE, WAITS, AWAITS = (f"lesson_{name}" for name in ("to", "before", "wait
 """In the session: the page to go to first, its link when the step began, whether the question waits for an answer, and whether
 the step waits for something to be done: then what the player reports is of the whole page."""
 _PLACE = "lesson_place"
-"""Likewise: the step of the last run."""
+"""In the session: the step of the last run."""
 _PERSONAL = ("all_controls", "device", "projector", "where")
 """A step leaves these as they are, unless its link names them."""
 _ANSWERED = re.compile(

@@ -30,15 +30,15 @@ UNKNOWN_PAGE = "page"
 _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 """In the session: what was not possible, by key; that of this run alone; and texts that are too long."""
 _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
-"""Likewise: whether the first address said nothing; the page and the address of the run before; what is to have its
+"""In the session: whether the first address said nothing; the page and the address of the run before; what is to have its
 default; and, where this is another page than that of the run before, the keys that it has decided."""
 _OPENED_BARE = "link_opened_bare"
-"""Likewise: whether the session was opened by an address that said nothing."""
+"""In the session: whether the session was opened by an address that said nothing."""
 _DECIDED, _WORDS = "link_decided", "link_words"
-"""Likewise: the value of each key in the last run, and the same in the words of a link."""
+"""In the session: the value of each key in the last run, and the same in the words of a link."""
 _OPENED, _TIMES = "link_opened", "link_times_opened"
-"""Likewise: what a link that was opened says of keys that have not been drawn since, None stands for the default; and how often
-one was."""
+"""In the session: what a link that was opened says of keys that have not been drawn since, None stands for the default; and
+how often one was."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
 
@@ -112,7 +112,7 @@ def is_bare() -> bool:
 
 
 def opened_bare() -> bool:
-    """The same, for the whole session."""
+    """Whether the session was opened by an address that said nothing."""
     return st.session_state.get(_OPENED_BARE, False)
 
 

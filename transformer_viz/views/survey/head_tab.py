@@ -58,7 +58,7 @@ def _sentence(shown: Shown) -> str:
 
 
 def _beside(shown: Shown, row: HeadStatistic) -> HeadStatistic | None:
-    """The same of the other survey, where its bins are the same."""
+    """The statistic of the other survey, where its bins are the same."""
     if shown.beside is None or shown.survey.statistic(row.statistic) not in shown.beside.statistics:
         return None
     return shown.beside.at(shown.head, row.statistic)

@@ -45,7 +45,7 @@ def verdict(model: LoadedModel, trace: Trace, kind: Kind, mode: str) -> Verdicts
 
 
 def verdict_found(model: LoadedModel, trace: Trace, kind: Kind, mode: str) -> Verdicts | None:
-    """The same if it was computed before, otherwise None."""
+    """The verdicts if they were computed before, otherwise None."""
     return computed(verdicts.verdict, model, trace, mode=mode, kind=kind)
 
 
@@ -80,7 +80,7 @@ def _traces(model: LoadedModel, trace: Trace, texts: Texts) -> list[Trace] | Cal
 
 
 def knock_out_found(model: LoadedModel, trace: Trace, texts: Texts, how: str, head: HeadPlace | None) -> KnockOut | None:
-    """The same if it was computed before, otherwise None."""
+    """The knock-out if it was computed before, otherwise None."""
     return computed(_knock_out, model, _alone(trace, texts), texts, how, head)
 
 
