@@ -92,9 +92,9 @@ def test_a_persons_texts_are_decoded_and_judged_by_their_answers(shipped):
     ("keywords", "words"),
     [
         ({"texts": []}, "1 to 5000 texts"),
-        ({"texts": "one"}, "one text cannot be decoded"),
-        ({"texts": ["a"], "samples": 3}, "leave one of them out"),
-        ({"max_length": 3}, "max_length is for texts"),
+        ({"texts": "one"}, "texts, not one text"),
+        ({"texts": ["a"], "samples": 3}, "give either texts, or samples"),
+        ({"max_length": 3}, "max_length works only with texts"),
         ({"texts": ["a"], "max_length": 0}, "max_length=0 is not possible"),
     ],
 )
