@@ -69,12 +69,10 @@ def _chosen_head(value: str, before: Link, now: Link) -> bool:
     return (now.kind or "cross", now.number("layer"), now.head) == (kind, int(layer), int(head) - 1)
 
 
-def _reached(value: str, before: Link, now: Link) -> bool:
-    return (now.number("step") or 0) >= int(value)
-
-
 VERBS: dict[str, Verb] = {
-    "step": Verb("N", lambda value: bool(_STEP.fullmatch(value)), _reached),
+    "step": Verb(
+        "N", lambda value: bool(_STEP.fullmatch(value)), lambda value, _, now: (now.number("step") or 0) >= int(value)
+    ),
     "cell": Verb("[ROW,COLUMN]", lambda value: not value or bool(_CELL.fullmatch(value)), _changes("pin")),
     "head": Verb("[cross.2.1]", lambda value: not value or bool(_HEAD.fullmatch(value)), _chosen_head),
     "text": Verb("[TEXT]", lambda value: True, _changes("text")),

@@ -10,7 +10,7 @@ from transformer_viz.learn.example_run import example_of, measured
 from transformer_viz.learn.lesson import Lesson, Step, read_lesson
 from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import NotAsked, question
-from transformer_viz.learn.words import language_of
+from transformer_viz.learn.words import languages
 from transformer_viz.untrusted_files import is_file, list_folder
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})?")
@@ -71,7 +71,8 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     example = example_of(at.address, is_of_writing=ask.kind == "writes")
     if example is None:
         raise LessonError(f"the page {at.page} shows no run that could be asked about")
-    made = question(measured(example, ask), ask, example.focus, language_of(lesson))
+    folder = lesson.file.absolute().parent.name
+    made = question(measured(example, ask), ask, example.focus, folder if folder in languages() else "en")
     if isinstance(made, NotAsked):
         raise LessonError(f"its question has no answer on the example. {made.why}")
 

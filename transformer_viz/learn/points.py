@@ -8,7 +8,7 @@ class Point:
     """A part of a page.
 
     Attributes:
-        pages: that have it; none named is all.
+        pages: that have it.
         selector: of its element, in CSS.
     """
 

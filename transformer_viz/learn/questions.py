@@ -36,10 +36,7 @@ WITHIN, BLURRED = 0.05, 0.1
 MOST_KEYS, MOST_OPTIONS, FEWEST_NATS, FEWEST_ROWS = 14, 4, 0.1, 3
 CAUSE = "occlusion_word_cross"
 """The measure that `matters-most` reads from the run."""
-
-
-Covers = Literal["row", "mask", "cause", "grades", "search", "mistake"]
-COVERS: dict[str, Covers] = {
+COVERS: dict[str, Literal["row", "mask", "cause", "grades", "search", "mistake"]] = {
     **dict.fromkeys(("looks-most", "writes", "number"), "row"),
     "masked": "mask",
     "matters-most": "cause",
@@ -91,11 +88,6 @@ class Question:
     number: float | None = None
     tolerance: float = 0.0
     why: str
-
-    @property
-    def covers(self) -> Covers:
-        """What the page may not tell before it is answered."""
-        return COVERS[self.kind]
 
     def is_right(self, answer: Iterable[int] | float) -> bool:
         """Whether an answer is right: numbers of options, or the number that was typed."""
@@ -446,17 +438,9 @@ def mistake(asked: Asked) -> Question | NotAsked:
     return asked.made(asked.say("mistake.question"), why, map(MISTAKE_TITLES.__getitem__, names), [names.index(made)])
 
 
-KINDS_OF_QUESTION: dict[str, Callable[[Asked], Question | NotAsked]] = {
-    "looks-most": looks_most,
-    "masked": masked,
-    "writes": writes,
-    "number": number,
-    "matters-most": matters_most,
-    "heads-by": heads_by,
-    "greedy-or-beam": greedy_or_beam,
-    "aligns": aligns,
-    "mistake": mistake,
-}
+_KINDS = (looks_most, masked, writes, number, matters_most, heads_by, greedy_or_beam, aligns, mistake)
+KINDS_OF_QUESTION = {kind.__name__.replace("_", "-"): kind for kind in _KINDS}
+"""By the names that lessons use: those of the functions."""
 
 
 # ---- what several kinds need

@@ -23,6 +23,7 @@ from transformer_viz.tracing.batch import read_batch
 from transformer_viz.tracing.decode import decode
 
 PARTS = ("before", "after")
+_Show = Callable[[Question, Trace, str, Words], list["Grid"]]
 _FEWEST_TOKENS, _MOST_TOKENS, _MOST_TEXTS = 4, 11, 200
 
 
@@ -57,18 +58,6 @@ class Item:
         return ", ".join(chr(ord("a") + place) for place in sorted(self.question.right))
 
 
-Show = Callable[[Question, Trace, str, Words], list[Grid]]
-
-
-class _Kind(NamedTuple):
-    """What is asked of which model and head (kind, layer, head), and what is shown with it."""
-
-    ask: Ask
-    model: str
-    head: tuple[Kind, int, int]
-    show: Show
-
-
 def sheet_html(seed: int = 0, language: str = "en") -> str:
     """The sheet as a page. It depends on the seed and the language alone.
 
@@ -81,19 +70,19 @@ def sheet_html(seed: int = 0, language: str = "en") -> str:
     """
     say = words(language)
     items: dict[str, list[Item]] = {part: [] for part in PARTS}
-    for kind in _KINDS:
-        found = _items(kind, seed, language)
+    for ask, model, head, show in _KINDS:
+        found = _items(ask, model, head, show, seed, language)
         first = next(found, None)
         # Where the options are the same, another one is to be right.
         second = next((item for item in found if first and _answer(item) != _answer(first)), None)
         if first is None or second is None:
-            raise LessonError(f"with seed {seed} no two texts can be asked {kind.ask.kind}; take another --seed")
+            raise LessonError(f"with seed {seed} no two texts can be asked {ask.kind}; take another --seed")
         items["before"].append(first)
         items["after"].append(second)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    models = say.list(sorted({kind.model for kind in _KINDS}))
+    models = say.list(sorted({model for _, model, _, _ in _KINDS}))
     return environment.get_template("sheet.html").render(
         language=language, say=say, parts=list(items.items()), seed=seed, models=models
     )
@@ -103,10 +92,14 @@ def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:
     return item.question.options, item.question.right, item.question.number
 
 
-def _items(kind: _Kind, seed: int, language: str) -> Iterator[Item]:
+def _items(ask: Ask, name: str, head: tuple[Kind, int, int], show: _Show, seed: int, language: str) -> Iterator[Item]:
     """What drawn texts can be asked, each at another row."""
-    model, ask, say = load_model(kind.model), kind.ask, words(language)
-    texts = _short_words(seed) if ask.kind == "greedy-or-beam" else sample_texts(model, _MOST_TEXTS, seed)
+    model, say = load_model(name), words(language)
+    texts = sample_texts(model, _MOST_TEXTS, seed)
+    if ask.kind == "greedy-or-beam":
+        # Shorter than `reverse-small` was trained with, so that it is unsure, and greedy and beam search often part.
+        rng = np.random.default_rng(seed)
+        texts = ["".join(rng.choice(list("aenst"), 6)) for _ in range(_MOST_TEXTS)]
     for place, text in enumerate(texts):
         if not _FEWEST_TOKENS <= len(model.task.read(text)) <= _MOST_TOKENS:
             continue
@@ -114,11 +107,11 @@ def _items(kind: _Kind, seed: int, language: str) -> Iterator[Item]:
             trace = read_batch(model, [text, text[: len(text) // 2]], mistake=MISTAKES[place % len(MISTAKES)])[-1]
         else:
             trace = decode(model, text)
-        example = Example(model, trace, Spot(*kind.head, 1 + place % max(1, trace.n_steps - 2)))
+        example = Example(model, trace, Spot(*head, 1 + place % max(1, trace.n_steps - 2)))
         trace = measured(example, ask)
         made = question(trace, ask, example.focus, language)
         if isinstance(made, Question) and _is_worth_asking(made, trace):
-            yield Item(made, kind.show(made, trace, model.name, say))
+            yield Item(made, show(made, trace, model.name, say))
 
 
 def _is_worth_asking(made: Question, trace: Trace) -> bool:
@@ -127,12 +120,6 @@ def _is_worth_asking(made: Question, trace: Trace) -> bool:
         looked = trace.cross.row(made.spot.layer, made.spot.head, made.spot.row).argmax()
         return place_labels(trace.cross.keys)[looked] not in {made.options[place] for place in made.right}
     return made.number is None or 0.15 < made.number < 0.85
-
-
-def _short_words(seed: int) -> list[str]:
-    """Shorter than `reverse-small` was trained with, so that it is unsure, and greedy and beam search often part."""
-    rng = np.random.default_rng(seed)
-    return ["".join(rng.choice(list("aenst"), 6)) for _ in range(_MOST_TEXTS)]
 
 
 # ---- what is shown with a question
@@ -200,14 +187,14 @@ def _shaded(weight: float) -> Cell:
     return Cell(f"{100 * weight:.0f}" if weight >= 0.005 else "", round(255 - 215 * min(1.0, weight)))
 
 
-_KINDS = (
-    _Kind(Ask(kind="looks-most"), "german", ("cross", 1, 2), _map),
-    _Kind(Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1), lambda *_: []),
-    _Kind(Ask(kind="mistake"), "reverse", ("decoder", 0, 0), _masks),
-    _Kind(Ask(kind="aligns"), "german", ("cross", 1, 2), _maps),
-    _Kind(Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0), _maps),
-    _Kind(Ask(kind="greedy-or-beam"), "reverse-small", ("cross", 0, 1), _hypotheses),
-    _Kind(Ask(kind="writes"), "reverse", ("cross", 1, 1), _map),
-    _Kind(Ask(kind="matters-most"), "german", ("cross", 0, 1), _causes),
+_KINDS: tuple[tuple[Ask, str, tuple[Kind, int, int], _Show], ...] = (
+    (Ask(kind="looks-most"), "german", ("cross", 1, 2), _map),
+    (Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1), lambda *_: []),
+    (Ask(kind="mistake"), "reverse", ("decoder", 0, 0), _masks),
+    (Ask(kind="aligns"), "german", ("cross", 1, 2), _maps),
+    (Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0), _maps),
+    (Ask(kind="greedy-or-beam"), "reverse-small", ("cross", 0, 1), _hypotheses),
+    (Ask(kind="writes"), "reverse", ("cross", 1, 1), _map),
+    (Ask(kind="matters-most"), "german", ("cross", 0, 1), _causes),
 )
-"""One for each lesson that is shipped, in their order."""
+"""What is asked of which model and head, and what is shown with it: one for each shipped lesson, in their order."""

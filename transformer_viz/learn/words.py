@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from transformer_viz.errors import LessonError, join_names
-from transformer_viz.learn.lesson import LESSONS, Lesson
+from transformer_viz.learn.lesson import LESSONS
 from transformer_viz.untrusted_files import is_file, list_folder
 
 FILE = "questions.toml"
@@ -15,12 +15,6 @@ def languages() -> list[str]:
     """The languages that questions are asked in, `en` first."""
     found = [folder.name for folder in list_folder(LESSONS) if is_file(folder / FILE)]
     return sorted(found, key=lambda name: (name != "en", name))
-
-
-def language_of(lesson: Lesson) -> str:
-    """The language of its questions: that of its folder, or English."""
-    name = lesson.file.absolute().parent.name
-    return name if name in languages() else "en"
 
 
 class Words:

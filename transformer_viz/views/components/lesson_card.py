@@ -22,7 +22,7 @@ from transformer_viz.learn.example_run import Example, example_of, measured
 from transformer_viz.learn.lesson import Ask, Piece
 from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.points import POINTS
-from transformer_viz.learn.questions import NotAsked, Question, Spot, code, question
+from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
 from transformer_viz.learn.words import words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
@@ -269,12 +269,12 @@ def _rules(fold: str, point: str, here: str) -> str:
 
 
 def _cover(asked: Question, trace: Trace, *, is_by_words: bool, is_search: bool) -> Cover:
-    row = asked.spot.row
-    is_whole = is_by_words or asked.covers == "mask" or (asked.covers == "search" and is_search)
-    if asked.covers == "row":
+    row, covers = asked.spot.row, COVERS[asked.kind]
+    is_whole = is_by_words or covers == "mask" or (covers == "search" and is_search)
+    if covers == "row":
         is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
         return Cover(None if is_whole else row)
-    return Cover(None if is_whole or asked.covers == "mistake" else trace.n_steps)
+    return Cover(None if is_whole or covers == "mistake" else trace.n_steps)
 
 
 def _go_to(page: str) -> None:
