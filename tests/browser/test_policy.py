@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
-from tests.browser.conftest import LOOKS, SIZE
+from tests.browser.conftest import LOOKS, SIZE, put_question_away
 from transformer_viz import views
 
 pytestmark = pytest.mark.browser
@@ -20,6 +20,9 @@ def test_no_page_does_what_the_policy_forbids(browser: Browser, server: str, wit
     That the browser obeys the policy, and tells, is seen at the end: a request to another machine.
     """
     page = browser.new_context(viewport=SIZE, **LOOKS).new_page()
+    if with_tabs:
+        # Before the first question is answered there are none.
+        put_question_away(page)
     forbidden: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
