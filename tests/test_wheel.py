@@ -206,7 +206,9 @@ def test_the_app_decodes_and_looks_as_its_settings_say(machine: Machine) -> None
     said = b""
     with (
         served.server(environment=machine.environment, folder=machine.empty) as server,
-        connect(f"{server.url.replace('http', 'ws')}/_stcore/stream", max_size=None, additional_headers=cookie) as browser,
+        connect(
+            f"{server.url.replace('http', 'ws')}/_stcore/stream", max_size=None, additional_headers=cookie, close_timeout=0.2
+        ) as browser,
     ):
         browser.send(rerun)
         while b"sihtesrever" not in said:

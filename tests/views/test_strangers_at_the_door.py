@@ -68,7 +68,17 @@ class Door:
         there = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         url, page = f"ws://{host}:{self.port}/_stcore/stream", None if origin is None else Origin(origin)
         protocols = [Subprotocol("streamlit")]
-        return connect(url, sock=there, origin=page, subprotocols=protocols, max_size=None, open_timeout=60, proxy=None)
+        # At its close a socket whose messages nobody reads any more would wait for 10 s.
+        return connect(
+            url,
+            sock=there,
+            origin=page,
+            subprotocols=protocols,
+            max_size=None,
+            open_timeout=60,
+            close_timeout=0.2,
+            proxy=None,
+        )
 
     def outgoing(self) -> list[str]:
         """All that went, or would have gone, beyond this machine."""
