@@ -230,8 +230,8 @@ def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> 
     page.keyboard.press("ArrowRight")
     wait_for_step(page, 2)
     expect(tokens.nth(2)).to_be_focused()
-    # Then the four terms of the sentence, the five buttons and the slider.
-    for _ in range(10):
+    # Then the four terms of the sentence, each with the link of its tip, the five buttons and the slider.
+    for _ in range(14):
         page.keyboard.press("Tab")
     expect(page.locator("[data-part=slider]")).to_be_focused()
 

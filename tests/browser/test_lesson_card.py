@@ -320,3 +320,17 @@ def test_nothing_is_wrong_with_a_page_beside_a_card(page: Page, server: str, les
     assert 0 <= box["x"] <= box["x"] + box["width"] <= width
     assert box["y"] + box["height"] <= 900
     assert not [*faults(page, CARD)]
+
+
+@pytest.mark.parametrize("way", ["Answer", "Skip"])
+def test_the_row_that_was_asked_about_is_shown_with_what_is_right(
+    page: Page, server: str, lessons: dict[str, Lesson], way: str
+) -> None:
+    open_step(page, server, lessons["map"], 3)
+    sentence = page.locator("[data-part=sentence]")
+    expect(sentence).not_to_contain_text("Step 3 of 12")
+    if way == "Answer":
+        card(page).locator('label:has(input[type="radio"])').first.click()
+    button(page, way).click()
+    expect(sentence.filter(has_text="Step 3 of 12")).to_be_visible()
+    expect(card(page)).to_contain_text("10·h")

@@ -188,7 +188,7 @@ def test_stop_is_heard(page: Page, server: str) -> None:
     """Without a causal mask every row is computed again at every step: 500 strings take seconds."""
     open_masks(page, server, sources="hello", masks_tab="Change and run again", edits="decoder:off")
     page.get_by_text("The effect over 500 strings", exact=True).click()
-    expect(page.get_by_role("progressbar")).to_be_in_viewport()
+    expect(page.get_by_role("progressbar")).to_be_visible()
     page.get_by_text("The effect over 500 strings", exact=True).click()
     expect(page.get_by_text(re.compile(r"^\d+ of 500 strings · stopped$"))).to_be_visible()
     expect(page.get_by_role("switch", name="The effect over 500 strings")).not_to_be_checked()

@@ -45,9 +45,10 @@ _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Cover:
-    """What a page may draw before an answer: the run before a row, or no picture at all."""
+    """What a page may draw before an answer: the run before a row, or no picture at all, and words in its place."""
 
     row: int | None
+    words: str
 
 
 @contextmanager
@@ -103,6 +104,7 @@ class _Card:
         self.shown, self.say = lesson_place.shown(), words(place.language)
         self.is_at_home = here == place.start.page
         self.is_waiting = self._was_asked = False
+        self._row: int | None = None
 
     def draw_beginning(self) -> bool:
         """Draws what does not hang on the run. Gives whether the page may be drawn."""
@@ -181,8 +183,11 @@ class _Card:
             with self._line:
                 self._say(asks)
             if self.is_waiting:
-                lesson_question.draw_form(asked, Answer(asked.spot, run, ""), self.say)
-                return _cover(asked, example.trace, is_by_words=is_by_words, is_search=searched is not None)
+                row = _covered_from(asked, example.trace, is_by_words=is_by_words, is_search=searched is not None)
+                if self.here == "explore" and COVERS[asked.kind] == "row":
+                    self._row = row
+                lesson_question.draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
+                return Cover(row, self.say("card.covered"))
             answer = None if given is None else lesson_question.read_words(asked, given.words)
             lesson_question.draw_judged(asked, answer, self.say)
             if answer is not None:
@@ -228,7 +233,8 @@ class _Card:
                 more = replace(self.shown, n_hints=n_hints + 1)
                 st.button(say("card.hint"), "lesson-hint", on_click=lesson_place.set_shown, args=(more,))
             if self.is_waiting:
-                st.button(say("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=(lesson_place.SKIPPED,))
+                skipped = (lesson_place.SKIPPED, self._row)
+                st.button(say("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=skipped)
             else:
                 on = say("card.end" if place.number + 1 == len(place.lesson.steps) else "card.next")
                 st.button(on, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
@@ -268,13 +274,14 @@ def _rules(fold: str, point: str, here: str) -> str:
     return {"f": folded, "o": opened}.get(fold, by_width)
 
 
-def _cover(asked: Question, trace: Trace, *, is_by_words: bool, is_search: bool) -> Cover:
+def _covered_from(asked: Question, trace: Trace, *, is_by_words: bool, is_search: bool) -> int | None:
+    """The row from which on the run is covered; None where all of it is."""
     row, covers = asked.spot.row, COVERS[asked.kind]
     is_whole = is_by_words or covers == "mask" or (covers == "search" and is_search)
     if covers == "row":
         is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
-        return Cover(None if is_whole else row)
-    return Cover(None if is_whole or covers == "mistake" else trace.n_steps)
+        return None if is_whole else row
+    return None if is_whole or covers == "mistake" else trace.n_steps
 
 
 def _go_to(page: str) -> None:

@@ -17,12 +17,13 @@ _MOST_BELOW = 5
 """Options that stand below each other; the keys of a long row stand side by side."""
 
 
-def draw_form(asked: Question, unanswered: Answer, say: Words) -> None:
+def draw_form(asked: Question, unanswered: Answer, row: int | None, say: Words) -> None:
     """Options or a box for a number, and the button.
 
     Args:
         asked: the question.
         unanswered: what the answer is of, without its words.
+        row: where Explore goes once it is answered; None stays where it is.
         say: the words of the lesson's language.
     """
     key = f"lesson-answer-{st.session_state[lesson_place.KEY]}-{unanswered}"
@@ -31,17 +32,18 @@ def draw_form(asked: Question, unanswered: Answer, say: Words) -> None:
         if asked.number is not None:
             st.number_input(literal(asked.text), value=None, format="%0.3f", step=0.01, key=key, **looks)
         elif asked.is_several:
-            for number, option in enumerate(asked.options):
-                st.checkbox(literal(option), key=f"{key}-{number}")
+            with st.container(horizontal=len(asked.options) > _MOST_BELOW):
+                for number, option in enumerate(asked.options):
+                    st.checkbox(literal(option), key=f"{key}-{number}", width="content")
         else:
             labels, options = [*map(literal, asked.options)], range(len(asked.options))
             looks |= {"horizontal": len(options) > _MOST_BELOW}
             st.radio(literal(asked.text), options, None, labels.__getitem__, key=key, **looks)
-        arguments = (key, unanswered, len(asked.options) if asked.is_several else None)
+        arguments = (key, unanswered, row, len(asked.options) if asked.is_several else None)
         st.form_submit_button(say("card.answer"), type="primary", on_click=_answer, args=arguments)
 
 
-def _answer(key: str, unanswered: Answer, n_options: int | None) -> None:
+def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None) -> None:
     state = st.session_state
     if n_options is None:
         given = state.get(key)
@@ -49,7 +51,7 @@ def _answer(key: str, unanswered: Answer, n_options: int | None) -> None:
     else:
         words = "+".join(str(number) for number in range(n_options) if state.get(f"{key}-{number}")) or None
     if words is not None:
-        lesson_place.set_answer(str(replace(unanswered, words=words)))
+        lesson_place.set_answer(str(replace(unanswered, words=words)), row)
 
 
 def draw_judged(asked: Question, given: list[int] | float | None, say: Words) -> None:
@@ -84,4 +86,5 @@ def with_code(sentence: str) -> str:
 def _said(asked: Question, answer: list[int] | float, say: Words) -> str:
     if isinstance(answer, int | float):
         return number_words(answer, 3 if abs(answer) < 0.1 else 2)
-    return say.list([f"`{asked.options[number]}`" for number in answer])
+    # Some options are sentences.
+    return say.list([f"`{asked.options[number].rstrip('.。')}`" for number in answer])

@@ -72,7 +72,7 @@ def show() -> None:
     aligner.start(trace, model)
     searched = None if search is None else whole
     if (cover := lesson_card.ask(trace, model, searched, is_by_words=shown is not trace)) is not None:
-        _covered(shown, model, chosen, cover.row)
+        _covered(shown, model, chosen, cover)
         return
     offer = first_question.asked(shown, model, chosen)
 
@@ -110,14 +110,14 @@ def show() -> None:
     measuring.finish()
 
 
-def _covered(shown: Trace, model: LoadedModel, chosen: bar.Bar, row: int | None) -> None:
+def _covered(shown: Trace, model: LoadedModel, chosen: bar.Bar, cover: lesson_card.Cover) -> None:
     """What may be seen before a lesson's question is answered: the run before a row, or no picture."""
-    if row is None or deep.is_deep(shown):
-        st.info("The pictures are covered until the question of the lesson is answered.", icon=":material/visibility_off:")
+    if cover.row is None or deep.is_deep(shown):
+        st.info(cover.words, icon=":material/visibility_off:")
         focus.draw_hidden_boxes(shown)
         focus.draw_hidden()
     else:
-        stepper.show(shown, chosen, covered_from=row)
+        stepper.show(shown, chosen, covered_from=cover.row)
     tables.draw_hidden(model)
 
 

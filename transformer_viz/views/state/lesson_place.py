@@ -211,9 +211,11 @@ def close() -> None:
         st.session_state[key] = ""
 
 
-def set_answer(words: str) -> None:
-    """An answer, or that there is to be none."""
+def set_answer(words: str, row: int | None = None) -> None:
+    """An answer, or that there is to be none. Explore goes to the row that the question was about, to show what is right."""
     st.session_state[ANSWER] = words
+    if row is not None:
+        link.open_values({"step": str(row + 1)}, ["step"])
 
 
 def set_shown(now: Shown) -> None:
