@@ -57,7 +57,7 @@ def test_explore(page: Page, server: str, another: Page) -> None:
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     # The player is a fragment of its own: its report must not take the tab's keys away.
     page.locator("[data-part=output] button").nth(2).click()
-    same_in_another(page, another, "kind", "what_if_begin", "step", "explore_tab")
+    same_in_another(page, another, "kind", "what_if_begin", "step", "pin", "explore_tab")
 
 
 def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
