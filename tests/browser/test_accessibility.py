@@ -200,6 +200,7 @@ def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, s
         page.keyboard.press(key)
         expect(page.get_by_role("tabpanel", name=names[place], exact=True)).to_be_visible()
         expect(tabs.nth(place)).to_be_focused()
+        at_rest(page)
         assert [tab.inner_text() for tab in tabs.all() if tab.get_attribute("tabindex") == "0"] == [names[place]]
     assert page.evaluate(f"document.querySelector('{FOCUS}').__step") == step, "the player has the arrows elsewhere"
     page.keyboard.press("Tab")
