@@ -51,8 +51,8 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
 
     Args:
         checkpoint: on the CPU or not.
-        precision: `int16` keeps each matrix as whole numbers of 16 bits with one scale a row, which changes weights of
-            attention by less than 0.0005; `float32` keeps every number as it is, in twice the size.
+        precision: `int16` keeps each matrix as whole numbers of 16 bits with one scale a row, which changes the attention of
+            the shipped models by less than 0.0005; `float32` keeps every number as it is, in twice the size.
 
     Raises:
         OptionError: not a checkpoint of this program, too many parameters, a task that the engine cannot read, or another
