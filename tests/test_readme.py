@@ -29,7 +29,7 @@ LESS = {
 
 EXAMPLES = {
     "README.md": 4,
-    "docs/arrays.md": 27,
+    "docs/arrays.md": 20,
     "docs/attribution.md": 15,
     "docs/grading.md": 9,
     "docs/guide.md": 8,
