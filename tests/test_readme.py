@@ -32,7 +32,7 @@ EXAMPLES = {
     "docs/arrays.md": 20,
     "docs/attribution.md": 15,
     "docs/grading.md": 9,
-    "docs/guide.md": 8,
+    "docs/guide.md": 7,
     "docs/masks.md": 4,
     "docs/memory.md": 5,
     "docs/survey.md": 5,
