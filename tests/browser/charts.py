@@ -8,15 +8,33 @@ from playwright.sync_api import Locator, Page, TimeoutError
 
 FOCUS = ".st-key-focus .chart"
 TREE = ".st-key-search-tree .chart"
+LISTEN = """(() => {
+  const send = WebSocket.prototype.send, known = new WeakSet();
+  WebSocket.prototype.send = function (message) {
+    if (!known.has(this)) known.add(this), this.addEventListener('message', () => window.__heard = performance.now());
+    window.__asked = performance.now();
+    return send.call(this, message);
+  };
+})()"""
+"""Notes when a page last asked Python, and when it last heard of it; to be run before the page's own scripts.
+
+Streamlit calls a script running when the server says so: until a busy server does, what was asked looks like nothing.
+"""
+HAS_WORDS = """(() => {
+  const player = document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]');
+  return !player || player.shadowRoot?.querySelector('.strip .token') != null;
+})"""
+"""Whether the player, where a page has one, has its tokens: Streamlit fetches its script while the chart is drawn."""
 AT_REST = """async () => {
   const look = LOOK, end = performance.now() + PATIENCE_MS;
   const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+    && !(window.__asked > window.__heard) && HAS_WORDS()
     && [...document.querySelectorAll('.chart')].every((chart) => chart.__drawn || !chart.clientWidth);
   let last = null, since = 0, failure = null;
   while (performance.now() < end) {
     let now = null;
     try {
-      if (isIdle()) now = JSON.stringify([location.href, look()]);
+      if (isIdle()) now = JSON.stringify([location.href, look(), window.__asked]);
       failure = null;
     } catch (error) {
       failure = error;  // what is looked for is not there yet
@@ -76,8 +94,19 @@ def at_rest(page: Page, look: str = "() => null") -> Any:
         page: with the app.
         look: a function in JavaScript; what it returns must not change any more.
     """
-    source = AT_REST.replace("LOOK", look).replace("REST_MS", str(REST_MS)).replace("PATIENCE_MS", str(PATIENCE_MS))
+    source = (
+        AT_REST.replace("LOOK", look)
+        .replace("HAS_WORDS", HAS_WORDS)
+        .replace("REST_MS", str(REST_MS))
+        .replace("PATIENCE_MS", str(PATIENCE_MS))
+    )
     return page.evaluate(source)
+
+
+def link_of(page: Page) -> str:
+    """The page's link, once it is written to its end."""
+    at_rest(page)
+    return page.url
 
 
 def drawn(page: Page, chart: str = FOCUS) -> np.ndarray:
@@ -142,16 +171,16 @@ def click_tile(page: Page, chart: str, row: int, column: int) -> None:
 
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:
     """Until there is such a chart, and it is drawn."""
-    page.wait_for_function("(chart) => document.querySelector(chart)?.__drawn", arg=chart)
+    page.wait_for_function(f"(chart) => document.querySelector(chart)?.__drawn && {HAS_WORDS}()", arg=chart)
 
 
 def wait_for_head(page: Page, kind: str, layer: int, head: int | str) -> None:
     """Until the focus map of that head is drawn, counted from 0."""
     page.wait_for_function(
-        """([chart, ...head]) => {
+        f"""([chart, ...head]) => {{
           const drawn = document.querySelector(chart)?.__drawn;
-          return drawn && [drawn.kind, drawn.layer, drawn.head].join() === head.join();
-        }""",
+          return drawn && [drawn.kind, drawn.layer, drawn.head].join() === head.join() && {HAS_WORDS}();
+        }}""",
         arg=[FOCUS, kind, layer, head],
     )
 
@@ -159,7 +188,10 @@ def wait_for_head(page: Page, kind: str, layer: int, head: int | str) -> None:
 def wait_for_step(page: Page, step: int) -> None:
     """Until the focus map is drawn and stands at that step, from 0."""
     page.wait_for_function(
-        "([chart, step]) => { const found = document.querySelector(chart); return found?.__drawn && found.__step === step; }",
+        f"""([chart, step]) => {{
+          const found = document.querySelector(chart);
+          return found?.__drawn && found.__step === step && {HAS_WORDS}();
+        }}""",
         arg=[FOCUS, step],
     )
 

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, V
 
 from benchmarks import served
 from tests import inside, tiny_models
+from tests.browser.charts import LISTEN
 from tests.needs import skip_without
 from tests.surveys.made import survey
 from transformer_viz.app_folders import SURVEYS_VARIABLE
@@ -83,6 +84,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 def _tab(browser: Browser) -> Page:
     # Playwright waits for conditions by `eval`, which the content policy forbids; test_policy.py has the pages under it.
     page = browser.new_context(viewport=SIZE, bypass_csp=True, **LOOKS).new_page()
+    page.add_init_script(LISTEN)
     put_question_away(page)
     page.set_default_timeout(PATIENCE_MS)
     return page

@@ -10,9 +10,11 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.charts import (
     ROWS,
+    at_rest,
     bring_into_view,
     click_point,
     click_tile,
+    link_of,
     point_at,
     wait_for_link,
     wait_for_weights,
@@ -55,13 +57,15 @@ def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, ser
     shown = difference(page)
     np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))
     expect(page).to_have_url(re.compile("b_temperature=1.5"))
+    at_rest(page)
     words = page.locator(".compare").inner_text()
-    another.goto(page.url)
+    another.goto(link_of(page))
     np.testing.assert_array_equal(difference(another), shown)
+    at_rest(another)
     assert another.locator(".compare").inner_text() == words
     for label in ("A: source text", "B: source text"):
         expect(another.get_by_label(label)).to_have_value(page.get_by_label(label).input_value())
-    assert another.url == page.url
+    assert link_of(another) == page.url
 
 
 def test_it_opens_on_the_text_of_all_pages_and_the_table_and_the_tiles_choose_heads(page: Page, server: str) -> None:

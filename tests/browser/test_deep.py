@@ -8,7 +8,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, at_rest, choose, click_tile, texts, wait_for_head, wait_for_weights, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    at_rest,
+    choose,
+    click_tile,
+    link_of,
+    texts,
+    wait_for_head,
+    wait_for_weights,
+    wait_until_drawn,
+)
 from tests.needs import needs
 from tests.tiny_models import DEEP
 from transformer_viz.analysis.head_order import ordered
@@ -45,7 +55,7 @@ def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page
     expect(page).to_have_url(re.compile("colours=log"))
     at_rest(page)
     shown = tiles(page)
-    another.goto(page.url)
+    another.goto(link_of(page))
     wait_for_head(another, "decoder", 3, 2)
     assert tiles(another) == shown
     for each in (page, another):

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,18 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, TEXTS, at_rest, texts, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    HAS_WORDS,
+    TEXTS,
+    at_rest,
+    texts,
+    wait_for_head,
+    wait_for_link,
+    wait_for_step,
+    wait_for_weights,
+    wait_until_drawn,
+)
 from tests.until import until
 from transformer_viz.views.components import plotly_js
 
@@ -20,8 +31,8 @@ READY = """([chart, text]) => {
   const typed = document.querySelector('input[aria-label="Source text"]');
   const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
   return typed?.value === text && document.querySelector(chart)?.__step !== undefined
-    && mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn);
-}"""
+    && mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn) && HAS_WORDS();
+}""".replace("HAS_WORDS", HAS_WORDS)
 
 
 def open_app(page: Page, server: str, query: str = "?text=reversethis", text: str = "reversethis") -> None:
@@ -52,12 +63,12 @@ def step_of(page: Page) -> int:
     return page.evaluate(f"document.querySelector('{FOCUS}').__step")
 
 
-def sentence(page: Page) -> str:
-    return page.locator("[data-part=sentence]").inner_text()
+def expect_sentence(page: Page, words: str) -> None:
+    expect(page.locator("[data-part=sentence]")).to_contain_text(words)
 
 
-def output(page: Page) -> list[str]:
-    return page.locator("[data-part=output] button").all_inner_texts()
+def expect_output(page: Page, tokens: Iterable[str]) -> None:
+    expect(page.locator("[data-part=output] button")).to_have_text([*tokens])
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +78,8 @@ def checkpoint() -> tv.Checkpoint:
 
 def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
-    assert output(page) == [*"sihtesrever", "<end>"]
-    assert "the model writes r" in sentence(page)
+    expect_output(page, [*"sihtesrever", "<end>"])
+    expect_sentence(page, "the model writes r")
     # Nothing below the fold: what went in, what came out, where it looked, and all heads.
     lowest = page.evaluate(
         "Math.max(...[...document.querySelectorAll('.chart')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
@@ -94,7 +105,7 @@ def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint
     open_app(page, server)
     enter(page, "Mississippi 2026!")
     trace = tv.decode(checkpoint, "Mississippi 2026!")
-    assert "".join(output(page)) == "!6202␣ippississiM<end>"
+    expect_output(page, [*"!6202␣ippississiM", "<end>"])
     best = checkpoint.metrics["best_head"]
     page.keyboard.press("Escape")
     page.locator("[data-part=output] button").last.click()
@@ -113,7 +124,7 @@ def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str, 
     so_far = weights[best["layer"], best["head"]].copy()
     so_far[4:] = np.nan
     wait_for_weights(page, so_far, 1e-5)
-    assert sentence(page).startswith("Step 4 of 12: having written sih")
+    expect_sentence(page, "Step 4 of 12: having written sih")
     expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
 
 
@@ -187,12 +198,12 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
     wait_for_head(page, "decoder", 1, 2)
     wait_for_step(page, 7)
     expect(page).to_have_url(re.compile(r"kind=decoder"))
-    assert "layer 2 head 3" in sentence(page)
+    expect_sentence(page, "layer 2 head 3")
     page.wait_for_function("location.search.includes('step=8')")
     page.reload()
     wait_for_head(page, "decoder", 1, 2)
     wait_for_step(page, 7)
-    assert sentence(page).startswith("Step 8 of 12")
+    expect_sentence(page, "Step 8 of 12")
 
 
 class Between:
@@ -251,26 +262,24 @@ def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
             page.mouse.click(box["x"] + box["width"] * (head + 0.5) / 4, box["y"] + box["height"] * 0.8)
             between.wait_until_said(2)
         wait_for_head(page, "decoder", 1, head)
-        at_rest(page)
-        assert ("head=" in page.url, f"head=head+{head + 1}" in page.url) == (head > 0, head > 0), "the first is the default"
-        assert "kind=decoder+self-attention" in page.url
-        assert re.search(rf"[?&]step={head + 2}\b", page.url)
+        wait_for_link(page, kind="decoder self-attention", step=str(head + 2))
+        said = at_rest(page, "() => new URLSearchParams(location.search).get('head')")
+        assert said == (f"head {head + 1}" if head else None), "the first is the default"
 
 
 def test_a_link_opens_the_same_view_and_says_what_is_impossible_in_it(page: Page, server: str) -> None:
     open_app(page, server, "?text=level%20up%21&kind=encoder&layer=9&head=mean&step=3", text="level up!")
     expect(page.get_by_text("Not possible here, and left out of the link: layer=9")).to_be_visible()
     wait_for_head(page, "encoder", 0, "mean")
-    assert sentence(page).startswith("Step 3 of 10: having written !p")
-    assert output(page)[:3] == ["!", "p", "u"]
+    expect_sentence(page, "Step 3 of 10: having written !p")
+    expect_output(page, [*"!pu␣level", "<end>"])
 
 
 def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
     open_app(page, server)
     for text in ("<b>bold</b>", "$x^2$ **a** :red[b]", "<img src=x onerror=alert(1)>", "   "):
         enter(page, text)
-        source = page.locator("[data-part=source] span").all_inner_texts()
-        assert source == ["<start>", *text.replace(" ", "␣"), "<end>"]
+        expect(page.locator("[data-part=source] span")).to_have_text(["<start>", *text.replace(" ", "␣"), "<end>"])
         assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
         ticks = texts(page, "xtick")
         assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
@@ -290,7 +299,7 @@ def test_bad_input_is_said_and_kept(page: Page, server: str) -> None:
         box.press("Enter")
         expect(page.locator("[role=alert], [role=status]").filter(has_text=said)).to_be_visible()
         assert box.input_value() == text
-        assert page.get_by_text("Traceback").count() == 0
+        expect(page.get_by_text("Traceback")).to_have_count(0)
 
 
 def test_playing_goes_to_the_end(page: Page, server: str) -> None:
@@ -306,8 +315,8 @@ def test_two_people_do_not_meet(page: Page, another: Page, server: str) -> None:
     open_app(another, server)
     enter(page, "mine only")
     enter(another, "yours")
-    assert "".join(output(page)) == "ylno␣enim<end>"
-    assert "".join(output(another)) == "sruoy<end>"
+    expect_output(page, [*"ylno␣enim", "<end>"])
+    expect_output(another, [*"sruoy", "<end>"])
 
 
 def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> None:
@@ -324,7 +333,7 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
     open_app(page, server, "", "reversethis")
     assert step_of(page) == 0
     expect(page.get_by_text("It was never told how")).to_be_visible()
-    assert sentence(page).startswith("Step 1 of 12")
+    expect_sentence(page, "Step 1 of 12")
     play = page.get_by_role("button", name="Play")
     size = play.bounding_box()
     assert size is not None and size["width"] > 100

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose, wait_for_link, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose, link_of, wait_for_link, wait_for_step, wait_until_drawn
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -114,7 +114,7 @@ def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another:
     said = f"Pinned: row 3·l→l, key 6·o: {weight:.2f}" if weight >= 0.005 else "Pinned: row 3·l→l, key 6·o: < 0.01"
     expect(page.locator("[data-part=sentence]")).to_contain_text(said)
     page.wait_for_function("location.search.includes('pin=3%2C6')")
-    another.goto(page.url)
+    another.goto(link_of(page))
     expect(another.locator("[data-part=sentence]")).to_contain_text(said)
     assert (marked(another, SOURCE, "pinned"), marked(another, OUTPUT, "pinned")) == ([5], [2])
     # Another kind has other rows and columns.

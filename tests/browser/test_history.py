@@ -1,12 +1,13 @@
 """The browser's history: one entry for each page, with its whole query; and what was chosen on a page is there again."""
 
 import re
+import time
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import TREE, at_rest, click_point, click_tile, wait_for_link, wait_until_drawn
+from tests.browser.charts import PATIENCE_MS, TREE, at_rest, click_point, click_tile, wait_for_link, wait_until_drawn
 from transformer_viz.views import pages, path
 
 pytestmark = pytest.mark.browser
@@ -35,6 +36,9 @@ def stands(page: Page) -> dict[str, Any]:
 
 def expect_stands(page: Page, before: dict[str, Any], words: str) -> None:
     """A busy server may rest between two answers: what counts is what the page comes to."""
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while stands(page) != before and time.monotonic() < end:
+        pass
     assert stands(page) == before, words
 
 

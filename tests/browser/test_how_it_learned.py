@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from benchmarks import served
-from tests.browser.charts import FOCUS, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, link_of, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
 from transformer_viz.checkpoints import FOLDERS_VARIABLE, save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -78,7 +78,7 @@ def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page:
     wait_for_step(page, 2)
     sentence = page.locator("[data-part=sentence]").inner_text()
     assert sentence.startswith("After 3 steps of training the model writes")
-    page.goto(page.url)
+    page.goto(link_of(page))
     wait_for_step(page, 2)
     expect(page.locator("[data-part=sentence]")).to_have_text(sentence)
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import ROWS, at_rest, wait_until_drawn
+from tests.browser.charts import ROWS, at_rest, link_of, wait_until_drawn
 from transformer_viz.text_display import display_text
 
 pytestmark = pytest.mark.browser
@@ -111,7 +111,7 @@ def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str
     text = display_text(after.text)
     expect(page.locator(".stMain")).to_contain_text(f"“Additive mask with the wrong sign” and 1 edit it becomes {text}")
     expect(page.get_by_role("tab", name="Loss")).to_have_attribute("aria-selected", "true")
-    url = page.url
+    url = link_of(page)
     page.goto("about:blank")
     page.goto(url)
     expect(page.locator(".stMain")).to_contain_text(f"and 1 edit it becomes {text}")

@@ -1,7 +1,7 @@
 """Explore and Search with Hugging Face models in a real browser: type, step, change a token, open the link again."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from tests.browser.charts import (
     bring_into_view,
     click_point,
     click_tile,
+    link_of,
     wait_for_head,
     wait_for_step,
     wait_for_weights,
@@ -49,8 +50,8 @@ def quiet(page: Page) -> Iterator[Page]:
     assert not errors
 
 
-def strip(page: Page, name: str) -> list[str]:
-    return page.locator(f"[data-part={name}] .token").all_inner_texts()
+def expect_strip(page: Page, name: str, tokens: Iterable[str]) -> None:
+    expect(page.locator(f"[data-part={name}] .token")).to_have_text([display_token(token) for token in tokens])
 
 
 def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet: Page, url: str, models: Path) -> None:
@@ -63,8 +64,8 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     expect(page).to_have_url(re.compile("text=The"))
     trace = tv.decode(model, "The house")
     expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
-    assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
-    assert strip(page, "source") == []
+    expect_strip(page, "output", trace.output_tokens)
+    expect_strip(page, "source", [])
     assert page.locator("[data-part=output] .given").count() == trace.n_given == 1
     expect(page.locator(".strips .arrow")).to_be_hidden()
     expect(page.locator(".first-read")).to_have_text("The")
@@ -86,12 +87,12 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     page.get_by_role("option", name=re.compile("␣capital")).click()
     expect(page).to_have_url(re.compile(r"what_if_prefix="))
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
-    link = page.url
+    link = link_of(page)
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
     expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
-    assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
+    expect_strip(page, "output", trace.output_tokens)
     assert str(models) not in page.content()
 
 
@@ -114,14 +115,15 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     wait_for_head(page, "encoder", 1, 1)
     page.locator("[data-part=output] .token").nth(1).click()
     expect(page).to_have_url(re.compile(r"step=2\b"))
-    another.goto(page.url)
+    another.goto(link_of(page))
     wait_for_step(another, 1)
     for each in (page, another):
-        assert strip(each, "source") == [display_token(token) for token in trace.source_tokens]
-        assert strip(each, "output") == [display_token(token) for token in trace.output_tokens]
+        expect_strip(each, "source", trace.source_tokens)
+        expect_strip(each, "output", trace.output_tokens)
         wait_for_weights(each, trace.encoder.weights[1, 1], 1e-6)
     exported = export(page, open_page, "das_Haus_ist_klein-tiny")
-    assert [strip(exported, name) for name in ("source", "output")] == [strip(page, name) for name in ("source", "output")]
+    expect_strip(exported, "source", trace.source_tokens)
+    expect_strip(exported, "output", trace.output_tokens)
     page.get_by_role("button", name="Compare with").press("Enter")
     page.get_by_role("button", name="an edit: this head switched off").press("Enter")
     expect(page).to_have_url(re.compile("/compare.*b_edits=encoder"))
@@ -135,14 +137,14 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     wait_until_drawn(page, TREE)
     beam = tv.decode(model, text, strategy="beam", beam_size=5)
     expect(page.locator("[data-part=output] .token")).to_have_count(beam.n_steps)
-    assert strip(page, "output") == [display_token(token) for token in beam.output_tokens]
+    expect_strip(page, "output", beam.output_tokens)
     go(page, "Masks")
     say_texts(page, text, "das Haus")
     # Row 2 is “Haus”, whose first key is “das”.
     click_cell(page, EDIT, 1, 0)
     expect(edits(page)).to_have_value("encoder:2-1")
     after = tv.decode_batch(model, [text, "das Haus"], edits=["encoder:2-1"])[0]
-    another.goto(page.url)
+    another.goto(link_of(page))
     for each in (page, another):
         ready(each, EDIT)
         expect(edits(each)).to_have_value("encoder:2-1")
@@ -158,8 +160,8 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     sentence = page.locator("[data-part=sentence]")
     expect(sentence).to_contain_text(f"Its first guess here: {trace.fills[0].candidates[0][0]}")
     # Its tokens are the rows, and the only strip: each is a button, and none is still to come.
-    assert strip(page, "output") == [display_token(token) for token in trace.source_tokens]
-    assert strip(page, "source") == []
+    expect_strip(page, "output", trace.source_tokens)
+    expect_strip(page, "source", [])
     expect(page.locator(".strips :is(.arrow, .later)")).to_be_hidden()
     page.keyboard.press("End")
     wait_for_step(page, len(trace.rows) - 1)
@@ -198,7 +200,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     click_point(page, TREE, node.step + 1, node.rank)
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
     expect(page.locator("[data-part=output] .token")).to_have_count(branch.n_steps)
-    assert strip(page, "output") == [display_token(token) for token in branch.output_tokens]
+    expect_strip(page, "output", branch.output_tokens)
     wait_for_step(page, branch.n_given)
     page.keyboard.press("ArrowRight")
     wait_for_step(page, branch.n_given + 1)
@@ -208,13 +210,13 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     wait_for_weights(page, so_far, 1e-6)
     sentence = page.locator("[data-part=sentence]").inner_text()
     exported = export(page, open_page, "The_house_is-tiny")
-    assert strip(exported, "output") == strip(page, "output")
+    expect_strip(exported, "output", branch.output_tokens)
     assert exported.locator("[data-part=sentence]").inner_text() == sentence
     # The link in another browser: the same branch, at the same step.
-    another.goto(page.url)
+    another.goto(link_of(page))
     wait_for_step(another, branch.n_given + 1)
     at_rest(another)
-    assert strip(another, "output") == strip(page, "output")
+    expect_strip(another, "output", branch.output_tokens)
     wait_for_weights(another, so_far, 1e-6)
     expect(another.get_by_role("tab", name="Export")).to_have_attribute("aria-selected", "true")
 
@@ -236,7 +238,7 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     expect(box).to_have_value("The [MASK] is small.")
     wait_until_drawn(page)
     exported = export(page, open_page, "The_MASK")
-    assert strip(exported, "output") == ["[CLS]", "the", "[MASK]", "is", "small", ".", "[SEP]"]
+    expect_strip(exported, "output", ["[CLS]", "the", "[MASK]", "is", "small", ".", "[SEP]"])
     page.get_by_role("button", name="Compare with").press("Enter")
     page.get_by_role("button", name="an edit: this head switched off").press("Enter")
     expect(page).to_have_url(re.compile("/compare.*b_edits=encoder"))
@@ -268,7 +270,7 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
         tv.load_model(str(models / GPT2), "cpu").with_options(ModelOptions(chat=True, generation=False)), "The house"
     )
     expect(page.locator("[data-part=output] .given")).to_have_count(trace.n_given)
-    assert strip(page, "output") == [display_token(token) for token in trace.output_tokens]
+    expect_strip(page, "output", trace.output_tokens)
     at_rest(page)
     box, n = area(page), trace.n_steps
     page.mouse.move(box["x"] + box["width"] * 0.5 / n, box["y"] + box["height"] * 0.5 / n)
@@ -303,7 +305,7 @@ def say_texts(page: Page, *texts: str) -> None:
 
 
 def open_again(page: Page) -> None:
-    """In a session that knows nothing but the link."""
-    link = page.url
+    """In a session that knows nothing but the link, once that is written to its end."""
+    link = link_of(page)
     page.goto("about:blank")
     page.goto(link)

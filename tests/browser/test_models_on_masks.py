@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import wait_until_drawn
+from tests.browser.charts import link_of, wait_until_drawn
 from tests.browser.test_masks import EDIT, click_cell, edits
 from tests.needs import needs
 from tests.tiny_models import GPT2
@@ -42,7 +42,7 @@ def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser
     place = f"layer {laid.layer + 1} head {laid.head + 1}"
     expect(page.locator(".compare .sentence")).to_contain_text(place)
     other = browser.new_page()
-    other.goto(page.url)
+    other.goto(link_of(page))
     wait_until_drawn(other, ".st-key-compare-maps .chart")
     expect(other.locator(".compare .sentence")).to_contain_text(place)
     expect(other.get_by_role("button", name="B: greedy, decoder:2-1")).to_be_visible()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import choose, drawn, texts, wait_for_head, wait_for_link, wait_for_step
+from tests.browser.charts import choose, drawn, link_of, texts, wait_for_head, wait_for_link, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
@@ -73,7 +73,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     page.get_by_role("tab", name="Masks").click()
     expect(page).to_have_url(re.compile("explore_tab=Masks"))
     # The link in another browser: it has the place, and asks for the file.
-    another.goto(page.url)
+    another.goto(link_of(page))
     expect(another.locator(".stMain")).to_contain_text("A link cannot hold a file. Drop the file here")
     drop(another, path)
     at_step(another, 6)

@@ -25,10 +25,6 @@ def trace() -> tv.Trace:
     return tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "thisqaipa", strategy="beam")
 
 
-def output(page: Page) -> list[str]:
-    return page.locator("[data-part=output] button").all_inner_texts()
-
-
 def test_greedy_and_beam_stand_beside_each_other_where_they_differ(page: Page, server: str, trace: tv.Trace) -> None:
     page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small&beam=5")
     expect(page.locator(".stMain")).to_contain_text("apiaqsiht (right), log p")
@@ -49,8 +45,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     click_point(page, TREE, node.step + 1, node.rank)
     branch = trace.at_node(number)
     expect(page.locator(".stMain")).to_contain_text(re.compile(f"The hypothesis {branch.text} \\(.*\\): pruned."))
-    expect(page.locator("[data-part=output] button")).to_have_count(len(branch.output_tokens))
-    assert output(page) == list(branch.output_tokens)
+    expect(page.locator("[data-part=output] button")).to_have_text(list(branch.output_tokens))
     page.keyboard.press("End")
     wait_for_step(page, len(branch.steps) - 1)
     layer, head = page.evaluate(f"(({{ layer, head }}) => [layer, head])(document.querySelector('{FOCUS}').__drawn)")
