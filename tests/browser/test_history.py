@@ -53,13 +53,16 @@ def fill(page: Page, key: str, text: str) -> None:
     box.press("ControlOrMeta+Enter" if box.evaluate("(box) => box.tagName") == "TEXTAREA" else "Enter")
 
 
+# Streamlit forgets a press that comes while the answer to the last one is written into the address: nobody is as quick.
 def on_explore(page: Page) -> None:
     fill(page, "text", "hello")
     expect(page.locator("[data-part=source]")).to_contain_text("hello")
     page.locator("[data-part=output] button").nth(2).click()
     page.wait_for_function("location.search.includes('step=3')")
+    at_rest(page)
     page.locator("[data-part=source] > *").nth(1).click()
     page.wait_for_function("location.search.includes('pin=')")
+    at_rest(page)
     page.get_by_role("tab", name="Heads").click()
     page.wait_for_function("location.search.includes('explore_tab=Heads')")
 
@@ -67,6 +70,7 @@ def on_explore(page: Page) -> None:
 def on_masks(page: Page) -> None:
     fill(page, "sources", "hello\nab")
     page.wait_for_function("location.search.includes('sources=hello')")
+    at_rest(page)
     page.get_by_role("tab", name="Change and run again").click()
     page.wait_for_function("location.search.includes('masks_tab=Change')")
 
@@ -74,6 +78,7 @@ def on_masks(page: Page) -> None:
 def on_compare(page: Page) -> None:
     fill(page, "text", "5 May 2024")
     page.wait_for_function("location.search.includes('text=5+May')")
+    at_rest(page)
     fill(page, "b_text", "May 6 2024")
     page.wait_for_function("location.search.includes('b_text=May+6')")
 
@@ -86,6 +91,7 @@ def on_survey(page: Page) -> None:
 def on_train(page: Page) -> None:
     page.get_by_text("A training of your own", exact=True).click()
     page.wait_for_function("location.search.includes('form=true')")
+    at_rest(page)
     fill(page, "train_name", "mine-7")
     page.wait_for_function("location.search.includes('train_name=mine-7')")
 
