@@ -20,7 +20,6 @@ LARGE = replace(BASE, d_model=1024, n_heads=16, d_ff=4096, n_encoder_layers=12, 
 RUNS: tuple[tuple[str, ModelConfig, int, Beam | None], ...] = (
     ("2+2 layers, 4 heads (as shipped), 34 tokens", SHIPPED, 34, None),
     ("the same, beam 5", SHIPPED, 34, Beam(size=5)),
-    ("the same, beam 64", SHIPPED, 34, Beam(size=64)),
     ("6+6 layers, 8 heads, 128 tokens", BASE, 128, None),
     ("the same, beam 5", BASE, 128, Beam(size=5)),
     ("6+6 layers, 8 heads, 512 tokens", BASE, 512, None),

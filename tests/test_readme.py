@@ -34,7 +34,7 @@ EXAMPLES = {
     "docs/grading.md": 9,
     "docs/guide.md": 7,
     "docs/masks.md": 4,
-    "docs/memory.md": 5,
+    "docs/memory.md": 4,
     "docs/survey.md": 5,
     "docs/tutorial.md": 3,
 }
