@@ -104,7 +104,7 @@ def test_a_template_that_fails_is_said_in_a_line(models, mistake, tmp_path):
     [
         (["gpt2", "--checkpoint", "tiny"], "not allowed with argument --model"),
         (["gpt3"], "There is no model 'gpt3'. Known are tiny, "),
-        (["../gpt2"], "There is no model '../gpt2', as a folder or in the Hugging Face cache"),
+        (["../gpt2"], "There is no model '../gpt2', neither as a folder nor in the Hugging Face cache"),
         (["gpt2", "--layers", "4"], "--layers 4 is not possible; decoder attention has layers 1 to 3"),
         (["gpt2", "--kinds", "cross"], "cross"),
         (["gpt2", "--ban", "w99"], "ban: token 'w99' is not in the vocabulary"),

@@ -63,10 +63,10 @@ def test_weights_decide_how_often_a_word_is_drawn():
     [
         ("paradigm one\n  {1} {2}\nwords A one one\n  a | b", "", "line 4"),
         ("words A nothing nothing\n  a | b", "", "line 2"),
-        ("paradigm one\n  {2}\nwords A one one\n  a | b", "", "too few columns"),
-        (made_grammar.LEXICON, "SENT = NAME", "line 1.*no >"),
-        (made_grammar.LEXICON, "SENT = NAME > NOUN", "right side alone"),
-        (made_grammar.LEXICON, "SENT = NOTHING > NOTHING", "NOTHING is no word class and no phrase"),
+        ("paradigm one\n  {2}\nwords A one one\n  a | b", "", "fewer columns than its paradigm"),
+        (made_grammar.LEXICON, "SENT = NAME", "line 1.*the sign > between source and target is missing"),
+        (made_grammar.LEXICON, "SENT = NAME > NOUN", "right of the sign > and not left of it"),
+        (made_grammar.LEXICON, "SENT = NOTHING > NOTHING", "NOTHING is neither a word class of the lexicon nor a phrase"),
         (made_grammar.LEXICON, "SENT[x = NAME > NAME", "line 1"),
     ],
 )

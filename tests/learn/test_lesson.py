@@ -70,27 +70,35 @@ def test_words_are_counted_in_both_languages() -> None:
 
 NESTED = "[" * 3000 + "]" * 3000
 BROKEN = {
-    "no head": ("", "## A step\n\nText.\n", "does not begin with a line +++"),
+    "no head": ("", "## A step\n\nText.\n", "must begin with a line +++"),
     "no title": ('+++\nminutes = 5\nlevel = "first steps"\n+++\n', step(ASK), "lacks 'title'"),
-    "no TOML": (FRONT, step("ask = {\n"), "step 1: its block is no TOML"),
-    "endless nesting": (FRONT, step(f"ask = {NESTED}\n"), "step 1: its block is no TOML"),
-    "a number without end": (FRONT, step(f"ask = {{ kind = 'writes', row = {'9' * 5000} }}\n"), "step 1: its block is no TOML"),
-    "blocks without end": (FRONT, "## A\n" + "```toml\n" * 12_000, "step 1: it has more than one block"),
+    "no TOML": (FRONT, step("ask = {\n"), "step 1: its block is not valid TOML"),
+    "endless nesting": (FRONT, step(f"ask = {NESTED}\n"), "step 1: its block is not valid TOML"),
+    "a number without end": (
+        FRONT,
+        step(f"ask = {{ kind = 'writes', row = {'9' * 5000} }}\n"),
+        "step 1: its block is not valid TOML",
+    ),
+    "blocks without end": (FRONT, "## A\n" + "```toml\n" * 12_000, "step 1: one block is possible"),
     "a title without end": (FRONT, f"## A{' ' * 99_000}b\n", "step 1: its title has"),
     "unknown field": (FRONT, step(ASK + "go = 1\n"), "step 1: it has 'go', which does not belong there"),
     "too many words": (FRONT, step(ASK, "word " * 71), "step 1: its text has 71 words; at most 70"),
-    "foreign link": (FRONT, step(ASK, "See [this](https://example.org/)."), "is no link of this app"),
-    "foreign start": (FRONT, step('start = "//example.org/?text=hello"\n'), "is no link of this app"),
-    "script link": (FRONT, step(ASK, "See [this](javascript:alert)."), "is no link of this app"),
-    "image elsewhere": (FRONT, step(ASK, "![x](../../secret.png)"), "is no image of the lesson's folder"),
-    "image from a server": (FRONT, step(ASK, "![x](https://example.org/x.png)"), "is no image of the lesson's folder"),
+    "foreign link": (FRONT, step(ASK, "See [this](https://example.org/)."), "is not a link of this app"),
+    "foreign start": (FRONT, step('start = "//example.org/?text=hello"\n'), "is not a link of this app"),
+    "script link": (FRONT, step(ASK, "See [this](javascript:alert)."), "is not a link of this app"),
+    "image elsewhere": (FRONT, step(ASK, "![x](../../secret.png)"), "is not the name of an image beside the lesson"),
+    "image from a server": (
+        FRONT,
+        step(ASK, "![x](https://example.org/x.png)"),
+        "is not the name of an image beside the lesson",
+    ),
     "unknown page": (FRONT, step('start = "/nowhere?text=hello"\n'), "the app has no page 'nowhere'"),
     "unknown control": (FRONT, step('start = "/?texts=hello"\n'), "no control 'texts'"),
     "unknown target": (FRONT, step(ASK + 'point = "moon"\n'), "point='moon' is not possible"),
-    "unknown action": (FRONT, step(ASK + 'do = "dance"\n'), "is nothing that can be done"),
+    "unknown action": (FRONT, step(ASK + 'do = "dance"\n'), "is not an action"),
     "unknown question": (FRONT, step('start = "/?text=hi"\nask = { kind = "why" }\n'), "ask.kind='why' is not possible"),
     "four hints": (FRONT, step(ASK + 'hints = ["1", "2", "3", "4"]\n'), "hints"),
-    "no start": (FRONT, step('ask = { kind = "writes" }\n'), "step 1: nothing says where it begins"),
+    "no start": (FRONT, step('ask = { kind = "writes" }\n'), "step 1: it does not say where it begins"),
     "unreadable text": (FRONT, step('start = "/?text=häuser"\nask = { kind = "writes" }\n'), "step 1: "),
     "a folder for a model": (
         FRONT,
@@ -124,7 +132,7 @@ def test_a_broken_lesson_is_one_line(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["Good Lesson.md", "01-.md", "x" * 60 + ".md"])
 def test_the_name_of_a_file_is_a_name_in_a_link(name: str, tmp_path: Path) -> None:
-    with pytest.raises(LessonError, match="is no name for a lesson"):
+    with pytest.raises(LessonError, match="is not a possible name of a lesson"):
         read_lesson(written(tmp_path, step(ASK), name=name))
 
 
@@ -143,7 +151,9 @@ def test_a_folder_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
     written(tmp_path, "## A step\n", name="03-third.md")
     (tmp_path / "README.md").write_text("no lesson", encoding="utf-8")
     lessons, faults = read_lessons(tmp_path)
-    assert [lesson.name for lesson in lessons] == ["first", "second"] and faults == ["03-third.md: step 1: it has no text"]
+    assert [lesson.name for lesson in lessons] == ["first", "second"] and faults == [
+        "03-third.md: step 1: it has no text; write at least one sentence below its title"
+    ]
 
 
 def test_two_languages_have_one_structure(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_heads_are_ordered_by_a_measure() -> None:
     made = asked(planted(middle, [wide, sharp]), "heads-by", by="entropy")
     assert right(made) == ["L1 H2 > L1 H1 > L1 H3"] and len(made.options) == 6
     assert isinstance(question(planted(wide, [wide, sharp]), Ask(kind="heads-by"), SPOT), NotAsked)
-    with pytest.raises(LessonError, match="is no measure"):
+    with pytest.raises(LessonError, match="is not a measure"):
         question(planted(middle, [wide, sharp]), Ask(kind="heads-by", by="beauty"), SPOT)
 
 

@@ -23,7 +23,7 @@ def test_a_sheet_has_eight_questions_before_and_eight_after_and_the_key() -> Non
 
 
 def test_there_are_no_sheets_in_an_unknown_language() -> None:
-    with pytest.raises(LessonError, match="there are some in en"):
+    with pytest.raises(LessonError, match="choose one of en"):
         sheet_html(0, "../en")
 
 

@@ -216,10 +216,10 @@ def _is(attentions: Any, expected: torch.Tensor) -> bool:
 
 REASONS: dict[str, str] = {
     r"none of its attention passes": "none of its attention passes through the `AttentionInterface` of transformers",
-    r"it returns \d+ \w+ attentions, and \d+ are seen": "it returns other attentions than pass through that interface",
+    r"it returns \d+ \w+ attentions, but \d+ were recorded": "it returns other attentions than pass through that interface",
     r"it has layers of '(\w+)'": "layers of `{}`",
     r"do not add up to 1, since a learned sink": "a learned sink takes a part of each row",
-    r"is \(.*\), and \(.*\) is seen": "one attention over the source and what is written together",
+    r"has the shape \(.*\), but \(.*\) was recorded": "one attention over the source and what is written together",
 }
 """What is said at loading, and how the table says it."""
 

@@ -188,41 +188,44 @@ def without(name: str) -> files.Tensors:
 
 
 SETTINGS: list[tuple[dict[str, Any], str]] = [
-    ({"dec_cell": "gru"}, "dec-cell (the cell of the decoder's recurrence) is 'gru', and 'ssru' is what is served"),
+    ({"dec_cell": "gru"}, "dec-cell (the cell of the decoder's recurrence) is 'gru' and must be 'ssru'"),
     ({"transformer_decoder_autoreg": "self-attention"}, "the decoder's self-attention) is 'self-attention'"),
     ({"transformer_ffn_activation": "swish"}, "transformer-ffn-activation (the activation) is 'swish'"),
     ({"tied_embeddings_all": "false"}, "tied-embeddings-all (one vocabulary with one table of embeddings) is 'false'"),
-    ({"dim_vocabs": [60, 61]}, "it has separate vocabularies (dim-vocabs '60 61')"),
+    ({"dim_vocabs": [60, 61]}, "its vocabularies have the sizes '60 61' (dim-vocabs)"),
     ({"transformer_postprocess": '"dan"', "transformer_preprocess": "n"}, "transformer-preprocess"),
     ({"transformer_rnn_projection": "true"}, "transformer-rnn-projection is 'true'"),
-    ({"type": None}, "type (the kind of model) is not said"),
-    ({"enc_depth": "2x"}, "its setting enc-depth is '2x', not a whole number"),
-    ({"enc_depth": 9999}, "its settings cannot be: n_encoder_layers=9999 is not possible"),
+    ({"type": None}, "type (the kind of model) is missing and must be 'transformer'"),
+    ({"enc_depth": "2x"}, "its setting enc-depth is '2x'; it should be a whole number"),
+    ({"enc_depth": 9999}, "its settings describe no possible model: n_encoder_layers=9999 is not possible"),
     ({"transformer_heads": 5}, "n_heads=5 does not divide d_model=12"),
-    ({"enc_depth": 3}, "'encoder_l3_self_Wq' is missing"),
-    ({"enc_depth": 1}, "it has 'encoder_l2_ffn_W1', which this program does not know"),
-    ({"x": "!!python/object/apply:os.system [id]\n    a: b"}, "a line that is not read: '    a: b'"),
+    ({"enc_depth": 3}, "lacks 'encoder_l3_self_Wq'"),
+    ({"enc_depth": 1}, "it has the tensor 'encoder_l2_ffn_W1', which is unknown here"),
+    ({"x": "!!python/object/apply:os.system [id]\n    a: b"}, "or a name twice: '    a: b'"),
 ]
 TENSORS: list[tuple[Callable[[], files.Tensors], str]] = [
-    (lambda: without("decoder_l1_rnn_W"), "'decoder_l1_rnn_W' is missing in its file of weights"),
-    (lambda: files.tensors() | {"encoder_Wemb": np.zeros((4, 4), np.int8)}, "it has 'encoder_Wemb', which"),
-    (lambda: files.tensors() | {"decoder_l1_rnn_bf": np.zeros((1, 3), np.float32)}, "rnn_bf is (1, 3), and (1, 12)"),
+    (lambda: without("decoder_l1_rnn_W"), "its file of weights lacks 'decoder_l1_rnn_W'"),
+    (lambda: files.tensors() | {"encoder_Wemb": np.zeros((4, 4), np.int8)}, "it has the tensor 'encoder_Wemb', which"),
+    (
+        lambda: files.tensors() | {"decoder_l1_rnn_bf": np.zeros((1, 3), np.float32)},
+        "rnn_bf has the shape (1, 3), but the settings need (1, 12)",
+    ),
     (
         lambda: files.tensors() | {"decoder_l1_rnn_W": np.zeros((files.D, files.D), np.float32)},
-        "decoder_l1_rnn_W has numbers of type 0x404, and 0x4101 is what is served (int8)",
+        "decoder_l1_rnn_W has numbers of type 0x404, but only 0x4101 (int8) is read",
     ),
     (lambda: files.tensors() | {"decoder_l1_rnn_bf": np.full((1, 12), np.nan, np.float32)}, "a number that is not finite"),
 ]
 FILES: list[tuple[dict[str, Any], str]] = [
-    ({VOCABULARY: None}, "there is no vocabulary, vocab.*.spm"),
-    ({"trgvocab.xxyy.spm": b""}, "it has separate vocabularies (2 files .spm)"),
-    ({VOCABULARY: b"no"}, "it is no whole file of SentencePiece"),
-    ({WEIGHTS: None, f"{WEIGHTS}.gz": b""}, "is packed. Unpack the folder's files first: gunzip *.gz"),
-    ({"model.yyxx.bin": b""}, "there must be one file of weights, model.*.bin, and there are 2"),
+    ({VOCABULARY: None}, "the vocabulary, vocab.*.spm, is missing"),
+    ({"trgvocab.xxyy.spm": b""}, "it has 2 vocabularies (*.spm)"),
+    ({VOCABULARY: b"no"}, "it is damaged or not a SentencePiece model"),
+    ({WEIGHTS: None, f"{WEIGHTS}.gz": b""}, "is compressed. Unpack the folder's files first: gunzip *.gz"),
+    ({"model.yyxx.bin": b""}, "the folder has 2 files of weights"),
     ({WEIGHTS: b""}, "a part is missing"),
-    ({WEIGHTS: bytes(64)}, "it is no file of Marian's binary format"),
-    ({LEXICON: bytes(64)}, "it is no binary shortlist"),
-    ({"lex.2.bin": b""}, "there are 2 shortlists"),
+    ({WEIGHTS: bytes(64)}, "it is not in Marian's binary format"),
+    ({LEXICON: bytes(64)}, "it is not a binary shortlist"),
+    ({"lex.2.bin": b""}, "the folder has 2 shortlists"),
 ]
 
 
@@ -245,10 +248,10 @@ def test_sixteen_bit_weights_a_link_and_a_shortlist_of_others_are_refused(tmp_pa
     (folder / WEIGHTS).write_bytes(data)
     assert "Wemb has numbers of type 0x4102" in refusal(folder)
     files.save(folder, {LEXICON: files.lexicon([*files.allowed(), [1]])})
-    assert f"it is not of a vocabulary of {files.n_pieces()} tokens" in refusal(folder)
+    assert f"it was made for another vocabulary than this model's {files.n_pieces()} tokens" in refusal(folder)
     many = [[1] * (2**24 // files.n_pieces() + 1), *([] for _ in range(files.n_pieces() - 1))]
     files.save(folder, {LEXICON: files.lexicon(many)})
-    assert "others; at most 479,349 are read of so many tokens" in refusal(folder)
+    assert "tokens for one of a source; at most 479,349 are read" in refusal(folder)
     (folder / LEXICON).unlink()
     model = opened(folder)
     assert (model.options, model.generation) == (ModelOptions(), {})

@@ -123,9 +123,9 @@ def test_sizes_that_the_weights_do_not_have(spoil: Callable[..., str], place: st
     folder = spoil(family, **{key: n})
     said = refused(folder)
     if place in POSITIONS:
-        assert "describes a larger model than its weights are" in said
+        assert "describes a larger model than the" in said
         return
-    assert re.search(rf"config.json says '{key}': {n:,}, and its weights have [23] layers", said)
+    assert re.search(rf"config.json sets '{key}' to {n:,}, but its weights have [23] layers", said)
     with pytest.raises(ModelError, match=re.escape(said)):
         describe_folder(Path(folder), family)
 
@@ -150,7 +150,7 @@ def test_another_implementation_is_never_asked_for(sound: dict[str, Path], kerne
 
 
 def test_what_exchanges_code_of_transformers_is_refused(spoil: Callable[..., str]) -> None:
-    assert "config.json sets fusion_config, which exchanges code" in refused(spoil("gpt2", fusion_config={"a": "b"}))
+    assert "config.json sets fusion_config, which would replace code" in refused(spoil("gpt2", fusion_config={"a": "b"}))
 
 
 SETTINGS: list[tuple[str, Any, str]] = [
@@ -201,7 +201,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
     "e becomes 20 e, eight times": ({"normalizer": replaced({"String": "e"}, "e" * 20, 8)}, "25,600,000,000 times as long"),
     "nothing becomes much": ({"normalizer": replaced({"Regex": "x*"}, "e" * 999)}, "1,000 times as long"),
     "a map": ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap(b"e" * 5000)}}, "5,000 times as long"),
-    "many": ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 999}}, "at most 64 are followed"),
+    "many": ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 999}}, "at most 64 are possible"),
     "before": (
         {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "use_regex": False}] * 40}},
         "1,099,511,627,776 times as long",
@@ -209,8 +209,8 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
     "after": ({"post_processor": hostile_folders.TWICE}, "387,420,489 times as long"),
     "many tokens": ({"post_processor": hostile_folders.template(300)}, "it adds 300 tokens to a text"),
     "decoder": ({"decoder": {"type": "Replace", "pattern": {"String": "w"}, "content": "w" * 999}}, "999 times as long"),
-    "words": ({"model": {"type": "WordLevel", "vocab": {f"x{i}": i for i in range(10**6)}}}, "it names more words than"),
-    "some words": ({"model": {"type": "WordLevel", "vocab": {f"x{i}": i for i in range(5000)}}}, "it names 5,005 words"),
+    "words": ({"model": {"type": "WordLevel", "vocab": {f"x{i}": i for i in range(10**6)}}}, "it has more tokens than"),
+    "some words": ({"model": {"type": "WordLevel", "vocab": {f"x{i}": i for i in range(5000)}}}, "it has 5,005 tokens"),
 }  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def test_a_text_that_the_tokenizer_cannot_read(spoil: Callable[..., str]) -> Non
     words = tv.load_model(spoil("gpt2", "tokenizer.json", model=model, added_tokens=[]))
     with pytest.raises(InputError, match=r"tokenizer cannot read this text \(WordLevel error: Missing \[UNK\] token"):
         tv.decode(words, "house")
-    with pytest.raises(InputError, match="makes the token #60 of this text, and the model knows 47 tokens"):
+    with pytest.raises(InputError, match="turns this text into the token #60, but the model knows only 47 tokens"):
         tv.decode(words, "w1 w2")
 
 
@@ -268,4 +268,4 @@ def test_more_tensors_than_any_model_has(sound: dict[str, Path], tmp_path: Path)
     folder = hostile_folders.copied(sound["gpt2"], tmp_path / "mine")
     weights = load_file(folder / "model.safetensors")
     save_file(weights | {f"x.{i}": torch.zeros(0) for i in range(2**16)}, folder / "model.safetensors", {"format": "pt"})
-    assert "it is one of files with 65," in refused(str(folder))
+    assert "the files up to this one have 65," in refused(str(folder))

@@ -91,7 +91,9 @@ def test_a_token_is_named_by_its_piece_its_id_or_a_label_that_is_its_own() -> No
     tokenizer = unigram("▁the", "▁")
     the = tokenizer.ids_of("ban: token", ["▁the"])
     assert tokenizer.ids_of("ban: token", [" the"]) == tokenizer.ids_of("ban: token", the) == the
-    with pytest.raises(InputError, match="ban: token ' ' is the label of several tokens; name one by its id, of #33, #258"):
+    with pytest.raises(
+        InputError, match="ban: token ' ' is the label of several tokens; give the id of one instead: #33, #258"
+    ):
         tokenizer.ids_of("ban: token", [" "])
     for unknown in ("cat", 259, -1):
         with pytest.raises(InputError, match="is not in the vocabulary"):

@@ -193,7 +193,7 @@ def test_a_name_from_outside_never_becomes_a_path(mine: Path, name: str, monkeyp
 def test_a_missing_folder_or_cache_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", os.pathsep.join([str(tmp_path / "no"), "", str(home)]))
     assert readers.entries() == []
-    with pytest.raises(ModelError, match=r"no model '\./no', as a folder"):
+    with pytest.raises(ModelError, match=r"no model '\./no', neither as a folder"):
         tv.load_model("./no")
 
 
@@ -226,12 +226,12 @@ def another_shard(folder: Path, name: str) -> None:
 
 
 SPOILED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "pickle": (planted_pickle, "only there as pickled files (pytorch_model.bin)"),
+    "pickle": (planted_pickle, "only pickled files (pytorch_model.bin)"),
     "code": (
         lambda f: change(f, model_type="mine", auto_map={"AutoModel": "a.B"}),
-        "Code that comes with a model is",
+        "needs code that comes with it (auto_map in config.json), which is never run",
     ),
-    "adapter": (lambda f: (f / "adapter_config.json").write_text("{}"), "an adapter of another model"),
+    "adapter": (lambda f: (f / "adapter_config.json").write_text("{}"), "is an adapter (adapter_config.json)"),
     "quantized": (lambda f: change(f, quantization_config={"quant_method": "gptq"}), "quantized ('gptq')"),
     "quantized inside": (
         lambda f: change(f, text_config={"quantization_config": {"quant_method": "awq"}}),
@@ -252,8 +252,8 @@ SPOILED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "too large": (lambda f: os.truncate(f / "tokenizer.json", 2**28 + 1), "it has 268,435,457 bytes"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "there is no model.safetensors"),
     "no JSON": (lambda f: (f / "config.json").write_text("{"), "'config.json' cannot be read: it is not JSON"),
-    "no family": (lambda f: (f / "config.json").write_text("{}"), "names no model_type"),
-    "odd family": (lambda f: change(f, model_type="../x\n"), "names no model_type"),
+    "no family": (lambda f: (f / "config.json").write_text("{}"), "has no valid model_type"),
+    "odd family": (lambda f: change(f, model_type="../x\n"), "has no valid model_type"),
 }
 
 
@@ -298,7 +298,7 @@ def test_code_of_a_known_family_is_left_alone(mine: Path) -> None:
 def test_what_is_too_large_is_refused_with_the_figures(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     n_parameters = families.untapped("gpt2").num_parameters()
     monkeypatch.setattr(devices, "memory_of_machine", lambda: 4 * n_parameters)
-    with pytest.raises(ModelError, match=rf"mine has {n_parameters:,} parameters, which take .* kB .* cpu has .* kB free"):
+    with pytest.raises(ModelError, match=rf"mine needs .* kB for its {n_parameters:,} parameters .* cpu has .* kB free"):
         tv.load_model("mine", device="cpu")
     monkeypatch.setattr(devices, "memory_of_machine", lambda: 6 * n_parameters)
     assert tv.load_model("mine", device="cpu").n_parameters == n_parameters
@@ -313,7 +313,7 @@ def test_weights_that_the_file_does_not_have_are_not_made_up(home: Path) -> None
     weights = load_file(home / "lacking" / "model.safetensors")
     weights = {name: tensor for name, tensor in weights.items() if ".1.attn" not in name}
     save_file(weights, home / "lacking" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ModelError, match=r"lack weights of a GPT2LMHeadModel: transformer\.h\.1\.attn"):
+    with pytest.raises(ModelError, match=r"lack weights that a GPT2LMHeadModel needs: transformer\.h\.1\.attn"):
         tv.load_model("lacking")
 
 
@@ -321,7 +321,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     # transformers makes one that knows no words.
     "no tokenizer": (
         lambda f: [path.unlink() for path in f.glob("tokenizer*")],
-        "mine: there is no tokenizer, which is merges.txt or tokenizer.json",
+        "mine: its tokenizer, merges.txt or tokenizer.json or vocab.json, is missing",
     ),
     "other sizes": (lambda f: change(f, vocab_size=11), "mine cannot be loaded: "),
     **{
@@ -329,8 +329,8 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
         for content, sentence in (
             ('{"version": "1.0", "model": {"type": "None"}}', "mine cannot be loaded: "),
             ("{", "mine: 'tokenizer.json' cannot be used: it is not JSON"),
-            ("[]", "mine: 'tokenizer.json' cannot be used: it is no object"),
-            ('{"normalizer": {"type": "Replace"}}', "mine: 'tokenizer.json' cannot be used: it is no tokenizer"),
+            ("[]", "mine: 'tokenizer.json' cannot be used: it should be a JSON object"),
+            ('{"normalizer": {"type": "Replace"}}', "mine: 'tokenizer.json' does not describe a tokenizer"),
         )
     },
 }

@@ -27,12 +27,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "gptj": (
         "GPTJForCausalLM",
         SHARED | {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 64, "rotary_dim": 4},
-        "none of its attention passes through the AttentionInterface",
+        "none of its attention passes through transformers' AttentionInterface",
     ),
     "longt5": (
         "LongT5ForConditionalGeneration",
         T5 | {"local_radius": 3},
-        "it returns 3 encoder attentions, and 0 are seen here",
+        "it returns 3 encoder attentions, but 0 were recorded",
     ),
     "mamba": ("MambaForCausalLM", SHARED | {"hidden_size": 24, "num_hidden_layers": 2}, "it has layers of 'linear_attention'"),
     # A width of rotation that is odd: the model itself cannot run.
@@ -66,7 +66,7 @@ def test_another_order_or_value_is_refused(damage):
             output.attentions = turned if damage == "order" else tuple(each * 0.999 for each in output.attentions)
 
     model.register_forward_hook(wrong)
-    with pytest.raises(ModelError, match="its decoder attention 1 is computed in another way than what is seen of it"):
+    with pytest.raises(ModelError, match="its decoder attention 1 differs from what was recorded of it"):
         wrap_model(model, families.tokenizer(), "gpt2")
 
 
@@ -97,7 +97,7 @@ def test_a_model_that_cannot_decode_step_by_step_is_refused_when_loaded(damage):
     model.register_forward_hook(wrong, with_kwargs=True)
     why = {
         "fails": "a step of decoding fails .AttributeError: 'tuple' object has no",
-        "differs": "token by token, beside padding, it gives other logits than in one pass",
+        "differs": "its logits are others token by token in a padded batch than in one pass",
     }
     with pytest.raises(ModelError, match=f"'gpt2' .* cannot be shown here: {why[damage]}"):
         wrap_model(model, families.tokenizer(), "gpt2")
@@ -110,5 +110,5 @@ def test_a_model_whose_prompts_cannot_be_padded_is_refused_when_loaded():
     model = transformers.WhisperForCausalLM(transformers.WhisperConfig(**config, is_encoder_decoder=False)).eval()
     for parameter in model.parameters():
         parameter.data.normal_(0, 0.25)
-    with pytest.raises(ModelError, match="beside padding, it gives other logits"):
+    with pytest.raises(ModelError, match="its logits are others token by token"):
         wrap_model(model, families.tokenizer(), "whisper")

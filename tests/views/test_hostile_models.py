@@ -20,8 +20,8 @@ pytestmark = needs("transformers")
 Start = Callable[..., AppTest]
 BOMB = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 20}
 SPOILED: dict[str, tuple[str, str, dict[str, Any], str]] = {
-    "layers": (GPT2, "config.json", {"n_layer": 10**9}, "config.json says 'n_layer': 1,000,000,000"),
-    "positions": (MARIAN, "config.json", {"max_position_embeddings": 10**9}, "describes a larger model than its weights"),
+    "layers": (GPT2, "config.json", {"n_layer": 10**9}, "config.json sets 'n_layer' to 1,000,000,000"),
+    "positions": (MARIAN, "config.json", {"max_position_embeddings": 10**9}, "describes a larger model than the"),
     "normalizer": (
         BERT,
         "tokenizer.json",

@@ -182,7 +182,7 @@ def load_grammar(lexicon: Path, templates: Path) -> Grammar:
         sequences = [sequence for side in template.sides for sequence in side.values()]
         for item in [item for sequence in sequences for item in sequence if isinstance(item, Item)]:
             if item.symbol not in known:
-                raise FileError(f"{templates.name}: {item.symbol} is no word class and no phrase")
+                raise FileError(f"{templates.name}: {item.symbol} is neither a word class of the lexicon nor a phrase")
     return grammar
 
 
@@ -252,7 +252,7 @@ def _forms(grammar: Grammar, paradigm: Paradigm, columns: list[str]) -> Iterator
     for pattern, features in paradigm:
         used = re.findall(r"\{(\d)\}", pattern)
         if any(n not in numbered for n in used):
-            raise ValueError("it has too few columns")
+            raise ValueError("the word has fewer columns than its paradigm uses")
         text = re.sub(r"\{(\d)\}", lambda match: numbered[match.group(1)], pattern)
         if "!" not in text:
             words = [word for word in text.split("_") if word not in ("", "-")]
@@ -284,14 +284,14 @@ def _read_template(grammar: Grammar, line: str) -> None:
         item = _item(grammar, made)
         source, between, target = both.partition(">")
         if not between:
-            raise ValueError("it has no >")
+            raise ValueError("the sign > between source and target is missing")
         sides = _side(grammar, source), _side(grammar, target)
         first_of: dict[str, Item] = {}
         for place in [place for sequence in sides[0].values() for place in sequence if isinstance(place, Item)]:
             first_of.setdefault(place.name, place)
         for place in [place for sequence in sides[1].values() for place in sequence if isinstance(place, Item)]:
             if place.name not in first_of:
-                raise ValueError(f"{place.name} stands on the right side alone")
+                raise ValueError(f"{place.name} stands right of the sign > and not left of it")
         items = tuple(sorted(first_of.values(), key=lambda place: place.symbol not in grammar.first))
         template = Template(item.symbol, item.constants, item.variables, float(weight or 1), sides, items)
         grammar.templates.setdefault(item.symbol, []).append(template)
@@ -316,7 +316,7 @@ def _item(grammar: Grammar, token: str) -> Item:
     """`NP1.part[case=nom agr=A]@ANCHOR`: an upper-case value is a variable."""
     match = _ITEM.fullmatch(token)
     if match is None:
-        raise ValueError(f"{token!r} is no item")
+        raise ValueError(f"{token!r} names no word class or phrase, as NP1[case=nom] does")
     symbol, number, part, inside, anchor = match.groups()
     constants: Features = {}
     variables: list[tuple[str, str]] = []

@@ -49,7 +49,7 @@ def read_action(text: str) -> Action:
     verb, _, value = text.partition(" ")
     if verb not in VERBS or not VERBS[verb].is_possible(value):
         possible = join_names(f"{name} {known.about}".strip() for name, known in VERBS.items())
-        raise LessonError(f"do={quote_text(text)} is nothing that can be done; possible are {possible}")
+        raise LessonError(f"do={quote_text(text)} is not an action; choose one of {possible}")
     return Action(verb, value)
 
 

@@ -61,16 +61,17 @@ def check_lesson(file: Path) -> Findings:
 def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     at = lesson.start_of(number)
     if at is None:
-        raise LessonError('nothing says where it begins; the first step needs a start, such as start = "/?text=hello"')
+        raise LessonError('it does not say where it begins; give the first step a start, such as start = "/?text=hello"')
     if step.point and at.page not in POINTS[step.point].pages:
-        raise LessonError(f"{step.point!r} is not on the page {at.page}; it is on {join_names(POINTS[step.point].pages)}")
+        pages = join_names(POINTS[step.point].pages)
+        raise LessonError(f"point={step.point!r} is not on the page {at.page}; it is on {pages}")
     for address in (at.address, *(piece.target for part in step.text for piece in part if piece.style == "link")):
         example_of(address)
     if (ask := step.ask) is None:
         return
     example = example_of(at.address, is_of_writing=ask.kind == "writes")
     if example is None:
-        raise LessonError(f"the page {at.page} shows no run that could be asked about")
+        raise LessonError(f"the page {at.page} shows no run to ask about; let the step start on another page")
     folder = lesson.file.absolute().parent.name
     made = question(measured(example, ask), ask, example.focus, folder if folder in languages() else "en")
     if isinstance(made, NotAsked):

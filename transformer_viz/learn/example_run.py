@@ -131,7 +131,7 @@ def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:
         traces = read_batch(model, sources, targets, edits=edits, mistake=named)
     number = link.number("sentence") or 1
     if number > len(traces):
-        raise LessonError(f"sentence={number} is not possible; there are {len(traces)} sentences")
+        raise LessonError(f"sentence={number} is not possible; the link names {len(traces)} sentences")
     return traces[number - 1]
 
 

@@ -77,7 +77,7 @@ class Ask:
 
     def __post_init__(self) -> None:
         if self.head and parse(self.head, "head ")[0].head is None:
-            raise LessonError(f"head={quote_text(self.head)} names no head; such addresses look like cross.2.1")
+            raise LessonError(f"head={quote_text(self.head)} names no head; write it like cross.2.1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +178,7 @@ def read_lesson(file: Path) -> Lesson:
     """
     name = _NAME.fullmatch(file.stem)
     if name is None:
-        raise LessonError(f"{quote_text(file.name)} is no name for a lesson; they look like 03-masks.md")
+        raise LessonError(f"{quote_text(file.name)} is not a possible name of a lesson's file; choose one like 03-masks.md")
     try:
         text = untrusted_files.read_text(file, LARGEST_FILE).replace("\r\n", "\n")
     except FileNotFoundError:
@@ -187,14 +187,14 @@ def read_lesson(file: Path) -> Lesson:
         raise LessonError(str(error)) from error
     parts = _FRONT.fullmatch(text)
     if parts is None:
-        raise LessonError("it does not begin with a line +++, its title, minutes and level, and a line +++")
-    front = _read_toml(_Front, parts[1], "between the lines +++")
+        raise LessonError("it must begin with a line +++, then its title, minutes and level, then another line +++")
+    front = _read_toml(_Front, parts[1], "the text between the lines +++")
     before, *headed = _HEADING.split(parts[2])
     if before.strip():
         raise LessonError(f"{quote_text(before.strip())} stands before the first step; a step begins with ## and its title")
     titles, bodies = headed[::2], headed[1::2]
     if not 1 <= len(titles) <= MOST_STEPS:
-        raise LessonError(f"it has {len(titles)} steps; possible are 1 to {MOST_STEPS}, each with ## and its title")
+        raise LessonError(f"it has {len(titles)} steps; 1 to {MOST_STEPS} are possible, each beginning with ## and its title")
     steps = []
     for number, (title, body) in enumerate(zip(titles, bodies, strict=True), 1):
         try:
@@ -213,18 +213,18 @@ def count_words(text: tuple[tuple[Piece, ...], ...]) -> int:
 
 def _read_step(title: str, body: str, file: Path, model: str) -> Step:
     if not 1 <= len(title) <= 200:
-        raise LessonError(f"its title has {len(title)} characters; possible are 1 to 200")
+        raise LessonError(f"its title has {len(title)} characters; 1 to 200 are possible")
     # Counted first: a search for the end of each of very many blocks would take minutes.
     blocks = _BLOCK.findall(body) if body.count("```") == 2 else []
     if "```" in body and not blocks:
-        raise LessonError("it has more than one block, or one that is not ```toml … ```; one block of TOML is possible")
+        raise LessonError("one block is possible, from a line ```toml to a line ```; it has more, or another one")
     block = _read_toml(_Block, blocks[0], "its block") if blocks else _Block()
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", _BLOCK.sub("", body).strip())]
     text = tuple(_read_pieces(paragraph, file) for paragraph in paragraphs if paragraph)
     if (n := count_words(text)) > MOST_WORDS:
-        raise LessonError(f"its text has {n} words; at most {MOST_WORDS} are possible. Make two steps of it")
+        raise LessonError(f"its text has {n} words; at most {MOST_WORDS} are possible; make two steps of it")
     if not text:
-        raise LessonError("it has no text")
+        raise LessonError("it has no text; write at least one sentence below its title")
     return Step(
         title=title,
         text=text,
@@ -248,7 +248,7 @@ def _read_toml(kind: Any, text: str, where: str) -> Any:
         data: Mapping[str, Any] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # the first also of a number with thousands of digits
         words = str(error) or "it is nested too deeply"
-        raise LessonError(f"{where} is no TOML: {words}") from None
+        raise LessonError(f"{where} is not valid TOML: {words}") from None
     return read_value(kind, data, error=LessonError)
 
 
@@ -276,8 +276,9 @@ def _read_target(words: str, target: str, file: Path, *, is_image: bool) -> Piec
     # A name alone: no folder, no server.
     if Path(target).name != target or "\\" in target or ":" in target or not target.lower().endswith(IMAGES):
         raise LessonError(
-            f"{quote_text(target)} is no image of the lesson's folder; possible are names with {join_names(IMAGES)}"
+            f"{quote_text(target)} is not the name of an image beside the lesson; give a name without a folder that ends with "
+            f"one of {join_names(IMAGES)}"
         )
     if not untrusted_files.is_file(file.parent / target):
-        raise LessonError(f"there is no image {quote_text(target)} beside the lesson")
+        raise LessonError(f"the image {quote_text(target)} is missing; put it beside the lesson")
     return Piece("image", words, target)

@@ -46,7 +46,7 @@ class Link:
             raise LessonError(f"the app has no page {quote_text(self.page)}; it has {join_names(PAGES)}")
         known = names_of_page(self.page)
         if unknown := [name for name in self.values if name not in known]:
-            words = f"the page {self.page} has no control {quote_text(unknown[0])} in its link; it has"
+            words = f"the page {self.page} has no control {quote_text(unknown[0])}; a link to it may name"
             raise LessonError(f"{words} {join_names(sorted(known))}")
 
     @property
@@ -89,11 +89,13 @@ def read_link(text: str) -> Link:
         raise LessonError(f"a link has {len(text):,} characters; at most {LONGEST:,} are possible")
     # What a browser would take for the name of a server: two slashes, or a backslash, which it reads as one.
     if not text.startswith("/") or text.startswith("//") or "\\" in text or not text.isprintable():
-        raise LessonError(f"{quote_text(text, 60)} is no link of this app; they begin with /? or /masks?, as /?text=hello")
+        raise LessonError(
+            f"{quote_text(text, 60)} is not a link of this app; leave out the server, as in /?text=hello or /masks?sources=ab"
+        )
     parts = urlsplit(text)
     pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=None)
     if len(pairs) > _MOST_VALUES or len(dict(pairs)) < len(pairs):
-        raise LessonError(f"{quote_text(text, 60)} names a control twice, or more than {_MOST_VALUES}")
+        raise LessonError(f"{quote_text(text, 60)} names a control twice, or more than {_MOST_VALUES} controls")
     if parts.fragment:
-        raise LessonError(f"{quote_text(text, 60)} has a part behind #, which the app does not know")
+        raise LessonError(f"{quote_text(text, 60)} has a part after #; leave that out")
     return Link(parts.path.strip("/") or PAGES[0], dict(pairs))

@@ -351,7 +351,7 @@ def matters_most(asked: Asked) -> Question | NotAsked:
 def heads_by(asked: Asked) -> Question | NotAsked:
     """The order of three heads by a measure."""
     if (measure := MEASURES.get(asked.ask.by)) is None:
-        raise LessonError(f"by={asked.ask.by!r} is no measure of heads; there are {join_names(MEASURES)}")
+        raise LessonError(f"by={asked.ask.by!r} is not a measure of heads; choose one of {join_names(MEASURES)}")
     grades = [grade for grade in alignment(asked.trace) if grade.kind == asked.spot.kind]
     known = [(value, head_label(one.layer, one.head)) for one in grades if (value := getattr(one, asked.ask.by)) is not None]
     if len(known) < 3:

@@ -76,7 +76,7 @@ def sheet_html(seed: int = 0, language: str = "en") -> str:
         # Where the options are the same, another one is to be right.
         second = next((item for item in found if first and _answer(item) != _answer(first)), None)
         if first is None or second is None:
-            raise LessonError(f"with seed {seed} no two texts can be asked {ask.kind}; take another --seed")
+            raise LessonError(f"seed {seed} gives no two texts with different answers to {ask.kind}; take another --seed")
         items["before"].append(first)
         items["after"].append(second)
     environment = Environment(

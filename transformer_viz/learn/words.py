@@ -43,5 +43,5 @@ def words(language: str) -> Words:
         LessonError: questions are not asked in it.
     """
     if language not in languages():
-        raise LessonError(f"there are no questions in {language[:40]!r}; there are some in {join_names(languages())}")
+        raise LessonError(f"there are no questions in {language[:40]!r}; choose one of {join_names(languages())}")
     return Words(tomllib.loads((LESSONS / language / FILE).read_text(encoding="utf-8")))

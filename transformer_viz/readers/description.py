@@ -57,10 +57,9 @@ def check_memory(description: Description, name: str, device: "torch.device") ->
         free = devices.free_memory(where)
         if free is not None and description.memory > _SHARE * free:
             raise ModelError(
-                f"{name} has {description.n_parameters:,} parameters, which take "
-                f"{bytes_words(description.memory)} as single-precision "
-                f"numbers; {devices.title(where)} has {bytes_words(free)} free, and {percent_words(_SHARE)} of that "
-                "may be taken. Take a smaller model, or end what else takes memory."
+                f"{name} needs {bytes_words(description.memory)} for its {description.n_parameters:,} parameters in single "
+                f"precision; {devices.title(where)} has {bytes_words(free)} free, of which a model may take "
+                f"{percent_words(_SHARE)}. Take a smaller model, or close other programs."
             )
 
 

@@ -105,7 +105,7 @@ def _find(name_or_folder: str) -> tuple[Path, str | None]:
     folder = Path(name_or_folder)
     if not untrusted_files.is_folder(folder):
         raise ModelError(
-            f"There is no model {name_or_folder!r}, as a folder or in the Hugging Face cache. Known are {_known()}."
+            f"There is no model {name_or_folder!r}, neither as a folder nor in the Hugging Face cache. Known are {_known()}."
         )
     try:
         config = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)

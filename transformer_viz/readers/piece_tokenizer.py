@@ -43,7 +43,7 @@ class PieceTokenizer(ABC):
             if len(matches) > 1:
                 several = join_names(f"#{number}" for number in matches[:8])
                 raise InputError(
-                    f"{what} {shorten(str(token))!r} is the label of several tokens; name one by its id, of {several}."
+                    f"{what} {shorten(str(token))!r} is the label of several tokens; give the id of one instead: {several}."
                 )
             ids += matches
         return ids

@@ -61,7 +61,7 @@ def items(file: BinaryIO) -> dict[str, Item]:
         nonlocal place
         part = head[place : place + n]
         if len(part) < n:
-            raise FileError("it ends in its list of tensors: a part is missing")
+            raise FileError("it ends within its list of tensors, so a part is missing; download it again")
         place += n
         return part
 
@@ -70,24 +70,25 @@ def items(file: BinaryIO) -> dict[str, Item]:
 
     version, n = whole_numbers("Q", 2)
     if version != _VERSION or not 0 < n <= _MOST_ITEMS:
-        raise FileError(f"it is no file of Marian's binary format, version {_VERSION}")
+        raise FileError(f"it is not in Marian's binary format, version {_VERSION}")
     headers = [whole_numbers("Q", 4) for _ in range(n)]
     if any(length > _LONGEST_NAME or n_dimensions > _MOST_DIMENSIONS for length, _, n_dimensions, _ in headers):
-        raise FileError("it has a name or a shape that is too long")
+        raise FileError(f"a tensor has a name of more than {_LONGEST_NAME} bytes, or more than {_MOST_DIMENSIONS} dimensions")
     try:
         names = [take(length).rstrip(b"\0").decode("ascii") for length, *_ in headers]
     except UnicodeDecodeError:
-        raise FileError("it has a name that is not ASCII") from None
+        raise FileError("a tensor has a name that is not ASCII") from None
     shapes = [whole_numbers("i", n_dimensions) for _, _, n_dimensions, _ in headers]
     (padding,) = whole_numbers("Q", 1)
     start, found = place + padding, dict[str, Item]()
     for name, (_, kind, _, n_bytes), shape in zip(names, headers, shapes, strict=True):
         if start + n_bytes > size:
-            raise FileError(f"it ends after {size:,} bytes, and its tensors go on to {start + n_bytes:,}: a part is missing")
+            needed = f"its tensors need {start + n_bytes:,}"
+            raise FileError(f"it has {size:,} bytes, but {needed}, so a part is missing; download it again")
         if name in found:
-            raise FileError(f"it has {short_repr(name)} twice")
+            raise FileError(f"it has two tensors named {short_repr(name)}")
         if any(length < 1 for length in shape):
-            raise FileError(f"{short_repr(name)} has a shape with nothing in it")
+            raise FileError(f"{short_repr(name)} has a dimension of a length below 1")
         found[name] = Item(name, kind, shape, start, n_bytes)
         start += n_bytes
     return found
@@ -104,9 +105,11 @@ def numbers(file: BinaryIO, item: Item) -> np.ndarray:
     needed = {FLOAT32: 4 * n, INT8: n + 4}.get(item.type)
     if needed is None:
         kind = _TYPES.get(item.type, f"the type {item.type:#x}")
-        raise FileError(f"{short_repr(item.name)} has {kind}; single precision and 8-bit whole numbers (intgemm8) are read")
+        raise FileError(
+            f"{short_repr(item.name)} holds {kind}; only single precision and 8-bit whole numbers (intgemm8) are read"
+        )
     if needed > item.n_bytes:
-        raise FileError(f"{short_repr(item.name)} has {item.n_bytes:,} bytes where its shape needs {needed:,}")
+        raise FileError(f"{short_repr(item.name)} has {item.n_bytes:,} bytes, but its shape needs {needed:,}")
     data = _data(file, item, needed)
     if item.type == INT8:
         multiplier = float(np.frombuffer(data, "<f4", 1, n)[0])
@@ -128,7 +131,7 @@ def text(file: BinaryIO, item: Item) -> str:
         FileError: it is none.
     """
     if item.type != BYTES or item.n_bytes > _LARGEST_TEXT:
-        raise FileError(f"{short_repr(item.name)} is no text of at most {_LARGEST_TEXT:,} bytes")
+        raise FileError(f"{short_repr(item.name)} should be a text of at most {_LARGEST_TEXT:,} bytes")
     try:
         return _data(file, item, item.n_bytes).rstrip(b"\0").decode("utf-8")
     except UnicodeDecodeError:
@@ -139,5 +142,5 @@ def _data(file: BinaryIO, item: Item, n: int) -> bytes:
     file.seek(item.start)
     data = file.read(n)
     if len(data) < n:
-        raise FileError("it became shorter while it was read")
+        raise FileError("it became shorter while it was read; try again when nothing writes to it")
     return data

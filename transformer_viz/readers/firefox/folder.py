@@ -86,18 +86,23 @@ def contents(folder: Path, name: str) -> Contents:
     paths = untrusted_files.list_folder(folder)
     models = [path for path in paths if _is_weights(path)]
     if packed := [path.name for path in models if path.suffix != ".bin"]:
-        raise ModelError(f"{name}: {short_repr(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
+        raise ModelError(f"{name}: {short_repr(packed[0])} is compressed. Unpack the folder's files first: gunzip *.gz")
     if len(models) != 1:
         which = join_names(short_repr(path.name) for path in models[:3])
-        raise ModelError(f"{name}: there must be one file of weights, model.*.bin, and there are {len(models)} ({which}).")
+        raise ModelError(
+            f"{name}: the folder has {len(models)} files of weights ({which}). Leave exactly one there, model.*.bin."
+        )
     vocabularies = [path for path in paths if path.suffix == ".spm"]
     if len(vocabularies) > 1:
-        raise ModelError(f"{name} cannot be shown here: it has separate vocabularies ({len(vocabularies)} files .spm).")
+        raise ModelError(
+            f"{name} cannot be shown here: it has {len(vocabularies)} vocabularies (*.spm). Take a model whose two languages "
+            "share one."
+        )
     if not vocabularies:
-        raise ModelError(f"{name}: there is no vocabulary, vocab.*.spm. Copy the whole folder again.")
+        raise ModelError(f"{name}: the vocabulary, vocab.*.spm, is missing. Copy the whole folder again.")
     lexicons = [path for path in paths if path.name.startswith("lex.") and path.suffix == ".bin"]
     if len(lexicons) > 1:
-        raise ModelError(f"{name}: there are {len(lexicons)} shortlists, lex.*.bin, and there may be one.")
+        raise ModelError(f"{name}: the folder has {len(lexicons)} shortlists, lex.*.bin. Leave at most one there.")
     lexicon = lexicons[0] if lexicons else None
     for path, most in ((models[0], LARGEST), (vocabularies[0], LARGEST_VOCABULARY), (lexicon, LARGEST_LEXICON)):
         if path is not None:
@@ -106,24 +111,25 @@ def contents(folder: Path, name: str) -> Contents:
     with model_errors(name, models[0].name), untrusted_files.open_file(models[0], LARGEST) as file:
         there = binary.items(file)
         if _SETTINGS not in there:
-            raise FileError(f"it has no settings ({_SETTINGS})")
+            raise FileError(f"it lacks the model's settings ({_SETTINGS})")
         config = config_of(binary.text(file, there[_SETTINGS]), name)
     # By our names. What is there beside them would be another model.
     wanted = _names(config)
     given = {key: item for key, item in there.items() if key != _SETTINGS and not key.endswith(_QUANTIZATION)}
     if other := sorted(set(given) - {tensor.name for tensor in wanted.values()}):
-        raise ModelError(f"{name} cannot be shown here: it has {short_repr(other[0])}, which this program does not know.")
+        raise ModelError(f"{name} cannot be shown here: it has the tensor {short_repr(other[0])}, which is unknown here.")
     weights = {}
     for own, tensor in wanted.items():
         item = given.get(tensor.name)
         if item is None:
-            raise ModelError(f"{name}: {short_repr(tensor.name)} is missing in its file of weights. Copy or download it again.")
+            raise ModelError(f"{name}: its file of weights lacks {short_repr(tensor.name)}. Copy or download it again.")
         if item.shape != tensor.shape:
-            raise ModelError(f"{name} cannot be shown here: {tensor.name} is {item.shape}, and {tensor.shape} is what fits.")
+            shapes = f"has the shape {item.shape}, but the settings need {tensor.shape}"
+            raise ModelError(f"{name} cannot be shown here: {tensor.name} {shapes}.")
         if item.type != tensor.type:
-            types = f"numbers of type {item.type:#x}, and {tensor.type:#x} is what is served"
+            possible = f"{tensor.type:#x} ({'int8' if tensor.shape[0] > 1 else 'float32'})"
             raise ModelError(
-                f"{name} cannot be shown here: {tensor.name} has {types} ({'int8' if tensor.shape[0] > 1 else 'float32'})."
+                f"{name} cannot be shown here: {tensor.name} has numbers of type {item.type:#x}, but only {possible} is read."
             )
         weights[own] = item
     return Contents(models[0], vocabularies[0], lexicon, config, weights)

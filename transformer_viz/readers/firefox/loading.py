@@ -68,7 +68,9 @@ class FirefoxModel:
         """The same model with its shortlist in force, or not; None leaves it."""
         others = (options.generation, options.chat, options.source_language, options.target_language)
         if others != (None,) * len(others):
-            raise OptionError(f"{self.name} has no generation config, no chat template and no choice of languages.")
+            raise OptionError(
+                f"{self.name} has no generation config, no chat template and no choice of languages. Leave these options out."
+            )
         return self if options.shortlist is None else self.with_shortlist(options.shortlist)
 
     def with_shortlist(self, is_on: bool) -> "FirefoxModel":
@@ -78,7 +80,7 @@ class FirefoxModel:
             ModelError: its folder has none.
         """
         if self.shortlist is None:
-            raise ModelError(f"{self.name} has no shortlist (lex.*.bin) that could be in force.")
+            raise ModelError(f"{self.name} has no shortlist: its folder has no lex.*.bin. Leave the option out.")
         # Shares all weights.
         model = copy.copy(self.model)
         model.rules = self.shortlist if is_on else None
@@ -113,12 +115,12 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
                 tokenizer = FirefoxTokenizer.of(untrusted_files.read_bytes(files.vocabulary, LARGEST_VOCABULARY))
             except ImportError as error:
                 raise ModelError(
-                    f"{name}: sentencepiece is not installed. Such models need: pip install sentencepiece"
+                    f"{name}: sentencepiece is not installed. Firefox's translators need it: pip install sentencepiece"
                 ) from error
             end, wanted = tokenizer.processor.eos_id(), config.target_vocabulary_size
             if tokenizer.n_ids != wanted or end != END_ID:
-                pieces = f"{tokenizer.n_ids:,} pieces with the end as {end}"
-                raise FileError(f"it has {pieces}, and {wanted:,} with the end as {END_ID} fit")
+                needed = f"these weights need {wanted:,} and {END_ID}: the files do not belong together"
+                raise FileError(f"it has {tokenizer.n_ids:,} pieces and ends a text with id {end}, but {needed}")
         with torch.device("meta"):
             model = FirefoxReader(config)
         with model_errors(name, files.model.name), untrusted_files.open_file(files.model, LARGEST) as file:

@@ -49,12 +49,13 @@ def config_of(text: str, name: str) -> ModelConfig:
     served = [(key, value, settings.get(key), f" ({about})") for key, (value, about) in _SERVED.items()]
     for key, value, given, about in (*served, *((key, value, settings.get(key, value), "") for key, value in _DEFAULT.items())):
         if given != value:
-            said = "is not said" if given is None else f"is {short_repr(given)}"
-            raise ModelError(f"{name} cannot be shown here: {key}{about} {said}, and {short_repr(value)} is what is served.")
+            said = "is missing" if given is None else f"is {short_repr(given)}"
+            raise ModelError(f"{name} cannot be shown here: its setting {key}{about} {said} and must be {short_repr(value)}.")
     vocabularies = settings.get("dim-vocabs", "").split()
     if len(set(vocabularies)) != 1:
         raise ModelError(
-            f"{name} cannot be shown here: it has separate vocabularies (dim-vocabs {short_repr(settings.get('dim-vocabs'))})."
+            f"{name} cannot be shown here: its vocabularies have the sizes {short_repr(settings.get('dim-vocabs'))} "
+            "(dim-vocabs). Take a model whose two languages share one."
         )
     size = _whole(vocabularies[0], "dim-vocabs")
     sizes = {key: _whole(settings.get(key, ""), key) for key in ("dim-emb", "transformer-heads", "enc-depth", "dec-depth")}
@@ -74,12 +75,12 @@ def config_of(text: str, name: str) -> ModelConfig:
             max_positions=LONGEST,
         )
     except ConfigError as error:
-        raise FileError(f"its settings cannot be: {error}") from error
+        raise FileError(f"its settings describe no possible model: {error}") from error
 
 
 def _whole(text: str, key: str) -> int:
     if not re.fullmatch(r"[0-9]{1,7}", text, re.ASCII):
-        raise FileError(f"its setting {key} is {short_repr(text)}, not a whole number")
+        raise FileError(f"its setting {key} is {short_repr(text)}; it should be a whole number below 10,000,000")
     return int(text)
 
 
@@ -98,7 +99,7 @@ def _values(text: str) -> dict[str, str]:
             continue
         match = _LINE.fullmatch(line)
         if match is None or match[1] in settings:
-            raise FileError(f"its settings have a line that is not read: {short_repr(line)}")
+            raise FileError(f"its settings have a line that is not `name: value`, or a name twice: {short_repr(line)}")
         key, value = match[1], (match[2] or "").strip()
         settings[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
     return settings

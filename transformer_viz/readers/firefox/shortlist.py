@@ -62,20 +62,20 @@ def read(path: Path, n_tokens: int) -> Shortlist:
     head = [int(number) for number in np.frombuffer(data, "<u8", 6)] if len(data) >= _HEAD else [0] * 6
     magic, _, first, _, n, m = head
     if magic != _MAGIC:
-        raise FileError("it is no binary shortlist")
+        raise FileError("it is not a binary shortlist")
     if len(data) != _HEAD + 8 * n + 4 * m:
-        raise FileError(f"it has {len(data):,} bytes where {_HEAD + 8 * n + 4 * m:,} are said: a part is missing")
+        raise FileError(f"it has {len(data):,} bytes, but its header promises {_HEAD + 8 * n + 4 * m:,}; download it again")
     offsets = np.frombuffer(data, "<u8", n, _HEAD)
     ids = np.frombuffer(data, "<u4", m, _HEAD + 8 * n)
     if n != n_tokens + 1 or not 0 < first <= n_tokens or (m and int(ids.max()) >= n_tokens):
-        raise FileError(f"it is not of a vocabulary of {n_tokens:,} tokens")
+        raise FileError(f"it was made for another vocabulary than this model's {n_tokens:,} tokens")
     if offsets[0] != 0 or offsets[-1] != m or (offsets[1:] < offsets[:-1]).any():
-        raise FileError("its offsets do not ascend from its first to its last id")
+        raise FileError(f"its offsets should rise from 0 to its {m:,} ids; download it again")
     # The ids of each token, (token, place), filled up with the first id of all, which is always allowed.
     lengths = np.diff(offsets.astype(np.int64))
     if n_tokens * int(lengths.max()) > _MOST_PLACES:
         most = _MOST_PLACES // n_tokens
-        raise FileError(f"it has a token with {lengths.max():,} others; at most {most:,} are read of so many tokens")
+        raise FileError(f"it allows {lengths.max():,} tokens for one of a source; at most {most:,} are read")
     table = np.zeros((n_tokens, int(lengths.max())), np.int64)
     rows = np.repeat(np.arange(n_tokens), lengths)
     table[rows, np.arange(m) - np.repeat(offsets[:-1].astype(np.int64), lengths)] = ids

@@ -45,7 +45,7 @@ class FirefoxTokenizer(PieceTokenizer):
             processor = SentencePieceProcessor(model_proto=data)
             pieces = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
         except (RuntimeError, ValueError, TypeError) as error:
-            raise FileError(f"it is no whole file of SentencePiece ({shorten(str(error), 100)})") from error
+            raise FileError(f"it is damaged or not a SentencePiece model ({shorten(str(error), 100)})") from error
         if max(map(len, pieces), default=0) > _LONGEST:
             raise FileError(f"it has a piece of more than {_LONGEST} characters")
         return cls(processor, (*(piece.replace(_SPACE, " ") for piece in pieces), START))

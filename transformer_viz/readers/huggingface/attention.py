@@ -135,7 +135,10 @@ def _attention(
     # The attention that the authors of this module wrote out, which computes every weight.
     eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     if eager is None:
-        raise ModelError(f"{type(module).__name__} has no eager attention that could be seen")
+        raise ModelError(
+            f"{type(module).__name__} cannot be shown here: attention is recorded in eager_attention_forward, which its module "
+            "lacks."
+        )
     if attention_mask is not None and attention_mask.dtype == torch.float64:
         attention_mask = attention_mask.clamp(min=_lowest(torch.float64))
     now = _NOW.get()
@@ -192,7 +195,9 @@ def _seen(look: SiteTap, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
     if (seen := look(name, each)) is each:
         return keys
     if name == "key" and each is not keys:
-        raise ModelError("Keys that several heads share cannot be changed here; change scores, weights or heads instead")
+        raise ModelError(
+            "Several heads of this model share their keys, so keys cannot be changed; change scores, weights or heads"
+        )
     return seen
 
 

@@ -74,18 +74,20 @@ def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None
     """
     for key, value in _settings(config):
         if key in _REFUSED and value is not None:
-            raise ModelError(f"{name}: config.json sets {key}, which exchanges code of transformers. Take that line out.")
+            raise ModelError(f"{name}: config.json sets {key}, which would replace code of transformers. Remove that setting.")
         if type(value) is not int:
             continue
         if abs(value) > _LARGEST:
-            raise ModelError(f"{name}: config.json says {short_repr(key)}: {short_repr(value)}, which is too large a number.")
+            raise ModelError(
+                f"{name}: config.json sets {short_repr(key)} to {short_repr(value)}; numbers up to {_LARGEST:,} are possible."
+            )
         if _LAYERS.search(key) and value > max(_SHARED_LAYERS, weights.n_layers):
             raise ModelError(
-                f"{name}: config.json says {short_repr(key)}: {value:,}, and its weights have {weights.n_layers} layers. "
-                "Copy the whole folder again: they do not belong together."
+                f"{name}: config.json sets {short_repr(key)} to {value:,}, but its weights have {weights.n_layers} layers. "
+                "The files do not belong together: copy the whole folder again."
             )
         if key == "num_labels" and value > _MOST_LABELS:
-            raise ModelError(f"{name}: config.json says num_labels: {value:,}; at most {_MOST_LABELS:,} are possible.")
+            raise ModelError(f"{name}: config.json sets num_labels to {value:,}; at most {_MOST_LABELS:,} are possible.")
 
 
 def without_implementations(config: Any) -> Any:
@@ -124,9 +126,9 @@ def limit_modules(weights: Weights, name: str, say: Say) -> Generator[None]:
         left -= size / _SHARED if tuple(made.shape) in shapes else size
         if left < 0:
             raise ModelError(
-                f"{name}: config.json describes a larger model than its weights are, which have {weights.n_parameters:,} "
-                f"numbers. It asks for {' × '.join(f'{n:,}' for n in made.shape)} in one place, or for more in several. "
-                "Copy the whole folder again: they do not belong together."
+                f"{name}: config.json describes a larger model than the {weights.n_parameters:,} numbers of its weights can "
+                f"fill, with a tensor of {' × '.join(f'{n:,}' for n in made.shape)} among others. "
+                "The files do not belong together: copy the whole folder again."
             )
 
     def count_module(_: Any, __: str, ___: Any) -> None:
@@ -136,8 +138,8 @@ def limit_modules(weights: Weights, name: str, say: Say) -> Generator[None]:
         n_left -= 1
         if n_left < 0:
             raise ModelError(
-                f"{name}: config.json describes a model of many more parts than its {len(weights.shapes):,} tensors. "
-                "Copy the whole folder again: they do not belong together."
+                f"{name}: config.json describes far more modules than the {len(weights.shapes):,} tensors of its weights can "
+                "fill. The files do not belong together: copy the whole folder again."
             )
         say("making its modules", None)
 
@@ -165,7 +167,7 @@ def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
             data = untrusted_files.read_bytes(path, _LARGEST_TOKENIZER)
             # A word and its id, or two words that are merged and what stands between: counted before they become objects.
             if data.count(b"\n" if path.suffix == ".txt" else b",") > 8 * most + 2**16:
-                raise FileError(f"it names more words than the {most:,} that the weights of this model have places for")
+                raise FileError(f"it has more tokens than the {most:,} that the model's weights have rows for")
             if path.name == "tokenizer.json":
                 # By Python's reader: the one of `reading` takes a second for a large vocabulary, whose names stand once.
                 try:
@@ -173,12 +175,14 @@ def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
                 except (ValueError, RecursionError) as error:
                     raise FileError(f"it is not JSON ({type(error).__name__})") from error
                 if not isinstance(tokenizer, dict):
-                    raise FileError("it is no object")
+                    raise FileError("it should be a JSON object")
                 _check_rules(tokenizer, most)
             elif path.suffix in _SENTENCE_PIECE:
                 _check_pieces(data, most)
         except (AttributeError, KeyError, TypeError):
-            raise ModelError(f"{name}: {short_repr(path.name)} cannot be used: it is no tokenizer.") from None
+            raise ModelError(
+                f"{name}: {short_repr(path.name)} does not describe a tokenizer. Copy the whole folder again."
+            ) from None
         except FileError as error:
             raise ModelError(f"{name}: {short_repr(path.name)} cannot be used: {error}.") from error
 
@@ -191,18 +195,18 @@ def _check_rules(tokenizer: Mapping[str, Any], most: int) -> None:
     for steps in (before, [tokenizer.get("decoder")]):
         rules = [rule for step in steps for rule in _rules(step)]
         if len(rules) > _MOST_RULES:
-            raise FileError(f"it has {len(rules):,} rules one after the other; at most {_MOST_RULES} are followed")
+            raise FileError(f"it has {len(rules):,} rules in a row; at most {_MOST_RULES} are possible")
         _check_growth(math.prod(map(_growth, rules)))
 
 
 def _check_words(n: int, most: int) -> None:
     if n > most:
-        raise FileError(f"it names {n:,} words, and the weights of this model have places for {most:,}")
+        raise FileError(f"it has {n:,} tokens, but the model's weights have rows for {most:,} only")
 
 
 def _check_growth(growth: float) -> None:
     if growth > _MOST_GROWTH:
-        raise FileError(f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible here")
+        raise FileError(f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible")
 
 
 def _rules(step: Any) -> Iterator[Mapping[str, Any]]:
@@ -230,13 +234,13 @@ def _growth(rule: Mapping[str, Any]) -> float:
         try:
             return _longest_piece(base64.b64decode(rule["precompiled_charsmap"] or ""))
         except (binascii.Error, ValueError):
-            raise FileError("its map of characters is none") from None
+            raise FileError("its map of characters, precompiled_charsmap, is not base64") from None
     if kind == "TemplateProcessing":
         pieces = rule["single"]
         special = [piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece]
         n_added = sum(len(rule["special_tokens"][token]["ids"]) for token in special)
         if n_added > _MOST_ADDED:
-            raise FileError(f"it adds {n_added:,} tokens to a text; at most {_MOST_ADDED} are possible here")
+            raise FileError(f"it adds {n_added:,} tokens to a text; at most {_MOST_ADDED} are possible")
         # How often the text stands in what is made of it.
         return max(1.0, float(len(pieces) - len(special)))
     return _GROWTH.get(str(kind), 1.0)
@@ -283,4 +287,4 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
         elif tag & 7 in (1, 5):
             place += 8 if tag & 7 == 1 else 4
         else:
-            raise FileError("it is no model of SentencePiece")
+            raise FileError("it is not a SentencePiece model")

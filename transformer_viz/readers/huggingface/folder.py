@@ -64,7 +64,7 @@ def read_contents(folder: Path, name: str) -> Contents:
         config = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)
     family = config.get("model_type") if isinstance(config, dict) else None
     if not isinstance(family, str) or not _FAMILY.fullmatch(family):
-        raise ModelError(f"{name}: config.json names no model_type, as that of a Hugging Face model does.")
+        raise ModelError(f"{name}: config.json has no valid model_type. Give the folder of a Hugging Face model.")
     _check_config(config, name)
     paths = _files_of_weights(folder, name, config)
     shapes: dict[str, tuple[int, ...]] = {}
@@ -74,11 +74,11 @@ def read_contents(folder: Path, name: str) -> Contents:
             slices = {tensor: file.get_slice(tensor) for tensor in file.keys()}  # noqa: SIM118
             kinds = {tensor: str(part.get_dtype()) for tensor, part in slices.items()}
             if low := sorted({kind for kind in kinds.values() if kind.startswith(("F4", "F6", "F8"))}):
-                raise FileError(f"it holds numbers of type {low[0]}, which are quantized weights")
+                raise FileError(f"it holds quantized weights, of type {low[0]}; take the model that it was made from")
             shapes |= {tensor: tuple(part.get_shape()) for tensor, part in slices.items()}
             n_parameters += sum(math.prod(shapes[tensor]) for tensor, kind in kinds.items() if "F" in kind)
             if len(shapes) > _MOST_TENSORS:
-                raise FileError(f"it is one of files with {len(shapes):,} tensors; at most {_MOST_TENSORS:,} are read")
+                raise FileError(f"the files up to this one have {len(shapes):,} tensors; at most {_MOST_TENSORS:,} are read")
     weights = Weights(shapes, n_parameters)
     bounds.check_config(config, weights, name)
     return Contents(
@@ -103,8 +103,8 @@ def _check_files(folder: Path, name: str) -> None:
     """Everything that transformers may read there is a file of the folder: it opens names and waits for a pipe."""
     if os.path.lexists(folder / "adapter_config.json"):
         raise ModelError(
-            f"{name}: adapter_config.json makes it an adapter of another model, which would be loaded too. "
-            "Merge it into its model first, for example with peft: merge_and_unload() and save_pretrained()."
+            f"{name}: it is an adapter (adapter_config.json), which works only with the model that it was made for. "
+            "Merge it into that model first, for example with peft: merge_and_unload() and save_pretrained()."
         )
     real = Path(os.path.realpath(folder))
     root = real.parents[2] if _is_cached(real) else real
@@ -128,19 +128,19 @@ def _check_config(config: Mapping[str, Any], name: str) -> None:
 
         if (family := config["model_type"]) not in CONFIG_MAPPING:
             raise ModelError(
-                f"{name}: config.json asks for code of its own (auto_map), and transformers itself has no family {family!r}. "
-                "Code that comes with a model is never run."
+                f"{name}: it needs code that comes with it (auto_map in config.json), which is never run here. "
+                f"Take a model of a family that transformers has; {family!r} is none."
             )
     for part in (config, *(value for value in config.values() if isinstance(value, dict))):
         if "quantization_config" in part or "compression_config" in part:
             how = part.get("quantization_config") or part.get("compression_config")
             method = how.get("quant_method", "no name") if isinstance(how, dict) else how
             raise ModelError(
-                f"{name}: its weights are quantized ({short_repr(method)}), and rows of attention need numbers as they are. "
+                f"{name}: its weights are quantized ({short_repr(method)}), which cannot be read here. "
                 "Take the model that it was made from, or save it dequantized."
             )
     if "transformers_weights" in config:
-        raise ModelError(f"{name}: config.json names another file of weights (transformers_weights). Take that line out.")
+        raise ModelError(f"{name}: config.json names another file of weights (transformers_weights). Remove that setting.")
 
 
 def _files_of_weights(folder: Path, name: str, config: Mapping[str, Any]) -> list[Path]:
@@ -162,7 +162,7 @@ def _files_of_weights(folder: Path, name: str, config: Mapping[str, Any]) -> lis
     first = str(classes[0]) if isinstance(classes, list) and classes else ""
     kind = first if _CLASS.fullmatch(first) else "AutoModel"
     raise ModelError(
-        f"{name}: its weights are only there as pickled files ({join_names(pickled[:3])}), which can run code when opened. "
-        f'Where you trust them, convert them in the folder: python -c "from transformers import {kind} as M; '
+        f"{name}: its weights are only pickled files ({join_names(pickled[:3])}), which can run code when opened. "
+        f'If you trust them, convert them in the folder: python -c "from transformers import {kind} as M; '
         "M.from_pretrained('.').save_pretrained('.')\""
     )

@@ -125,7 +125,7 @@ class _Hooks:
     def _show(self, name: TapName, value: Tensor | None, site: Site) -> None:
         """What stands on the way of no module, and can be seen and not changed."""
         if value is not None and self._look(name, value, site) is not value:
-            raise ModelError(f"{name} cannot be changed in a model of Hugging Face; change state, entered or added instead")
+            raise ModelError(f"In a Hugging Face model {name} can be read, not changed; change state, entered or added instead")
 
     def _change_input(self, name: TapName, args: tuple[Any, ...], kwargs: dict[str, Any], site: Site) -> Any:
         x = _hidden(args, kwargs)

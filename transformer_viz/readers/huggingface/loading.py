@@ -119,7 +119,7 @@ class HuggingFaceModel:
     def with_options(self, options: ModelOptions) -> "HuggingFaceModel":
         """The same model with other options; None leaves one as it is."""
         if options.shortlist is not None:
-            raise OptionError(f"{self.name} has no shortlist; only Firefox's translators have one.")
+            raise OptionError(f"{self.name} has no shortlist; only Firefox's translators have one. Leave the option out.")
         model = self
         for method, keywords in options.calls():
             model = getattr(model, method)(**keywords)
@@ -146,7 +146,9 @@ class HuggingFaceModel:
             ModelError: its tokenizer has no such template.
         """
         if not self.tokenizer.tokenizer.chat_template:
-            raise ModelError(f"{self.name} has no chat template. Leave it out, and write the text as the model should read it.")
+            raise ModelError(
+                f"{self.name} has no chat template. Leave chat out, and write the text as the model should read it."
+            )
         return replace(self, tokenizer=replace(self.tokenizer, is_chat=is_on))
 
     @cached_property
@@ -175,7 +177,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
     except PackageNotFoundError:
         raise ModelError(f"{name}: transformers is not installed. {_INSTALL}") from None
     if not re.match(_VERSIONS, installed):
-        raise ModelError(f"{name}: transformers {installed} is installed, and 5.23 or later, before 6, is needed. {_INSTALL}")
+        raise ModelError(f"{name}: transformers {installed} is installed; 5.23 or later, but below 6, is needed. {_INSTALL}")
     check_memory(found.description, name, device)
     say("looking at its tokenizer", None)
     bounds.check_tokenizer(folder, found.weights, name)
@@ -207,7 +209,7 @@ def _open(folder: Path, read_contents: Contents, name: str, say: Say) -> tuple[A
     names = sorted({"tokenizer.json", *own})
     # Where there is none of them transformers makes a tokenizer that knows no words. One of bytes needs none.
     if own and not any(map(untrusted_files.is_file, map(folder.joinpath, names))):
-        raise ModelError(f"{name}: there is no tokenizer, which is {' or '.join(names)}. Copy the whole folder again.")
+        raise ModelError(f"{name}: its tokenizer, {' or '.join(names)}, is missing. Copy the whole folder again.")
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
@@ -216,7 +218,8 @@ def _open(folder: Path, read_contents: Contents, name: str, say: Say) -> tuple[A
         # What is not in the file would be random.
         if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
             return model, tokenizer
-    raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {join_names(missing[:3])}.")
+    lacking = f"its files lack weights that a {type(model).__name__} needs: {join_names(missing[:3])}"
+    raise ModelError(f"{name}: {lacking}. Copy or download the whole folder again.")
 
 
 def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:

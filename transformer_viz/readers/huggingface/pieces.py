@@ -57,7 +57,9 @@ class Pieces:
             OptionError: it is not known; the message names those that are.
         """
         if not self.languages:
-            raise OptionError(f"language {shorten(code)!r} is not possible: this model's tokenizer knows no languages")
+            raise OptionError(
+                f"language {shorten(code)!r} is not possible: this model's tokenizer knows no languages; leave it out"
+            )
         if code not in self.languages:
             raise OptionError(f"language {shorten(code)!r} is not known; choose one of {join_names(self.languages)}")
         return self.languages[code]

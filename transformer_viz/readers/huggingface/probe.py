@@ -65,7 +65,7 @@ def probe(model: Any, longest: int) -> ProbedModel:
     attention.register()
     kinds = getattr(model.config.get_text_config(), "layer_types", None) or ()
     if others := sorted(set(kinds) - {"full_attention", "sliding_attention"}):
-        raise refusal(model, f"it has layers of {others[0]!r}, in which a token does not see all before it or in a window")
+        raise refusal(model, f"it has layers of {others[0]!r}; only full attention and sliding windows can be shown")
     with model_errors(model, "a pass over three tokens"):
         returned = _returned_attentions(model)
         model.set_attn_implementation(attention.NAME)
@@ -152,18 +152,18 @@ def _recorded(model: Any) -> tuple[dict[Side, Recording], Tensor | None, type[An
 def _compare(model: Any, returned: dict[Kind, list[Tensor]], calls: dict[Kind, list[Call]]) -> None:
     """In number, order and value."""
     if not any(calls.values()):
-        raise refusal(model, "none of its attention passes through the AttentionInterface of transformers")
+        raise refusal(model, "none of its attention passes through transformers' AttentionInterface, where it is recorded")
     if not model.config.is_encoder_decoder and calls["encoder"]:
         returned = {"encoder": returned["decoder"]}
     for kind, layers in returned.items():
         if len(layers) != len(calls[kind]):
-            raise refusal(model, f"it returns {len(layers)} {kind} attentions, and {len(calls[kind])} are seen here")
+            raise refusal(model, f"it returns {len(layers)} {kind} attentions, but {len(calls[kind])} were recorded")
         for layer, (theirs, call) in enumerate(zip(layers, calls[kind], strict=True), start=1):
             if theirs.shape != call.weights.shape or call.weights.shape[-1] != call.key.shape[2]:
-                shapes = f"{tuple(theirs.shape)}, and {tuple(call.weights.shape)} is seen"
-                raise refusal(model, f"its {kind} attention {layer} is {shapes} over {call.key.shape[2]} keys")
+                shapes = f"{tuple(theirs.shape)}, but {tuple(call.weights.shape)} was recorded"
+                raise refusal(model, f"its {kind} attention {layer} has the shape {shapes} over {call.key.shape[2]} keys")
             if not torch.equal(theirs, call.weights):
-                raise refusal(model, f"its {kind} attention {layer} is computed in another way than what is seen of it")
+                raise refusal(model, f"its {kind} attention {layer} differs from what was recorded of it")
             if not ((call.weights.sum(-1) - 1).abs() < 1e-3).all():
                 sink = ", since a learned sink takes a part" if hasattr(call.module, "sinks") else ""
                 raise refusal(model, f"the rows of its {kind} attention {layer} do not add up to 1{sink}")

@@ -188,7 +188,7 @@ def check_decoding(reader: HuggingFaceReader) -> None:
         # Logits of tokens that are never written may be −∞.
         largest = float(whole[whole.isfinite()].abs().max())
         if not torch.allclose(steps, whole, rtol=0, atol=_TOLERANCE * largest):
-            raise refusal(reader.model, "token by token, beside padding, it gives other logits than in one pass")
+            raise refusal(reader.model, "its logits are others token by token in a padded batch than in one pass")
 
 
 def _pass(places: tuple[Place, ...], tap: Tap | None, first_query: int = 0) -> Pass | None:

@@ -75,7 +75,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
                 try:  # what begins the answer is a part of the template
                     ids = list(tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
                 except Exception as error:  # a template is a program that came with the model
-                    why = f"The model's chat template failed: {shorten(str(error), 200)}. Try without it."
+                    why = f"The model's chat template failed: {shorten(str(error), 200)}. Try without the template."
                     raise InputError(why) from error
             else:
                 ids = list(tokenizer(text).input_ids)
@@ -102,8 +102,8 @@ class HuggingFaceTokenizer(PieceTokenizer):
         """The ids, if the model can read them: a tokenizer of another model may know more."""
         if self.n_embedded is not None and (most := max(ids, default=0)) >= self.n_embedded:
             raise InputError(
-                f"The tokenizer makes the token #{most} of this text, and the model knows {self.n_embedded} tokens. "
-                "Try another text; if that is no help, the tokenizer is of another model: copy the whole folder again."
+                f"The tokenizer turns this text into the token #{most}, but the model knows only {self.n_embedded} tokens. "
+                "Try another text; if that does not help, the tokenizer is another model's: copy the whole folder again."
             )
         return ids
 
