@@ -98,7 +98,7 @@ def test_what_differs_from_a_published_variant_is_marked_and_said(start: Start) 
     marked = [titles_of(drawing, "marked") for drawing in (mine, theirs)]
     assert marked == [["+ sinusoid positions"] * 2, ["+ sinusoid positions", "Final norm"] * 2]
     said = " ".join(caption.value for caption in at.caption).replace("\\", "")
-    assert "Final norms false, there true; Sinusoid base 10000.0, there 1000.0" in said
+    assert "Final norms: false here, true in torch-reference; Sinusoid base: 10000.0 here, 1000.0 in torch-reference" in said
     assert link_of(at)["train_beside"] == "torch-reference"
 
 

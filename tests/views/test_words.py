@@ -44,7 +44,11 @@ EVERYDAY = {
         "text",
         "answer",
     ),
-    *("source strings, one a line", "target strings, one a line (optional)", "frozen: training does not change embeddings"),
+    *(
+        "source strings, one a line",
+        "target strings, one a line (optional)",
+        "freeze: training leaves the embeddings as they are",
+    ),
     *(
         "kind",
         "row",

@@ -167,7 +167,7 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
     """
     check_open()
     if not is_name(name):
-        raise OptionError(f"{name!r} is no name for a checkpoint: letters, figures, dot, dash and underscore, 1 to 100 of them")
+        raise OptionError(f"{name!r} cannot be a checkpoint's name; use 1 to 100 letters, digits, dots, dashes and underscores")
     needed = estimate.estimate(recipe)
     if needed.parameters > MOST_PARAMETERS:
         raise ConfigError(
@@ -182,7 +182,7 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
         count = len(known) + len(list(trash_folder().glob("*")))
         if count >= MOST_JOBS:
             raise OptionError(
-                f"{count} trainings are kept here, with the trash, and no more can be. Remove one for good first."
+                f"{count} trainings are kept here, the trash included; that is the most. Remove one for good first."
             )
         more = estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values())
         _check_room(known, more)

@@ -198,7 +198,9 @@ TERMS: dict[str, Term] = {
     "teacher forcing": Term(
         "The decoder is given the right tokens as read, instead of those that it wrote", ("explore", "masks")
     ),
-    "variant": Term("Which published architecture: where norms stand, what positions are, which biases there are", _TRAIN),
+    "variant": Term(
+        "The published architecture that is built: where its norms stand, how it knows positions, its biases", _TRAIN
+    ),
     "pre-norm": Term("x + f(norm(x)): the norm stands before each sublayer, and one more after each stack", _TRAIN),
     "post-norm": Term("norm(x + f(x)): the norm stands after each sublayer", _TRAIN, _VASWANI),
     "residual-post-norm": Term("x + norm(f(x)): the norm stands on what a sublayer adds", _TRAIN),
@@ -206,39 +208,59 @@ TERMS: dict[str, Term] = {
     "bias-free": Term("No bias and no learned norm anywhere", _TRAIN),
     "torch-reference": Term("What torch.nn.Transformer computes: norm(x + f(x)), and one more norm after each stack", _TRAIN),
     "the decoder reads": Term("A target that the model is given, token by token, and does not write itself", ("explore",)),
-    "task": Term("What is learned: which texts, and the right output of each", _TRAIN),
-    "encoder": Term("Layers of the part that reads the source", _TRAIN),
-    "decoder": Term("Layers of the part that writes the output", _TRAIN),
-    "heads": Term("Heads of every attention; they must divide d_model", _TRAIN),
-    "d_model": Term("Width of the residual stream", _TRAIN, _VASWANI),
-    "d_ff": Term("Width of the feed-forward layer", _TRAIN, _VASWANI),
-    "norm placement": Term("pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))", _TRAIN),
-    "positions": Term("How a token's place gets into its vector: fixed sines, a learned vector, or not at all", _TRAIN),
-    "embeddings × √d_model": Term("Whether the embeddings are scaled up before positions are added", _TRAIN, _VASWANI),
-    "tied embeddings": Term("output: the output projection is the target embedding; all: the source embedding too", _TRAIN),
-    "activation": Term("The function between the two layers of the feed-forward part", _TRAIN),
-    "initialization": Term("How the first weights are drawn", _TRAIN),
-    "dropout": Term("The share of numbers that training sets to zero at random", _TRAIN),
-    "dropout acts on": Term(
-        "everywhere, on embeddings with their positions only, or only on what the encoder's self-attention adds", _TRAIN
+    "task": Term("What the model learns: which texts it reads, and what it should write for each", _TRAIN),
+    "encoder": Term("Number of layers in the part that reads the source; more can learn more, and train more slowly", _TRAIN),
+    "decoder": Term("Number of layers in the part that writes the output; more can learn more, and train more slowly", _TRAIN),
+    "heads": Term("Number of heads in each attention; d_model must be a multiple of it", _TRAIN),
+    "d_model": Term("Width of each token's vector; a wider model can learn more, and trains more slowly", _TRAIN, _VASWANI),
+    "d_ff": Term("Inner width of the feed-forward part of each block, usually 2 to 4 times d_model", _TRAIN, _VASWANI),
+    "norm placement": Term(
+        "Where a sublayer's norm stands. pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))", _TRAIN
     ),
-    "sinusoid base": Term("The longest wave of the sines that say positions is 2π times as many tokens", _TRAIN, _VASWANI),
-    "final norms": Term("One more norm after the last block of each stack", _TRAIN),
-    "norms learn weight and bias": Term("Whether a norm scales and shifts its result by numbers that are learned", _TRAIN),
-    "one norm a block": Term("The same norm serves all sublayers of a block", _TRAIN),
-    "norm on embeddings": Term("A norm after the embeddings and positions", _TRAIN),
-    "biases in attention": Term("Whether the projections of queries, keys, values and output add a learned vector", _TRAIN),
-    "biases in feed-forward": Term("Whether both layers of the feed-forward part add a learned vector", _TRAIN),
-    "bias in the output": Term("Whether the projection to the logits adds a learned vector", _TRAIN),
-    "optimizer": Term("How gradients become changes of the weights", _TRAIN),
-    "schedule": Term("How the learning rate changes after the warm-up", _TRAIN),
+    "positions": Term("How the model knows a token's place: by fixed sines, by a learned vector, or not at all", _TRAIN),
+    "embeddings × √d_model": Term(
+        "Whose embeddings are made √d_model times larger before positions are added", _TRAIN, _VASWANI
+    ),
+    "tied embeddings": Term(
+        "Which weights are one. output: target embedding and output projection; all: the source embedding too", _TRAIN
+    ),
+    "activation": Term("The nonlinear function between the two layers of the feed-forward part", _TRAIN),
+    "initialization": Term("How the random weights are drawn with which training begins", _TRAIN),
+    "dropout": Term(
+        "The share of numbers that each step of training sets to zero at random, so that less is learned by heart", _TRAIN
+    ),
+    "dropout acts on": Term(
+        "Where dropout acts: everywhere, on embeddings with their positions, or on what the encoder's self-attention adds",
+        _TRAIN,
+    ),
+    "sinusoid base": Term("Of the sines for positions: the longest wave is 2π times this many tokens long", _TRAIN, _VASWANI),
+    "final norms": Term("Adds a norm after the last block of the encoder and of the decoder", _TRAIN),
+    "norms learn weight and bias": Term("Lets each norm scale and shift its result by numbers that training learns", _TRAIN),
+    "one norm a block": Term("Lets all sublayers of a block share one norm", _TRAIN),
+    "norm on embeddings": Term("Adds a norm after embeddings and positions, before the first block", _TRAIN),
+    "biases in attention": Term("Adds a learned vector to queries, keys, values and the attention's output", _TRAIN),
+    "biases in feed-forward": Term("Adds a learned vector in both layers of the feed-forward part", _TRAIN),
+    "bias in the output": Term("Adds a learned number to each token's logit", _TRAIN),
+    "optimizer": Term("The rule that turns gradients into changes of the weights", _TRAIN),
+    "schedule": Term("How the learning rate goes on after the warm-up: constant, or falling along a curve", _TRAIN),
     "loss": Term("What training makes smaller: minus the log-probability of the right token", ("masks", "train")),
-    "batch size": Term("Texts in one training step", _TRAIN),
-    "learning rate": Term("How far a training step moves the weights, at its highest", _TRAIN),
-    "warm-up, share of steps": Term("The first steps, in which the learning rate rises from 0", _TRAIN),
-    "label smoothing": Term("The share of the target's probability that is spread over all tokens", _TRAIN),
-    "weight decay": Term("By how much each step shrinks the weights, times the learning rate", _TRAIN),
-    "sharpness penalty": Term("Weight of the cross-attention's entropy in the loss: sharp rows, wherever they point", _TRAIN),
+    "batch size": Term(
+        "Texts that each step learns from; with more, a step takes longer and goes in a surer direction", _TRAIN
+    ),
+    "learning rate": Term(
+        "How far a step moves the weights, at its highest; too high, and the loss jumps instead of falling", _TRAIN
+    ),
+    "warm-up, share of steps": Term(
+        "The part of the training, from its first step, in which the learning rate rises from 0", _TRAIN
+    ),
+    "label smoothing": Term(
+        "The share of probability that the loss asks for on all tokens alike, so that the model is less certain", _TRAIN
+    ),
+    "weight decay": Term("How much each step shrinks the weights, times the learning rate; it keeps them small", _TRAIN),
+    "sharpness penalty": Term(
+        "Above 0, training also sharpens the rows of cross-attention, wherever they point: their entropy counts in the loss",
+        _TRAIN,
+    ),
     "aligning head": Term(
         "A head of cross-attention that finds, for each written word, where it comes from; pinned words ask it",
         _INSIDE,
@@ -268,7 +290,7 @@ TERMS: dict[str, Term] = {
     "bleu": Term(
         "How many runs of one to four words an output shares with the known one, 0 to 100", _SURVEY, "Papineni et al. 2002"
     ),
-    "steps": Term("Batches that the training learns from", _TRAIN),
+    "steps": Term("How many batches of texts the training learns from; each is one update of the weights", _TRAIN),
 }
 
 

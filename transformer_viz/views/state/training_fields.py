@@ -1,4 +1,4 @@
-"""The settings of a training as the form of the Train page has them: their names and limits."""
+"""The settings in the form of the page Train: their labels and limits."""
 
 import math
 from typing import Any, get_type_hints
@@ -47,10 +47,10 @@ HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
 
 
 def written(value: Any) -> str:
-    """As a file of settings has it."""
+    """The value as text, with `true` and `false` as in files of settings."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def same(value: Any, other: Any) -> bool:
-    """Whether two values of a setting are the same number or word."""
+    """Whether two values of a setting are equal, floats up to rounding."""
     return math.isclose(value, other) if isinstance(value, float) and isinstance(other, int | float) else value == other

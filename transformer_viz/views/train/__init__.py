@@ -1,1 +1,1 @@
-"""Train: a training in a process of its own."""
+"""The page Train: its form, the progress of a training, and the replay of one."""

@@ -1,4 +1,4 @@
-"""Pretrained embeddings on the Train page: a matrix for each side, checked against the model before anything starts."""
+"""The fold *Pretrained embeddings* of the page Train: a file for each side, checked against the model before it trains."""
 
 from collections.abc import Mapping
 
@@ -18,10 +18,13 @@ _MOST_MEGABYTES = 64
 
 
 def show() -> Files:
-    """Draws the boxes; the files that were given."""
+    """Draws the fold. Returns the uploaded files by their side."""
     files: dict[Side, UploadedFile] = {}
     with st.expander("Pretrained embeddings"):
-        st.caption("A file with one matrix (tokens, d_model), rows in the order of the vocabulary: .npy or .safetensors.")
+        st.caption(
+            "Training can begin with embeddings that you have: a .npy or .safetensors file with one matrix (tokens, d_model), "
+            "its rows in the order of the vocabulary."
+        )
         for column, side in zip(st.columns(2), SIDES, strict=True):
             file = column.file_uploader(
                 f"{side.capitalize()} embedding",
@@ -31,12 +34,12 @@ def show() -> Files:
             )
             if file is not None:
                 files[side] = file
-        link.toggle("Frozen: training does not change embeddings", key="train_frozen_embeddings")
+        link.toggle("Freeze: training leaves the embeddings as they are", key="train_frozen_embeddings")
     return files
 
 
 def fit(files: Files, recipe: Recipe) -> bool:
-    """Whether the model of this recipe can take the files; says why where it cannot."""
+    """Whether the recipe's model can take the files; draws the reason where it cannot."""
     try:
         embeddings.check_fit(matrices(files), model_config(recipe, tasks.make_task(recipe.task, recipe.task_options)))
     except TransformerVizError as error:
@@ -46,7 +49,7 @@ def fit(files: Files, recipe: Recipe) -> bool:
 
 
 def matrices(files: Files) -> dict[Side, embeddings.Matrix]:
-    """What the files hold.
+    """The matrices in the files, by their side.
 
     Raises:
         ConfigError: a file that cannot be read.

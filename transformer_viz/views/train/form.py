@@ -1,4 +1,4 @@
-"""The form of the Train page: what to learn, the switchboard, the recipe."""
+"""The form of the page Train: task and variant, sizes, architecture, and how the training goes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,8 @@ _TINY = {"n_encoder_layers": 1, "n_decoder_layers": 1, "d_model": 64, "d_ff": 12
 PRESETS = (
     Preset(
         "A first training, one minute",
-        "German numbers into figures: *vierzehn* into 14. One layer, 700 steps; nearly every held-out number comes out right.",
+        "Learns to write German numbers as figures, *vierzehn* as 14. One layer, 700 steps; nearly every number that it was "
+        "not trained on comes out right.",
         "numbers",
         "pre-norm",
         {"steps": 700},
@@ -59,13 +60,13 @@ PRESETS = (
     ),
     Preset(
         "Two sentences, ten seconds",
-        "The two German sentences of a published tutorial, learned by heart in 60 steps.",
+        "Learns the two German sentences of a published tutorial by heart, in 60 steps.",
         "german-toy",
         "post-norm",
     ),
     Preset(
         "The published reversal, a few minutes",
-        "Strings of 10 to 19 letters backwards, with the variant and the settings of its article: 588 steps.",
+        "Learns to write strings of 10 to 19 letters backwards, with the variant and the settings of an article: 588 steps.",
         "reverse",
         "residual-post-norm",
     ),
@@ -73,7 +74,7 @@ PRESETS = (
 
 
 def show() -> Recipe | None:
-    """Draws the form; the recipe, or None after saying what is not possible. What was chosen stays."""
+    """Draws the form. Returns the recipe; where that is not possible, says why in the form and returns None."""
     left, right = st.columns(2)
     names: dict[str, Any] = {"on_change": _reset}
     with left:
@@ -94,11 +95,11 @@ def show() -> Recipe | None:
 
 
 def _advanced(base: Mapping[str, Any]) -> Recipe | None:
-    """Every setting, and beside those that are meant what is not possible; the recipe, where it is."""
+    """Draws every setting, an error under the group that it is about. Returns the recipe, or None with an error."""
     parts = (
-        ("Sizes", SIZES, _sizes),
-        ("Switchboard: norms, biases, scaling, positions", {**SWITCHES, **FLOATS}, _switchboard),
-        ("Recipe: steps, optimizer, schedule, loss", {**NUMBERS, **CHOICES}, _recipe_fields),
+        ("Size: layers, heads, widths", SIZES, _sizes),
+        ("Architecture: norms, biases, scaling, positions", {**SWITCHES, **FLOATS}, _switchboard),
+        ("Training: steps, optimizer, schedule, loss", {**NUMBERS, **CHOICES}, _recipe_fields),
     )
     state = st.session_state
     is_changed = any(not same(state[f"train_{name}"], value) for name, value in base.items())
@@ -115,17 +116,17 @@ def _advanced(base: Mapping[str, Any]) -> Recipe | None:
         place = next((place for names, place in said if any(name in words for name in names)), st)
         place.error(literal(words), icon=":material/error:")
         if place is not st:
-            st.caption("This cannot be trained yet: *Advanced* says why.")
+            st.caption("These settings cannot be trained. *Advanced* says which one to change.")
         return None
 
 
 def _reset() -> None:
-    """Another task or variant brings its own settings."""
+    """Puts all settings back to those of the chosen task and variant."""
     link.reset(*(f"train_{name}" for name in FIELDS), "train_name")
 
 
 def _value(name: str, default: Any) -> Any:
-    """Of a setting, before its box is drawn."""
+    """The value of a setting, before its box is drawn."""
     key = f"train_{name}"
     if (limits := _LIMITS.get(name)) is not None:
         _, least, most = limits
@@ -143,12 +144,12 @@ def changes(recipe: Recipe) -> dict[str, Any]:
     """The settings in which a recipe differs from its task's and variant's own, by their names."""
     before, now = _effective(recipe_for(recipe.task, recipe.variant)), _effective(recipe)
     changed = {name: value for name, value in now.items() if not same(value, before[name])}
-    # Where only the width is said, the width of the feed-forward layer follows it.
+    # The command makes d_ff follow d_model where it is given d_model alone.
     return {**changed, "d_ff": now["d_ff"]} if "d_model" in changed else changed
 
 
 def _recipe() -> Recipe:
-    """The task's and variant's own recipe with what the form says otherwise."""
+    """The recipe of the chosen task and variant, with the settings that were changed in the form."""
     state = st.session_state
     base = recipe_for(state.train_task, state.train_variant)
     before = _effective(base)
@@ -164,8 +165,12 @@ def _recipe() -> Recipe:
 
 
 def config(recipe: Recipe) -> ModelConfig:
-    """The model that a recipe makes, or an error that says why it makes none."""
-    # Here, because every page knows the names of these fields, also those that need no model.
+    """The configuration of the model that a recipe makes.
+
+    Raises:
+        ConfigError: the recipe's settings make no model; the message says why.
+    """
+    # Imported here, because pages that need no model read the names of this form's fields too.
     from transformer_viz.training.recipe import model_config
 
     return model_config(recipe, tasks.make_task(recipe.task, recipe.task_options))

@@ -1,4 +1,4 @@
-"""The last part of Train, *How it learned*: one text along the training of a model that kept snapshots of it."""
+"""The fold *How it learned* of the page Train: one text's attention at each snapshot of a model's training."""
 
 import hashlib
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _MOVED = "replay_moved"
 
 
 def show(*, is_open: bool) -> None:
-    """Draws the fold, and inside it the moments of a training. Closed it draws nothing: the page above would wait for it.
+    """Draws the fold with a training's snapshots; closed, it computes nothing, so that the page above need not wait.
 
     Args:
         is_open: whether the fold is open where the link says nothing.
@@ -86,7 +86,7 @@ def _show() -> None:
 
 
 def _start(found: Moments, checkpoint: Checkpoint) -> None:
-    """Kind, layer, head, moment and position, from the link or by default; what is not there is brought into range."""
+    """Sets kind, layer, head, moment and position from the link or by default, each brought into range."""
     last = found[-1].forced
     focus.start_place(last, checkpoint, combined=False)
     link.hidden_value("moment", *_moments(found))
@@ -95,13 +95,13 @@ def _start(found: Moments, checkpoint: Checkpoint) -> None:
 
 
 def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
-    """Which are possible, and all in words."""
+    """A test of whether a moment in a link is possible, and the list of possible ones for a message."""
     steps = [str(moment.step) for moment in found]
     return steps.__contains__, join_names(steps)
 
 
 def _place(found: Moments) -> int:
-    """Of the moment in focus among all; the last one where none is said."""
+    """The index of the moment in focus; the last one where the link names none."""
     said = st.session_state.moment
     return next((place for place, moment in enumerate(found) if str(moment.step) == said), len(found) - 1)
 
@@ -112,7 +112,7 @@ def _position_words(trace: Trace) -> Callable[[int], str]:
 
 
 def _now(found: Moments) -> focus.Focus:
-    """The focus; its step is the place among the moments."""
+    """The focus, with the index of the moment as its step."""
     state = st.session_state
     return focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found))
 
@@ -126,7 +126,7 @@ def _player(
     mosaics_place: st.delta_generator.DeltaGenerator,
     rested: Callable[[focus.Focus], None],
 ) -> None:
-    """A fragment, so that a rested moment redraws the small maps, and not the large picture.
+    """Draws the player. As a fragment it redraws the small maps, not the large picture, when the moment changes.
 
     Its focus and position are those of the page's last whole run, as in the step player of one run.
     """
@@ -168,15 +168,15 @@ def _go_to_tile(tile: dict[str, Any], found: Moments) -> None:
 
 
 def _go_to(place: object, found: Moments) -> None:
-    """Moves to a moment that the browser reports; what is none of this run is passed over."""
+    """Moves to a moment that the browser reports, if this replay has it."""
     if isinstance(place, int) and place in range(len(found)):
         st.session_state.moment = str(found[place].step)
-        # A lesson waits for a moment.
+        # A step of a lesson may be done by choosing a moment; only a run of the whole page sees that.
         st.session_state[_MOVED] = st.session_state.get(_MOVED, False) or bool(st.session_state.get("lesson_awaits"))
 
 
 def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
-    """Tells one replay from another, here and in the browser."""
+    """A short hash that differs from replay to replay, in the session and in the browser."""
     made = [(moment.step, moment.forced.made_by.get("seconds")) for moment in found]
     words = repr((found[0].forced.source, checkpoint.name, found[0].forced.made_by.get("device"), made))
     return hashlib.sha256(words.encode()).hexdigest()[:12]
@@ -186,7 +186,7 @@ def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
 
 
 def _switch(name: str) -> None:
-    """To another checkpoint; a text that it cannot read gives way to its first example."""
+    """Changes to another checkpoint; a text that it cannot read is replaced by its first example."""
     state = st.session_state
     state.checkpoint = name
     try:
@@ -201,10 +201,10 @@ def _switch(name: str) -> None:
 
 def _offer_others(checkpoint: str, task: str = "reverse") -> None:
     names = runs.replayable()
-    words = f"**{literal(checkpoint)}** has no snapshots of its training, so there is nothing to replay."
-    st.info(words + (" These have some:" if names else ""), icon=":material/history:")
+    words = f"**{literal(checkpoint)}** has no snapshots of its training, so its learning cannot be replayed."
+    st.info(words + (" These models have some:" if names else ""), icon=":material/history:")
     with st.container(horizontal=True, key="replay-offer"):
         for name in names[:_MOST_OFFERED]:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
-    st.markdown("A training keeps them if it is asked to:")
+    st.markdown("This command trains a model and keeps 12 snapshots:")
     st.code(f"python -m transformer_viz train {task} --snapshots 12", language="bash")

@@ -1,4 +1,4 @@
-"""The model that the form makes, as a drawing; beside it a published variant of the same sizes, and where the two differ."""
+"""The drawing of the model on the page Train, and beside it a published variant of the same sizes, with their differences."""
 
 import streamlit as st
 
@@ -19,11 +19,11 @@ _WIDE = 372
 """Pixels."""
 _LABELS = {**SWITCHES, **{name: label for name, (label, *_) in FLOATS.items()}}
 _NOT_DRAWN = ("dropout", "dropout_in", "initialization")
-"""Settings of a training, that change nothing of how the model runs."""
+"""Settings that change the training and not how the trained model runs."""
 
 
 def show(recipe: Recipe | None) -> None:
-    """Nothing but the switch while it is closed, and where the form makes no model."""
+    """Draws the switch and, while it is on and the form makes a model, the drawing."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="train-drawing-bar"):
         link.toggle(_TITLE, key="where", help=glossary.sentence(_TITLE))
         if st.session_state.where:
@@ -50,15 +50,19 @@ def _drawn(config: ModelConfig, variant: str) -> None:
 
 
 def at_sizes_of(config: ModelConfig, variant: str) -> ModelConfig:
-    """A published variant with the layers, heads, widths and vocabularies of this model: what differs is how it is built."""
+    """A published variant with the layers, heads, widths and vocabularies of this model, so that only the structure differs."""
     kept = (*SIZES, "d_k", "d_v", "source_vocabulary_size", "target_vocabulary_size", "max_positions")
     return ModelConfig(**{**variants.settings(variant), **{name: getattr(config, name) for name in kept}})
 
 
 def difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> str:
-    """In which settings the two differ, of those that are drawn."""
+    """A sentence with the drawn settings in which the two differ."""
     pairs = {label: (getattr(config, name), getattr(beside, name)) for name, label in _LABELS.items() if name not in _NOT_DRAWN}
-    said = [f"{label} {written(own)}, there {written(there)}" for label, (own, there) in pairs.items() if not same(own, there)]
+    said = [
+        f"{label}: {written(own)} here, {written(there)} in {variant}"
+        for label, (own, there) in pairs.items()
+        if not same(own, there)
+    ]
     if not said:
         return f"Built like {variant}."
     return f"≠ and dashes mark what differs. {'; '.join(said)}."

@@ -1,4 +1,4 @@
-"""Train: choose what is learned and how, watch attention form, and see how a model learned that is there already.
+"""The page Train: start a training, watch its loss and attention, and replay how a trained model learned.
 
 The training runs in a process of its own.
 """
@@ -37,7 +37,7 @@ def show() -> None:
         with left:
             word_list.popover("train")
             # Buttons that train at once; nothing is changed in the form.
-            st.caption("Each of these trains at once:")
+            st.caption("Press one, and it trains at once:")
             with st.container(gap="xsmall"):
                 for preset in form.PRESETS:
                     st.button(
@@ -51,7 +51,7 @@ def show() -> None:
                     )
             if said := st.session_state.pop("preset_refused", None):
                 st.error(literal(said), icon=":material/error:")
-            # The fold in which a training is put together.
+
             with link.expander("A training of your own", key="form", icon=":material/tune:"):
                 recipe = form.show()
                 files = embeddings.show()
@@ -71,10 +71,10 @@ def show() -> None:
 
 
 def _show_job() -> None:
-    """The training that is chosen, and the trash; where there is none yet, what there will be."""
+    """Draws the chosen training and the trash; before the first training, an example of what will be seen here."""
     job = _chosen_job()
     if job is not None:
-        words = "an example of the task, or type your own"
+        words = "type your own; empty: an example of the task"
         link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
         _live(job.name)
         matrices: dict[str, str] = {
@@ -82,20 +82,18 @@ def _show_job() -> None:
         }
         _show_command(job.recipe, job.name, matrices, "code_of_job")
     elif server_settings.trains():
-        # What will be here, shown by a shipped checkpoint's own training.
         st.markdown(
             "**What will appear here.** "
-            "Nothing has been trained from this page yet. Press one of the three, or set up a training of your own. While "
-            "it runs you see the loss, the accuracy on held-out texts, and how the attention of one head forms on a text "
-            "of yours. The checkpoint is in the picker of every page "
-            "from its first step on."
+            "Nothing has been trained on this page yet. Press one of the three buttons, or set up a training of your own. "
+            "While it runs, you see the loss, the share of right answers on texts that it is not trained on, and how one "
+            "head's attention forms on a text of yours. From the first step on you can choose the model on every page."
         )
         if rows := _shipped_history():
             figure = figures.training(rows, int(rows[-1]["step"]), style=style.figure_style())
             chart.show(
                 figure,
                 "training-example",
-                f"How the shipped checkpoint {_EXAMPLE} learned: loss, and shares that came out right",
+                f"How the shipped checkpoint {_EXAMPLE} learned: its loss, and the share of texts that came out right",
             )
             st.caption(f"An example: how the shipped checkpoint `{_EXAMPLE}` learned.")
     progress.show_trash()
@@ -105,10 +103,9 @@ def _show_job() -> None:
 def _live(name: str) -> None:
     job = next((job for job in jobs.jobs() if job.name == name), None)
     if job is None:
-        # It was discarded, here or in another browser.
-        st.rerun()
+        st.rerun()  # it was discarded, here or in another browser
     progress.show(job)
-    # The rest of the page, and the picker of checkpoints, hear of it once.
+    # Outside this fragment, the page and the picker of checkpoints are drawn anew once for each change.
     before = st.session_state.get("train_seen")
     st.session_state.train_seen = (name, job.state)
     if before is not None and before != (name, job.state):
@@ -129,7 +126,7 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
         f"roughly {duration_words(needed.seconds)} on one core."
     )
     if needed.seconds > jobs.MOST_SECONDS:
-        st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
+        st.caption(f"This page ends a training after {jobs.MOST_SECONDS // 60} minutes and keeps what it has learned by then.")
     state = st.session_state
     link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
     st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin_own, args=(recipe, files))
@@ -139,7 +136,7 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
 
 
 def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
-    """What trains the same in a terminal, without this page's limits."""
+    """Draws the command that does this training in a terminal, without this page's limits."""
     how = {
         "folder": f"{app_folders.trained_as_typed()}/{name}",
         "snapshots": jobs.SNAPSHOTS,
@@ -164,7 +161,7 @@ def _begin_own(recipe: Recipe, files: embeddings.Files) -> None:
 
 
 def _begin(recipe: Recipe, name: str, files: embeddings.Files) -> str | None:
-    """Starts a training, which the page then shows; or says why it cannot be."""
+    """Starts a training, which the page then shows. Returns why it cannot be started, or None."""
     state = st.session_state
     try:
         job = jobs.start(recipe, name, visitor.of_session(), embeddings.matrices(files))
@@ -176,7 +173,7 @@ def _begin(recipe: Recipe, name: str, files: embeddings.Files) -> str | None:
 
 
 def _chosen_job() -> Job | None:
-    """The job that the page shows: the chosen one, or the newest."""
+    """The training that the page shows: the chosen one, or else the newest; None where there is none."""
     known = jobs.jobs()
     names = [job.name for job in known]
     if not known:
@@ -187,7 +184,7 @@ def _chosen_job() -> Job | None:
 
 @st.cache_data(show_spinner=False)
 def _shipped_history() -> list[dict[str, Any]]:
-    """Rows of an example's history; none where it was not shipped."""
+    """The rows of the example's history; empty where the checkpoint was not shipped."""
     path = app_folders.ROOT / "checkpoints" / _EXAMPLE / "history.csv"
     frame = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     return [{name: value for name, value in row.items() if pd.notna(value)} for row in frame.to_dict("records")]

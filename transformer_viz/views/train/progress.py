@@ -1,4 +1,4 @@
-"""A training as it goes: how far it is, its curves, and the attention of one head on a string of one's own as it forms."""
+"""The progress of a training on the page Train: its curves, how one head's attention forms, its buttons, and the trash."""
 
 import math
 import time
@@ -35,13 +35,13 @@ _STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange",
 
 _REQUESTED: dict[jobs.Request, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
     "pause": ("pausing after this step …", ":material/hourglass_bottom:", "orange"),
-    "stop": ("stopping: what there is is judged and kept …", ":material/hourglass_bottom:", "orange"),
+    "stop": ("stopping: the model is evaluated and kept …", ":material/hourglass_bottom:", "orange"),
 }
-"""What the page says from the click on until the process has done it."""
+"""The badge from a click until the training's process has obeyed."""
 
 
 def show(job: Job) -> None:
-    """The whole of one job; call it in a fragment that runs again while the job does."""
+    """Draws one training; call it in a fragment that runs again while the training does."""
     state, rows = job.state, job.events()
     _header(job, state, rows)
     who = visitor.of_session()
@@ -52,27 +52,25 @@ def show(job: Job) -> None:
         if state == "finished":
             st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
         if may_manage:
-            # Always there and always at the other end: no button for good news ever stands where it was.
+            # Always at the other end, so that no click meant for another button lands on it.
             st.space("stretch")
             _discard(job, state)
     if not may_manage:
-        st.caption(
-            "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
-        )
+        st.caption("Started in another browser. Only there, or as the owner of this server, can one pause, stop or discard it.")
     elif job.mark != who.mark:
         st.caption("Started in another browser. You may manage it as the owner of this server.")
     if said := st.session_state.pop("train_said", None):
         st.error(literal(said), icon=":material/error:")
     if rows:
         figure = figures.training(rows, job.recipe.steps, style=style.figure_style())
-        words = "Loss and held-out exact match over the steps; the table below has the numbers"
+        words = "Loss, and the share of held-out texts that come out right, at each step; the table below has the numbers"
         chart.show(figure, "training-chart", words)
         figure_file.offer(figure, "training")
         with st.expander("The numbers"):
             st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
     _attention(job, rows)
     if state == "failed" and (words := job.log()):
-        st.error("The training's last words:")
+        st.error("The training ended with an error. Its last lines:")
         st.code(words[-800:], language=None)
 
 
@@ -95,14 +93,14 @@ def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
 
 
 def _manage(job: Job, state: jobs.State) -> None:
-    """The buttons of whoever may use them; `jobs` asks again when one is pressed."""
+    """Draws Pause, Stop and Go on for whoever may use them; `jobs` checks that again when one is pressed."""
     if state in jobs.AT_WORK:
         is_requested = job.requested is not None
-        words = "Keeps everything; go on later"
+        words = "Stops for now and keeps everything; you can go on later"
         st.button(
             "Pause", icon=":material/pause:", on_click=_do, args=(job.request, "pause"), help=words, disabled=is_requested
         )
-        words = "Ends here, judges what there is, and keeps it"
+        words = "Ends the training at this step; the model is evaluated and kept"
         st.button(
             "Stop and keep", icon=":material/stop:", on_click=_do, args=(job.request, "stop"), help=words, disabled=is_requested
         )
@@ -111,9 +109,9 @@ def _manage(job: Job, state: jobs.State) -> None:
 
 
 def _discard(job: Job, state: jobs.State) -> None:
-    """Asks first; what is discarded can be put back for a day."""
+    """Draws the button that discards a training after a question; for a day it can be put back."""
     if state in jobs.AT_WORK:
-        st.button("Discard …", icon=":material/delete:", disabled=True, help="Stop it first", key="discard-not-yet")
+        st.button("Discard …", icon=":material/delete:", disabled=True, help="Stop the training first", key="discard-not-yet")
         return
     with st.popover("Discard …", icon=":material/delete:", key=f"discard-{job.name}"):
         st.markdown(f"Discard **{literal(job.name)}** and its checkpoint? Both stay in the trash below for a day.")
@@ -121,7 +119,7 @@ def _discard(job: Job, state: jobs.State) -> None:
 
 
 def show_trash() -> None:
-    """What was discarded in the last day by whoever looks at the page, with a way back."""
+    """Lists what this visitor discarded in the last day, with buttons that put it back."""
     entries = trash.discarded()
     entries = [entry for entry in entries if visitor.of_session().may_manage(entry.job.mark)]
     if not entries:
@@ -137,10 +135,10 @@ def show_trash() -> None:
 
 
 def _attention(job: Job, rows: Sequence[Row]) -> None:
-    """The map of one head at several moments, on a string that the person chooses."""
+    """Draws one head's map at several steps of the training, on a text of the visitor's choice."""
     known = checkpoints.snapshots(job.checkpoint)
     if not known:
-        st.caption("The first pictures come as soon as the model is made.")
+        st.caption("The first maps appear as soon as the model has been made.")
         return
     steps = _spread(list(known), _MOST_MOMENTS)
     try:
@@ -156,14 +154,16 @@ def _attention(job: Job, rows: Sequence[Row]) -> None:
     said = [(f"step {step:,}: {display_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
     figure = figures.snapshot_maps(said, "cross", layer, head, per_row=per_row, style=style.figure_style())
-    words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"
+    words = "One head's cross-attention at several steps of the training; rows are the output, columns the source"
     chart.show(figure, "filmstrip", words)
-    st.caption("Over each map: the step, and what the model writes by itself. Rows are the right answer, columns the source.")
+    st.caption(
+        "Above each map: the step, and what the model writes by itself then. Rows are the right answer, columns the source."
+    )
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _moment(name: str, step: int, text: str) -> tuple[Trace, Trace]:
-    """What the model writes after a step, and its attention while it reads the right answer, if there is one."""
+    """The run that the model of one step writes, and its run on the right answer; the first for both where there is none."""
     then = checkpoints.load_snapshot(model_list.load(name, "cpu"), step)
     run = decode(then, text, max_length=min(64, then.task.max_target_length + 1))
     known = run.expected_tokens
@@ -171,7 +171,7 @@ def _moment(name: str, step: int, text: str) -> tuple[Trace, Trace]:
 
 
 def _spread(steps: list[int], most: int) -> list[int]:
-    """At most so many of them, the first and the last among them."""
+    """At most `most` of the steps, with the first and the last."""
     if len(steps) <= most:
         return steps
     # Evenly by the root of the step: by the step itself the beginning is missed, by its logarithm the end.
@@ -180,7 +180,7 @@ def _spread(steps: list[int], most: int) -> list[int]:
 
 
 def _seconds_left(rows: Sequence[Row], steps: int) -> float | None:
-    """By the pace of the last events."""
+    """Seconds that the training still takes at the pace of its last rows; None where they do not say."""
     recent = rows[-6:]
     if len(recent) < 2 or "at" not in recent[0]:
         return None
@@ -189,7 +189,7 @@ def _seconds_left(rows: Sequence[Row], steps: int) -> float | None:
 
 
 def _do(act: Callable[..., None], *arguments: object) -> None:
-    """Does it for whoever looks at the page, or keeps what is said against it."""
+    """Calls `act` for this visitor; an error is shown in the next run of the page."""
     try:
         act(*arguments, visitor.of_session())
     except TransformerVizError as error:

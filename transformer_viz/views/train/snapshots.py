@@ -1,4 +1,4 @@
-"""What the step player is sent where its steps are moments of a training."""
+"""The data of the step player in *How it learned*, whose steps are the snapshots of a training."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _FIXED = {
 
 
 def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large: bool, dark: bool) -> dict[str, Any]:
-    """As `player.data`: a button a moment, and at each moment its sentence and what the model writes."""
+    """The player's data, in the form of `player.data`: for each moment a button, a sentence and what the model writes."""
     kind, layer, head = at.kind, at.layer, at.head
     assert isinstance(head, int)
     found = course(moments, kind)
@@ -37,7 +37,7 @@ def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large
         "dark": dark,
         "source": source_strip(moments[0].forced),
         "output": [_button(one) for one in moments],
-        # A step is one of training here; that of the output is a row of the map.
+        # "step" is a step of training here, so a step of the output is called a row.
         "answers": [answer_mark(one.written, step_name="row") for one in moments],
         "written": [output_strip(one.written) for one in moments],
         "sentences": [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)],

@@ -1,4 +1,4 @@
-"""Train: the command that does the training that the form describes."""
+"""The command line that does the same training as the form of the page Train."""
 
 import shlex
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def command(
     Args:
         task: what is learned.
         variant: which architecture.
-        settings: of the model and the recipe, by their names in Python: all that differ from the task's and variant's own.
+        settings: those of model and recipe that differ from the defaults of task and variant, by their names in Python.
         folder: where the checkpoint goes; a `~/` in front is the reader's own folder.
         snapshots: weights kept along the way.
         samples: texts of the evaluation at the end.
@@ -47,7 +47,7 @@ def command(
 
 
 def _path(path: str) -> str:
-    """One word of a shell, which reads a `~` outside of quotation marks only."""
+    """A path quoted for a shell, which expands `~` only outside quotation marks."""
     home = "~/" if path.startswith("~/") else ""
     return home + shlex.quote(path.removeprefix(home))
 
