@@ -30,7 +30,7 @@ LESS = {
 EXAMPLES = {
     "README.md": 4,
     "docs/arrays.md": 20,
-    "docs/attribution.md": 15,
+    "docs/attribution.md": 12,
     "docs/grading.md": 9,
     "docs/guide.md": 7,
     "docs/masks.md": 4,
