@@ -105,9 +105,9 @@ def __getattr__(name: str) -> "Any":
 
 
 def show_in_notebook(trace: "Trace") -> "str | None":
-    """What a notebook shows of a Trace: a step player, as HTML; None where plotly is not installed.
+    """The step player that a notebook shows for a Trace, as HTML; None where plotly is not installed.
 
-    Here, in the one place that joins the parts: a Trace does not know what draws it.
+    It is defined here because `trace` must not import what draws it.
     """
     try:
         from transformer_viz.export.pages import shown

@@ -1,8 +1,8 @@
 """`python -m transformer_viz`.
 
-Whatever ends it from outside is quiet, from its first line to its last: exit code 128 + the signal's number, no traceback.
-While a command runs, an exception goes up through it, so that it cleans up behind itself. While something is imported there is
-nothing to clean up, and the exception might be swallowed or come out as another one: then the process ends at once.
+A signal always ends it without a traceback, with exit code 128 + the signal's number. While a command runs, the signal becomes
+an exception, so that the command cleans up. During an import there is nothing to clean up, and an exception might be swallowed
+or changed into another, so the process ends at once.
 """
 
 import sys
@@ -57,7 +57,7 @@ def _end(number: int, frame: "FrameType | None") -> None:
 
 
 def _is_at_work(frame: "FrameType | None") -> bool:
-    """Whether a command runs that may have something to clean up: not before it, not after it, not while it imports."""
+    """Whether a command is running that may have something to clean up, outside its imports."""
     while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib."):
         if frame.f_code is _command.__code__:
             return True

@@ -26,7 +26,7 @@ _HEAD = re.compile(r"[lL]?(\d{1,3})(?:[ .]?[hH]|[ .])(\d{1,3})", re.ASCII)
 
 @dataclass(frozen=True)
 class Place:
-    """Which attention; None is every layer, or every head. A head needs its layer."""
+    """A kind of attention, or a layer or head of it; None is every layer, or every head. A head needs its layer."""
 
     kind: Kind
     layer: int | None = None
@@ -54,7 +54,7 @@ class HeadPlace(Place):
 
 
 def is_address(text: str) -> bool:
-    """Whether it has the form of one."""
+    """Whether a text has the form of an address."""
     return _ADDRESS.fullmatch(text) is not None
 
 
@@ -63,10 +63,10 @@ def parse(text: str, what: str = "") -> tuple[Place, int | None]:
 
     Args:
         text: the address.
-        what: what it stands in, for the message.
+        what: words before the address in an error.
 
     Raises:
-        OptionError: it is none, has an unknown kind, or a number that is not possible.
+        OptionError: it is not of this form, has an unknown kind, or an impossible number.
     """
     start = what or quote_text(text, 60)
     if (match := _ADDRESS.fullmatch(text.strip())) is None:

@@ -1,7 +1,7 @@
-"""Where things lie on the disk: the app, the shipped checkpoints, and what people train.
+"""The folders of the app, the shipped checkpoints, and what people train.
 
-In a checkout, and in an editable install of one, everything lies beside the package. An installed package carries the app and
-the shipped checkpoints in its own folder `shipped/`. Nothing is written there: what is trained goes to the user's data folder.
+In a checkout, and in an editable install of one, they lie beside the package. An installed package has the app and the shipped
+checkpoints in its folder `shipped/`, where nothing is written: trained checkpoints go to the user's data folder.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Files and folders are made beside their place and moved there in one step: a reader finds the old or the new, never half."""
+"""Writes files and folders beside their place and moves them there in one step, so that a reader never finds half of one."""
 
 import os
 import re
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PARTIAL = ".partial"
-"""How the folder ends in which a file is made. What a killed process left is inside one."""
+"""The suffix of a folder in which a file is being made; what a killed process left behind is in such a folder."""
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Finds out before anything is made whether a file may be written.
+    """Checks whether a file may be written, before anything is computed for it.
 
     Raises:
         ExportError: it may not; the message says why.
@@ -33,7 +33,7 @@ def check_target(path: Path, *, force: bool) -> None:
 
 
 def write_text(text: str, path: Path) -> None:
-    """A text file in one move.
+    """Writes a text file in one move.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written to; the old file is still there.
@@ -43,7 +43,7 @@ def write_text(text: str, path: Path) -> None:
 
 
 def write_bytes(data: bytes, path: Path) -> None:
-    """Any file in one move.
+    """Writes a file in one move.
 
     Raises:
         OSError: as `write_text`.
@@ -53,7 +53,7 @@ def write_bytes(data: bytes, path: Path) -> None:
 
 
 def write_tensors(tensors: "Mapping[str, Tensor]", path: Path, metadata: dict[str, str] | None = None) -> None:
-    """A safetensors file in one move, readable by all like the files beside it.
+    """Writes a safetensors file in one move, readable by everybody like the files beside it.
 
     Raises:
         OSError: as `write_text`.
@@ -72,7 +72,7 @@ def write_tensors(tensors: "Mapping[str, Tensor]", path: Path, metadata: dict[st
 
 @contextmanager
 def new_folder(folder: Path) -> Generator[Path]:
-    """A folder to fill, which then becomes `folder` and takes the place of one that is there; after an error that one stays."""
+    """Yields a folder to fill, which then replaces `folder` in one move; after an error the old one stays."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial, old = (folder.with_name(f".{folder.name}.{os.getpid()}{ending}") for ending in (PARTIAL, ".old"))
     shutil.rmtree(partial, ignore_errors=True)
@@ -94,7 +94,7 @@ def new_folder(folder: Path) -> Generator[Path]:
 
 @contextmanager
 def _temporary_file(path: Path) -> Generator[Path]:
-    """Where to make the file that then becomes `path`: in a folder of its own, which takes along whatever a writer leaves."""
+    """Where to write a file before it is moved to `path`: in a folder of its own, removed with all that a writer leaves."""
     folder = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     folder.mkdir(exist_ok=True)
     try:

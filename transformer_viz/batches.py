@@ -1,4 +1,4 @@
-"""Many texts through a model: which run together, what each writes, what is recorded of it, and whether it is right."""
+"""Runs many texts through a model in batches, records attention, and compares the outputs with known answers."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.vocabulary import END
 
 AT_ONCE = 32
-"""Texts of a batch. More waste time on padding, fewer on the calls of tiny operations."""
+"""Texts in a batch. With more, padding wastes time; with fewer, calls of tiny operations do."""
 MOST_WEIGHTS = 2**26
 """Attention weights recorded at once: 256 MiB in float32. One text alone may have more."""
 MOST_LOGITS = 2**26
-"""Of what is read at once: a prompt, and what an encoder alone reads, have logits at each of their places."""
+"""The most logits of a pass over what is read; prompts, and the sources of an encoder alone, have logits at every place."""
 Recorded = Literal["weights", "mask", "probabilities"]
 
 
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Correctness:
-    """What was written beside the known answer.
+    """How an output compares with the known answer.
 
     Attributes:
         is_exact: it is the answer and has ended; never where the answer is not known.
@@ -58,7 +58,7 @@ class Correctness:
 
 @dataclass(frozen=True)
 class Text:
-    """What is read of one text, and what is known of it.
+    """A text to run, with its known answer.
 
     Attributes:
         index: its number among all texts.
@@ -77,7 +77,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of texts that were run together.
+    """The outputs and the recorded attention of texts that were run together.
 
     Attributes:
         texts: in the order of the arrays.
@@ -128,7 +128,7 @@ class Batch:
 
 
 class TooLarge(Exception):
-    """The attention of these texts does not fit into memory at once."""
+    """Raised when the attention of several texts does not fit into memory at once."""
 
 
 def run_texts(
@@ -144,12 +144,12 @@ def run_texts(
 
     Args:
         model: in eval mode.
-        texts: which run together follows from their lengths, limits and answers alone.
+        texts: their batches depend on lengths, limits and answers alone.
         record: see `Batch`.
         kinds: of attention that are recorded; None = all that the model has.
         at_once: the most texts of a batch; None is `AT_ONCE`.
-        on_failure: is told of a text that fails alone; then the others of its batch are run without it. None = the error is
-            raised.
+        on_failure: is called with a text that fails by itself, and the others of its batch are run without it. None = the error
+            is raised.
 
     Raises:
         TransformerVizError: as `decode`.

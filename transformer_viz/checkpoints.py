@@ -29,7 +29,7 @@ from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
 
-# Finding and describing one needs no torch: what is not there is said before torch is imported.
+# Checkpoints are found and described without torch, so that a wrong name is refused before torch is imported.
 if TYPE_CHECKING:
     import torch
 
@@ -47,7 +47,7 @@ _Tokens = tuple[Annotated[str, Range(0, 200)], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskDescription:
-    """Which task, with which options."""
+    """A task's name and options."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Vocabularies:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What `config.json` holds. Recipe and metrics may be those of another version; what is read of them is checked."""
+    """The content of `config.json`. Recipe and metrics may be of another version; the fields that are used are checked."""
 
     format: int
     variant: str
@@ -139,7 +139,7 @@ class Checkpoint:
     options = ModelOptions()
 
     def with_options(self, options: ModelOptions) -> "Checkpoint":
-        """Itself: nothing is to be chosen of how it reads and writes."""
+        """This checkpoint itself, since a checkpoint has no options."""
         return self
 
     @cached_property
@@ -178,7 +178,7 @@ class Entry:
 
 
 def folders() -> list[Path]:
-    """Where names are looked up, first match wins."""
+    """The folders in which names are looked up; the first match wins."""
     more = os.environ.get(FOLDERS_VARIABLE)
     return [app_folders.ROOT / "checkpoints", app_folders.trained(), *([Path(more)] if more else [])]
 
@@ -224,7 +224,7 @@ def find(name: str) -> Path:
 
 
 def find_name(name: str) -> Path:
-    """Like `find`, but names only: what a stranger types never becomes a path."""
+    """Like `find`, but takes names only, so that no path can be typed by a stranger."""
     if _NAME.fullmatch(name):
         for parent in folders():
             if untrusted_files.is_folder(parent / name):
@@ -405,7 +405,7 @@ def _place(path: Path) -> str:
 
 @contextmanager
 def _weights(path: Path, config: ModelConfig) -> Generator[Any]:
-    """An open file of weights whose names and shapes are the configuration's: it is compared before memory is taken."""
+    """Opens a file of weights and checks its names and shapes against the configuration, before it takes memory."""
     place = _place(path)
     wanted = {name: list(shape) for name, shape in _shapes(config)}
     try:
@@ -447,7 +447,7 @@ def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]])
 
 
 def _some(names: list[str], most: int = 4) -> str:
-    # A name that anyone may have written: one that is no ordinary one is quoted, and so shown on one line.
+    # Anyone may have written this name: unless it is an ordinary one it is quoted, which keeps it on one line.
     shown = [name if name.isprintable() and len(name) <= 120 else short_repr(name) for name in names[:most]]
     return join_names(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
 

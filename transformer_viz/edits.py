@@ -1,6 +1,6 @@
-"""What can be changed in a run's attention, and how a change is written as short text.
+"""Edits: changes to a run's attention, and the short text in which they are written.
 
-An edit is data: runs apply it through the tap, a Trace keeps its text, the URL carries it.
+An edit is data: a run applies it through the tap, a Trace keeps its text, and the URL contains it.
 In Python everything counts from 0; in the text, as everywhere a person reads, from 1:
 
 | text                      | what it does                                                          |
@@ -70,7 +70,7 @@ class HeadOff:
 class Force:
     """A row of weights is replaced. `shares` are (key, weight) pairs; empty spreads the weight uniformly. None is every query.
 
-    What a forced row looks at is allowed, whatever the mask says: a masked cell never has weight.
+    Cells to which a forced row gives weight count as allowed, whatever the mask says, since a masked cell never has weight.
     """
 
     place: Place

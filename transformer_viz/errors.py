@@ -1,7 +1,7 @@
-"""What can go wrong through a person's input, one class a mistake.
+"""The errors that a person's input, file or machine can cause.
 
-Every message says what was given, what is allowed and what to do next. Our own
-mistakes are asserts and ordinary exceptions; they never derive from these.
+Every message says what was given, what is allowed and what to do next. Bugs of this program are asserts and ordinary
+exceptions; they never derive from these classes.
 """
 
 import reprlib
@@ -44,7 +44,7 @@ class TraceTooLarge(OptionError):
     Attributes:
         needed: bytes, at the most.
         allowed: bytes.
-        offers: keywords of `decode` with which it is allowed, and the bytes then; the one that keeps most comes first.
+        offers: keywords of `decode` that make the Trace small enough, each with its bytes; the one that keeps most is first.
     """
 
     def __init__(self, message: str, needed: int, allowed: int, offers: "tuple[tuple[dict[str, object], int], ...]") -> None:
@@ -53,7 +53,7 @@ class TraceTooLarge(OptionError):
 
 
 class FileError(TransformerVizError):
-    """A file that is not read: no regular file, too large, or not in its format. The message names no path."""
+    """A file that cannot be read: it is not a regular file, too large, or not in its format. The message names no path."""
 
 
 class CheckpointError(TransformerVizError):
@@ -61,7 +61,7 @@ class CheckpointError(TransformerVizError):
 
 
 class ModelError(TransformerVizError):
-    """A model that is not ours and cannot be loaded, seen or run here; the message says what is missing of it."""
+    """A model of another library that cannot be loaded, recorded or run here; the message says why."""
 
 
 class DeviceError(TransformerVizError):
@@ -69,7 +69,7 @@ class DeviceError(TransformerVizError):
 
 
 class BusyError(TransformerVizError):
-    """More long runs are asked for than this machine takes at a time."""
+    """Too many long runs are waiting already."""
 
 
 class TraceError(TransformerVizError):
@@ -85,7 +85,7 @@ class LessonError(TransformerVizError):
 
 
 class TraceTooLargeHere(TraceError):
-    """A trace, or a trace file, that is larger than is read or drawn in this place."""
+    """A trace, or a trace file, that is too large for the app or a command; `load_trace` may still read it."""
 
 
 class ExportError(TransformerVizError):

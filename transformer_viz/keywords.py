@@ -8,11 +8,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_keywords(keywords: type, defaults: Mapping[str, Any]) -> Callable[[F], F]:
-    """A decorator of a function with `**options: Unpack[keywords]`: its help shows each of them with type and default.
+    """A decorator for a function with `**options: Unpack[keywords]`: its signature shows each keyword with type and default.
 
     Args:
         keywords: a TypedDict.
-        defaults: by name; of those that are missing it is None.
+        defaults: by name; a keyword that is missing here is None by default.
     """
 
     def decorated(function: F) -> F:

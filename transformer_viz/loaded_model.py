@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskAnswer:
-    """What a task knows of a text beside the model; nothing where there is no task.
+    """The answer and the alignment that a model's task knows for a text; empty where the model has no task.
 
     Attributes:
         alignment: for each step the place in the source that it must look at, or None.
@@ -45,11 +45,11 @@ class Tokenizer(Protocol):
 
     @property
     def mask_id(self) -> int | None:
-        """The token in whose place a model that only reads says what may stand there; None = there is none."""
+        """The mask token, for which an encoder alone writes what may stand in its place; None = there is none."""
 
     @property
     def unknown_id(self) -> int | None:
-        """The token that stands for what is not known; None = there is none."""
+        """The token for unknown pieces of text; None = there is none."""
 
     def encode_source(self, text: str) -> list[int]:
         """What is read of a source text, special tokens included.
@@ -62,7 +62,7 @@ class Tokenizer(Protocol):
         """What would be written for a target text, without the end; as `encode_source`."""
 
     def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
-        """Ids of target tokens as people name them; `what` says in an InputError where an unknown one was given."""
+        """The ids of target tokens as people name them; an InputError about an unknown one begins with `what`."""
 
     @property
     def label(self) -> Callable[[int], str]:
@@ -93,7 +93,7 @@ class LoadedModel(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it: never a path of this machine."""
+        """The name of the model for people; never a path of this machine."""
 
     @property
     def variant(self) -> str:
@@ -133,11 +133,11 @@ class LoadedModel(Protocol):
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """How good it was found to be, as JSON has it; empty = nobody measured."""
+        """The results of its evaluation, as JSON has them; empty where it was not evaluated."""
 
     @property
     def generation(self) -> Mapping[str, Any]:
-        """What the model itself decides of what is written besides its logits, as JSON has it; empty = nothing."""
+        """The rules by which the model itself changes what its logits would write, as JSON has them; empty = none."""
 
     @property
     def languages(self) -> Sequence[str]:

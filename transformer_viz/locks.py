@@ -1,6 +1,6 @@
-"""Locks that the operating system lets go of when the last process that holds them ends, however it does (flock).
+"""File locks that the operating system releases when the last process that holds them ends, even when it is killed (flock).
 
-A number of a process would not do: after its end another process may have it.
+Writing the process's number into a file would not do, since another process may get that number later.
 """
 
 import os

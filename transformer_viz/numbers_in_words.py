@@ -1,7 +1,7 @@
-"""Numbers as people read them, the same wherever one is shown.
+"""Numbers as text for people, written alike everywhere.
 
-Nothing is rounded to what it is not: no share that is less than everything is called 100 %, none that is more than nothing 0 %,
-and what rounds to nothing has no sign. A negative number has a true minus sign; what is not finite is `∞`, `−∞` or `NaN`.
+Rounding never changes what a number means: a share below 1 is never written as 100 %, one above 0 never as 0 %, and a number
+that rounds to 0 has no sign. Negative numbers have a true minus sign; others are `∞`, `−∞` or `NaN`.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""Dataclasses from JSON and back, every value checked by the type and the range of its field. What is read may be anybody's.
+"""Reads dataclasses from JSON, which anybody may have written, and checks each value by the type and range of its field.
 
-Fields are text, whole or finite numbers, true and false, None, tuples, mappings, `Literal`, unions and dataclasses of these;
-`Any` is taken as it is. Of another class, such as an array, only what is one already: no JSON makes one.
-`Annotated[int, Range(1, 128)]` limits a number, the characters of a text or the entries of a tuple or mapping; other notes are
-for others to read. How the parts of a dataclass fit together is checked by its `__post_init__`.
+Fields are text, whole or finite numbers, booleans, None, tuples, mappings, `Literal`, unions and dataclasses of these; `Any` is
+taken as it is. A field of another class, such as an array, takes an object of this class, which JSON cannot make.
+`Annotated[int, Range(1, 128)]` limits a number, the characters of a text, or the entries of a tuple or mapping; other
+annotations are ignored. A dataclass checks in `__post_init__` whether its fields fit together.
 """
 
 import math
@@ -57,7 +57,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several words, where they are no `Literal`."""
+    """One of several words that are computed, so that no `Literal` can list them."""
 
     values: tuple[str, ...]
 
@@ -68,7 +68,7 @@ Share = Annotated[float, Range(0, 1 + 1e-6)]
 
 
 class _Impossible(Exception):
-    """A value that cannot be: the sentence that says so, where it stands, and what is possible there."""
+    """An impossible value: a sentence about it, the path to it, and what is possible there."""
 
     def __init__(self, sentence: str, where: str | None = None, possible: str = "") -> None:
         super().__init__(sentence)
@@ -119,7 +119,7 @@ def check_fields(value: Any, error: type[TransformerVizError]) -> None:
 
 
 def check_keywords(keywords: type, given: Mapping[str, Any]) -> None:
-    """Raises an OptionError for the first of some keywords that is not as a TypedDict declares it; None is as if not given."""
+    """Raises an OptionError for the first keyword that is not as a TypedDict declares it; None counts as not given."""
     with _raising(OptionError):
         for name, hint in get_type_hints(keywords, include_extras=True).items():
             if given.get(name) is not None:

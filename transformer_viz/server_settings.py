@@ -1,6 +1,6 @@
-"""What whoever starts the app may set for the people who open it: who is meant to reach it, what they see, and limits.
+"""The settings of the app's server: whether others may reach it, what they see, and its limits.
 
-All of it is in environment variables, so that `streamlit run app.py` has it as well as the command `app`.
+They are environment variables, so that they hold for `streamlit run app.py` as for the command `app`.
 """
 
 import ipaddress

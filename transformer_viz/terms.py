@@ -1,8 +1,8 @@
-"""The words and codes that every layer shares: attention kinds, mask reasons, and what a head, a place and a sign are called.
+"""Names and codes that all modules share: kinds of attention, reasons of masks, and how heads and places are written.
 
-Code counts from 0, people from 1, special tokens included: the place of a token has one number in sentences, tables, axes and
-hovers, and each way of writing it stands here alone.
-Plain Python on purpose: a saved trace is read and drawn where torch is not installed.
+Code counts from 0, people from 1, special tokens included. A token's place has the same number in sentences, tables, axes and
+hovers, and each way of writing it is defined here only.
+Plain Python, since a saved trace is read and drawn where torch is not installed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ STOPS = ("bound", "first", "never")
 MODES = ("word", "position", "deleted")
 """How a token is occluded."""
 INSTEAD = ("zero", "mean", "uniform")
-"""What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
+"""What replaces an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
 MISTAKE_TITLES = {
     "no-causal": "No causal mask",
     "causal-off-by-one": "Causal mask off by one",

@@ -1,9 +1,9 @@
-"""How text of a run, or of a person, is shown: cut where it is long, and nothing in it invisible."""
+"""Makes text of a run or a person fit to be shown: cut where it is long, with invisible characters made visible."""
 
 import unicodedata
 
 LONGEST_LABEL = 40
-"""Signs of a token as a label: every picture repeats every label many times, and a longer one leaves no room for the map."""
+"""The most characters of a token as a label; longer ones would leave no room for the map."""
 
 
 def shorten(text: str, most: int = 40) -> str:
@@ -12,13 +12,12 @@ def shorten(text: str, most: int = 40) -> str:
 
 
 def display_token(token: str, most: int = LONGEST_LABEL) -> str:
-    """A token whose blanks are something to see; what is longer than `most` is cut."""
+    """A token with its blanks made visible, cut after `most` characters."""
     return display_text(shorten(token, most))
 
 
 def display_text(text: str) -> str:
-    """A text of a run, its spaces, tabs, line breaks and control characters something to see: wherever a person reads one,
-    and in no data."""
+    """A text of a run with spaces, tabs, line breaks and control characters made visible. For people; data keep the text."""
     return text.translate(_BLANKS)
 
 

@@ -1,8 +1,8 @@
-"""Reading a file that anyone may have written: a regular one, no larger than allowed, and JSON that holds nothing odd.
+"""Reads files that anyone may have written: regular files of limited size, and JSON without ambiguities.
 
-A name can stand for a pipe, which would block for ever, or for a device without an end. So a file is opened without waiting,
-what was opened must be a regular file, and its size is taken from what was opened, not from the name, which may stand for
-another file by then. Links to a regular file are followed: people link checkpoints into a folder.
+A name may stand for a pipe, which would block for ever, or for an endless device. So a file is opened without waiting, the open
+file must be a regular one, and its size is taken from the open file, since the name may stand for another file by then. Links
+to regular files are followed, since people link checkpoints into a folder.
 """
 
 import json
@@ -108,7 +108,7 @@ def open_tensors(path: str | PathLike[str], most: int, most_header: int, framewo
 
 
 def parse_json(data: str | bytes) -> Any:
-    """JSON without what makes it ambiguous, or breaks later: what the text says is what every part of the program sees.
+    """Parses JSON, and refuses what programs read differently or what fails later.
 
     Raises:
         FileError: it is no UTF-8 or no JSON, a name stands twice in an object, a number is not finite, text holds half of a

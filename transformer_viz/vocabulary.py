@@ -12,9 +12,9 @@ PAD_ID, START_ID, END_ID, UNKNOWN_ID = range(4)
 
 
 def unit(tokens: Iterable[str]) -> str:
-    """What a person calls one of them, the special ones aside: `letter` where all are of one character, and else `token`.
+    """The word for one of these tokens: `letter` where all but the special ones have one character, else `token`.
 
-    Figures alone, as in 2026-11-22, are tokens; among letters they pass for some.
+    Digits alone, as in 2026-11-22, are tokens; among letters they count as letters.
     """
     own = [token for token in tokens if token not in SPECIAL_TOKENS]
     return "letter" if all(len(token) == 1 for token in own) and any(map(str.isalpha, own)) else "token"

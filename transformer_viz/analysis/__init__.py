@@ -1,4 +1,4 @@
-"""A Trace in, a small result out: grades, losses, differences, sentences. Numpy only; nothing here needs torch."""
+"""Functions from a Trace to a small result: grades, losses, differences, sentences. They need numpy and no torch."""
 
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.forbidden import forbidden_weight

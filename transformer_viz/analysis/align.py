@@ -1,4 +1,4 @@
-"""Two runs' tokens, numbers and candidates laid beside each other, and how far apart they are."""
+"""Compares lists of two runs position by position: tokens, numbers and candidates, and how far apart they are."""
 
 import math
 from collections import Counter
@@ -12,7 +12,7 @@ from transformer_viz.trace.steps import Candidate
 
 
 def differing_places(a: Sequence[Any], b: Sequence[Any]) -> list[int]:
-    """Positions at which two lists differ; one that has ended differs from every entry."""
+    """The positions at which two lists differ, those that only the longer list has included."""
     return [i for i, (x, y) in enumerate(zip_longest(a, b, fillvalue=object())) if x != y]
 
 
@@ -68,7 +68,7 @@ def paired(a: Sequence[Candidate], b: Sequence[Candidate]) -> list[tuple[str, fl
 
 
 def _by_token(candidates: Sequence[Candidate]) -> dict[tuple[str, int], float]:
-    """By token and how often it came before, since nothing forbids a file to name one twice."""
+    """Probabilities by token and its number among equal tokens, since a file may name one token twice."""
     seen: Counter[str] = Counter()
     found = {}
     for token, p in candidates:

@@ -1,4 +1,4 @@
-"""What two runs have apart, said in words: a sentence, the rows of a small table, and one changed weight."""
+"""The differences of two runs in words: a sentence, the rows of a small table, and the weight that changed most."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NAMES = {"beam_size": "size", "length_penalty": "α"}
 class Row:
     """One line of the table: what is compared, what A and B have, and how they differ; all of it plain text.
 
-    `kind` is set where attention differs: there is a place to go to.
+    `kind` is set in the rows about attention, which can be opened.
     """
 
     what: str
@@ -154,8 +154,7 @@ def tokens_read(run: Trace) -> tuple[str, ...]:
 
 
 def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
-    """Whether what two runs read, of which each token is a word by itself, lies upon each other otherwise by the words' text
-    than by position."""
+    """Whether two runs whose tokens are whole words are aligned differently by the words' text than by position."""
     read = [tokens_read(run) for run in (a, b)]
     for tokens, run in zip(read, (a, b), strict=True):
         if not all(word_starts(tokens, are_words=Words(run).are_words)):
@@ -165,7 +164,7 @@ def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
 
 
 def writes_nothing(run: Trace) -> bool:
-    """Whether it is an encoder's alone."""
+    """Whether the run is one of an encoder without a decoder."""
     return not run.writes and "encoder" in run.kinds
 
 

@@ -1,10 +1,9 @@
-"""Two runs laid upon each other, `compare(a, b)`: signed differences A − B, what only one has, and where masks differ.
+"""`compare(a, b)`: the signed differences A − B of two runs' attention, the cells that only one has, and where masks differ.
 
-Layers lie upon each other by their numbers, heads, rows and columns by position, and nothing else: whether two tokens mean
-the same is the reader's to say. Of two runs by words rows and columns lie upon each other by the words' text (`word_pairs`),
-since two tokenizers frame a text otherwise. A cell that only one run has is no difference of A − 0; it is absent (NaN). The
-Compare page, its words and the figures read this; `diff`, the verdict over everything that a Trace records, reads the
-attention from it too. Numpy alone.
+Layers are matched by their numbers; heads, rows and columns by position, whatever their tokens are. In two runs by words, rows
+and columns are matched by the words' text (`word_pairs`), since two tokenizers may cut a text differently. A cell that only one
+run has is absent (NaN), not a difference A − 0. The page Compare and the figures use this, and so does `diff`, which compares
+everything that a Trace records. Numpy only.
 """
 
 from collections.abc import Sequence
@@ -27,8 +26,8 @@ IN_A, IN_B, IN_BOTH = 1, 2, 3
 
 @dataclass(frozen=True, eq=False)
 class AlignedMaps:
-    """Maps of A and B upon each other; a query and a key for each pair (`Comparison.pairs`), by position as many as the longer
-    one has.
+    """The matched maps of A and B, with a query and a key for each pair (`Comparison.pairs`); by position as many as the longer
+    run has.
 
     Attributes:
         difference: float32 (…, query, key), A − B; NaN where not both have the cell, or where a number is none.
@@ -87,7 +86,7 @@ class MaskDifference:
 
 
 def compare(a: Trace, b: Trace) -> "Comparison":
-    """Lays two runs upon each other; `compare(a, b)` has the differences of `compare(b, a)` with the other sign.
+    """Compares the attention of two runs cell by cell; `compare(b, a)` has the same differences with the other sign.
 
     Raises:
         OptionError: something else than two Traces.
@@ -105,7 +104,7 @@ def check_traces(**runs: object) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two runs. What is asked of a kind that not both have raises an OptionError that names the common ones."""
+    """Two runs, compared. Every method raises an OptionError for a kind that not both have; it names the common ones."""
 
     a: Trace
     b: Trace
@@ -130,11 +129,11 @@ class Comparison:
         return is_by_words(self.a) and is_by_words(self.b)
 
     def paired(self, a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
-        """Which tokens of A and of B lie upon each other."""
+        """The matched tokens of A and B, of one side."""
         return by_text(a, b) if self.is_by_text else by_position(len(a), len(b))
 
     def pairs(self, kind: Kind) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-        """Which rows of A and of B lie upon each other, and which columns; a row of the decoder is the word that it writes."""
+        """The matched rows of A and B, and the matched columns; a decoder's row stands for the word that it writes."""
         self._check(kind)
         a, b = self.a.attentions[kind], self.b.attentions[kind]
         written = (self.a.output_tokens, self.b.output_tokens)
@@ -185,7 +184,7 @@ class Comparison:
     def one_head(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
     ) -> AlignedMaps:
-        """One map of A upon one of B, (query, key); that of B is the same layer and head where nothing else is said."""
+        """One head of A beside one of B, (query, key); by default B's has the same layer and head."""
         self._check(kind)
         places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
         maps = [run.attentions[kind].head(*place) for run, place in places]
@@ -203,7 +202,7 @@ class Comparison:
         return self._farthest.get(kind)
 
     def by_head(self, kind: Kind) -> np.ndarray:
-        """How much the cell of each head differs that differs most, (layer of `layers`, head)."""
+        """The largest difference of a cell in each head, (layer of `layers`, head)."""
         layers = zip(*self._common(kind, *self.weights(kind)), strict=True)
         return np.stack([distances(a, b).max((-2, -1), initial=0) for a, b in layers])
 

@@ -1,4 +1,4 @@
-"""Whether what a run wrote is right, in the words that stand beside every output."""
+"""Whether a run's output is right, as the words beside every output: `right`, `wrong`, `unfinished` …"""
 
 from dataclasses import replace
 from typing import Literal
@@ -16,7 +16,7 @@ _LONGEST_TEXT, _LONGEST_TOKEN = 160, 40
 
 
 def is_given(trace: Trace) -> bool:
-    """Whether its output is not its own choice: teacher forcing, or tokens from elsewhere."""
+    """Whether the output was given and not chosen by the model: teacher forcing, or tokens from elsewhere."""
     return trace.finished == "given" or trace.made_by.get("strategy") == TEACHER_FORCING
 
 

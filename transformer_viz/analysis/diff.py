@@ -45,8 +45,8 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     Args:
         before: the first run.
         after: the second run; sizes are after − before.
-        tolerance: the largest difference of a number that is none. With 0 also the order of equally probable
-            candidates and the rank of the written token must be equal; otherwise they may change places.
+        tolerance: numbers that differ by no more than this count as equal. Above 0, candidates that are equally probable
+            within it may change places, and the rank of the written token with them.
         ignore: parts that are not compared, for instance `["model"]`; see `diff_report.What`.
 
     Probabilities and candidates are compared as far as both runs have read the same tokens, attention and masks for
@@ -155,7 +155,7 @@ class _Walk:
         return place, x, y, signed_size(x, y), int(apart.sum())
 
     def _compare_steps(self) -> None:
-        """As far as both have read the same; and what would stand at the mask tokens of an encoder alone."""
+        """Compares steps as far as both runs have read the same tokens, and the fills of an encoder's mask tokens."""
         a, b = self.before.steps, self.after.steps
         if bool(a) != bool(b):
             self._add("steps", Where(field="recorded_steps"), len(a), len(b))

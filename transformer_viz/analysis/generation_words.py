@@ -1,4 +1,4 @@
-"""What a generation config does, in words."""
+"""The settings of a generation config that are in force, in words."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Guessing a run: the question at a step, what somebody guessed, and whether it was right."""
+"""The words of *Hide the answer*: the question at a step, what was guessed, and whether it was right."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""All heads of a kind by one number each, and in the order of it: the way through a model of many layers."""
+"""Sorts all heads of a kind by a measure, for models with too many heads to look at each."""
 
 from collections.abc import Iterator
 
@@ -64,8 +64,8 @@ def farthest_head(attention: Attention, layer: int, head: Head) -> tuple[int, in
 
 
 def graded_head(trace: Trace) -> tuple[int, int] | None:
-    """Layer and head of cross-attention that show best what weights are: of those with the largest weight on the true key
-    at most steps, the one whose weights are spread most. A head that is sure of everything looks like a table of 0 and 1.
+    """Layer and head of cross-attention whose map shows best what weights are. Among the heads that have the largest weight on
+    the true key at most steps, this is the one with the widest rows: a head that is sure of everything shows only 0 and 1.
 
     None where the run has no cross-attention or no step has a true key.
     """

@@ -1,4 +1,4 @@
-"""The masks of a run as the matrices that people build them from."""
+"""The masks of a run taken apart into padding, causal and combined matrices, as they are built in code."""
 
 from dataclasses import dataclass
 

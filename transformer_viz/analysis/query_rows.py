@@ -1,7 +1,7 @@
 """Which rows of an attention can be judged, and averages over them.
 
-Left out are: padded queries, rows that may look at no key, rows that hold a number that is none (only a
-run with a named mistake has such), and rows without any weight (of a head that was switched off).
+Padded queries are left out, and rows that may look at no key, hold NaN (only in runs with a named mistake) or have no
+weight at all (in a head that is switched off).
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ def real_queries(trace: Trace, kind: Kind) -> np.ndarray:
 def padding(trace: Trace, side: Side) -> np.ndarray:
     """bool (token,), True = padding: of what the encoder read (`source`) or the decoder (`target`).
 
-    The label `<pad>` alone does not say so. Some models begin with that token, an untrained one may write it, and where ids
-    stand beside labels somebody may have typed it. Padding stands behind what was read, and before a prompt; the masks call
-    it so, unless an edit or a mistake changed them.
+    The label `<pad>` is not enough: some models begin with that token, an untrained one may write it, and in a run with ids
+    somebody may have typed it. Padding stands behind a source and before a prompt, and the masks give it as their reason unless
+    an edit or a mistake changed them.
     """
     tokens, ids = (trace.source_tokens, trace.source_ids) if side == "source" else (trace.target_tokens, trace.target_ids)
     named = np.array([token == PAD for token in tokens], dtype=bool)
@@ -71,7 +71,7 @@ def judged_rows(trace: Trace, kind: Kind) -> np.ndarray:
 
 def has_weight(weights: np.ndarray) -> np.ndarray:
     """bool (…, query): rows of numbers that are not all 0."""
-    # One pass for three questions: of numbers from 0 on, the sum is none where one of them is none, and 0 where all are.
+    # One pass answers two questions: numbers from 0 on have a NaN sum where one is NaN, and a sum of 0 where all are 0.
     sums = weights @ np.ones(weights.shape[-1])
     return np.isfinite(sums) & (sums != 0)
 
@@ -91,6 +91,6 @@ def mean_over(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def entropies(weights: np.ndarray) -> np.ndarray:
     """Entropy of each row in nats, (…, query) float64; 0 · log 0 is 0."""
     exact = weights.astype(np.float64, copy=False)
-    # No weight but 0 is as small, which times the logarithm of anything is 0.
+    # Only a weight of 0 is below `tiny`; times the logarithm of `tiny` it gives 0.
     logs = np.log(np.maximum(exact, np.finfo(np.float64).tiny))
     return -np.einsum("...k,...k->...", exact, logs)

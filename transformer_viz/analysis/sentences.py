@@ -1,4 +1,4 @@
-"""What a step shows, said in words.
+"""The sentence above a picture: what a step shows, in words.
 
 A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piece of the run itself,
 and `strong`. The text is never markup; whoever draws it must draw it literally.

@@ -1,7 +1,6 @@
-"""From scores to weights: what is put in the place of a masked score, and what the softmax makes of it.
+"""Recomputes weights from recorded scores with the ways of masking and the precisions that published code uses.
 
-The ways and precisions that are found in published code, recomputed from recorded scores. What this
-package itself does is `-inf`, with masked cells set to 0 afterwards (see `model.attention`).
+This package itself fills masked scores with `-inf` and sets masked weights to 0 after the softmax (see `model.attention`).
 """
 
 from dataclasses import dataclass
@@ -81,7 +80,7 @@ def head_softmax(
 
 
 def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:
-    """What becomes of this row of scores (key,) if all of it is masked, in words."""
+    """In words, the weights of a row of scores (key,) of which all is masked."""
     weights = softmax(scores, np.ones(len(scores), dtype=bool), fill, precision).weights
     if np.isnan(weights).any():
         return "NaN"

@@ -1,4 +1,4 @@
-"""What is known of the tokens around an attention: which are whose letters, special, last, or right for a row."""
+"""What measures need to know of the tokens: which are letters of the text, special, last, or the right key of a row."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Which words of two runs lie upon each other: the same words, as many as can be in their order, and what was put for others.
+"""Pairs the words of two runs: as many equal words as possible in their order, and between them the words that differ.
 
 The same words are a longest common subsequence; case does not count, since many tokenizers read none. Numpy is not needed.
 """
@@ -18,8 +18,8 @@ def by_position(n_a: int, n_b: int) -> tuple[Pair, ...]:
 
 
 def by_text(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
-    """Every place of both, each once and in order: with as many pairs of equal words as there can be, and of those with as many
-    other pairs, of two words or of two special tokens. `by_text(b, a)` has the same pairs the other way round."""
+    """Pairs every place of both lists, in order: first as many pairs of equal words as possible, then as many other pairs of
+    two words or two special tokens. `by_text(b, a)` has the same pairs the other way round."""
     first, second = (tuple(token if is_special(token) else token.casefold() for token in side) for side in (a, b))
     if first > second:  # of several that are as good, the same one both ways
         return tuple((there, here) for here, there in _by_text(second, first))
@@ -33,7 +33,7 @@ def pairs_that_differ(pairs: Sequence[Pair], a: Sequence[str], b: Sequence[str])
 
 @lru_cache(maxsize=64)
 def _by_text(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[Pair, ...]:
-    """What both begin and end with is paired at once: some best answer has these pairs."""
+    """Pairs the common beginning and end at once, since some best solution has these pairs."""
     least = min(len(a), len(b))
     begin = next((place for place in range(least) if a[place] != b[place]), least)
     end = next((place for place in range(least - begin) if a[-1 - place] != b[-1 - place]), least - begin)
@@ -47,7 +47,7 @@ def _by_text(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[Pair, ...]:
 
 
 def _best(a: tuple[str, ...], b: tuple[str, ...]) -> list[Pair]:
-    """By dynamic programming, from the end: what the best pairs of the rest of A and the rest of B are worth."""
+    """The value of the best pairs of the rest of A and the rest of B, for every two places; by dynamic programming."""
     equal = len(a) + len(b) + 1  # one pair of equal words is worth more than all others together
     kinds = [[is_special(token) for token in side] for side in (a, b)]
 

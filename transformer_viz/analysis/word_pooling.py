@@ -1,8 +1,7 @@
 """A run by words: the pieces of each word as one row and one column.
 
-What a word is looked at is the sum over its pieces, how it looks is the mean over the queries that write (in an encoder: read)
-them, so every row still adds up to 1. Attention to words is computed so in Clark et al. 2019, "What Does BERT Look At?",
-section 4.1.
+Weights to a word are summed over its pieces; weights from a word are averaged over the rows that write its pieces (in an
+encoder: read them), so every row still sums to 1. Clark et al. 2019, "What Does BERT Look At?", section 4.1, do the same.
 """
 
 import math
@@ -27,9 +26,9 @@ UNIT = "word"
 class Words:
     """Which tokens of a run make each word.
 
-    A row of the decoder belongs to the word that it writes, a column to the word that was read. Rows that write the rest of the
-    first word, of which nothing but a prompt knows the beginning, belong to none; the last token that is written stands alone
-    where the limit cut its word, since the row that writes it is the only one that could see the pieces before it.
+    A row of the decoder belongs to the word that it writes, a column to the word that was read. Rows that write the rest of a
+    word whose beginning stands in the prompt's first token belong to none. Where the limit cut the last word, its last token
+    stands alone, since only the row that writes it could see the pieces before it.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -68,7 +67,7 @@ class Words:
 
 
 def has_pieces(trace: Trace) -> bool:
-    """Whether a side of the run by words is another one than by tokens, and more than a single word between special tokens."""
+    """Whether pooling by words changes a side of the run and leaves more than a single word between special tokens."""
     words = Words(trace)
     sides = ((trace.source_tokens, words.source), (trace.target_tokens, words.columns if trace.writes else []))
     return any(_is_pooled(tokens, places) for tokens, places in sides)
@@ -184,8 +183,8 @@ class _Pooled:
         )
 
     def _step(self, row: Sequence[int]) -> Step:
-        """Of a single piece as it is, by its word among its candidates too; of several the probability that they follow each
-        other."""
+        """The step of a word: a single piece keeps its step, named by its word; several have the product of their
+        probabilities."""
         steps = [self.trace.steps[place] for place in row]
         if len(steps) == 1:
             return _named(steps[0], self._label(self.trace.output_tokens, row))

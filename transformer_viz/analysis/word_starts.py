@@ -29,7 +29,7 @@ _WITHOUT_SPACES = re.compile(
 
 
 def is_special(label: str) -> bool:
-    """Whether a label is that of no text: a beginning, an end, padding, a mask."""
+    """Whether a label is a special token's: a beginning, an end, padding, a mask."""
     return label in SPECIAL_TOKENS or _SPECIAL.fullmatch(label) is not None
 
 

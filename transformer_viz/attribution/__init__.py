@@ -1,1 +1,1 @@
-"""What each key counts for: measures of cause and of contribution, beside the weights of attention."""
+"""How much each key and each head matters for what was written: measures (`methods/`) and experiments."""

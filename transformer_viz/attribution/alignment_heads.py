@@ -19,9 +19,9 @@ from transformer_viz.tracing.progress import OnProgress
 MOST_TEXTS, LONGEST_TEXT = 1000, 2000
 """Texts, and the characters of one."""
 _MOST_WEIGHTS = 2**27
-"""Numbers of all texts together: half a gigabyte."""
+"""Weights of all texts together: half a gigabyte."""
 _SHARE_READ = 0.3
-"""Of the time, where heads are also ablated."""
+"""The share of the progress that reading takes where heads are ablated too."""
 
 
 def alignment_heads(
@@ -36,8 +36,8 @@ def alignment_heads(
 ) -> AlignmentHeads:
     """Ranks the heads of cross-attention by how well they align.
 
-    Without links, and where the model's task knows which token each step must look at, that is the truth, token by token; else
-    heads are ranked by how often they link as the reference does.
+    Heads are judged by `links`; without them token by token by the alignment of the model's task; and where the task has none,
+    by how often they link as the reference does.
 
     Args:
         model: with an encoder and a decoder.
@@ -52,7 +52,7 @@ def alignment_heads(
 
     Raises:
         OptionError: a model without cross-attention, or an impossible argument.
-        InputError: a text that cannot be read, too many or too long ones, or links of words that there are not.
+        InputError: a text that cannot be read, too many or too long texts, or links of words that the texts do not have.
     """
     _check(model, texts, targets, links, reference)
     known = None if links is None or targets is None else checked(links, texts, targets)

@@ -19,20 +19,20 @@ def attribute(
     kind: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Attribution:
-    """Asks the model that made a run how much each key counts for each token that was written.
+    """Measures how much each key mattered for each token that a run wrote, with the model that made the run.
 
     Args:
         model: the model, from `load_checkpoint` or `load_model`.
         trace: its run; edits and mistakes of it stay in force.
         method: `occlusion`, `gradient`, `rollout` …; docs/attribution.md has all of them.
-        mode: of occlusion, how a token is occluded: `word` puts the unknown token in its place, `position` closes it to every
-            query, `deleted` leaves it out.
+        mode: how occlusion removes a token: `word` puts the unknown token in its place, `position` masks it for every query,
+            `deleted` shortens the text by it.
         kind: whose keys: `cross`, the source tokens, or `decoder`, what the decoder has read; by default those of
             cross-attention, where there is any.
         on_progress: is called before each pass of many with the share that is done, from 0 to 1; what it raises ends the work.
 
     Returns:
-        Its `values` have the shape of the map: (layer, head, query, key), or (query, key) of a measure without heads.
+        An Attribution whose `values` are (layer, head, query, key), or (query, key) where the measure has no heads.
 
     Raises:
         OptionError: an impossible argument, a measure that this model cannot give, or a run of another model.

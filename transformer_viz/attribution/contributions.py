@@ -1,4 +1,4 @@
-"""What each attention's sublayer makes of each key: the vectors that heads add up, and what goes round them."""
+"""The vectors that an attention sublayer adds up: one from each key and head, and the residual connection around them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from transformer_viz.model.tap import RecordTap, Site, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 
 MOST = 2**22
-"""Numbers of the vectors that are there at once."""
+"""Numbers in the vectors that are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Sublayer:
     around: AttentionBlock
 
     def parts(self) -> Iterator[tuple[slice, Tensor]]:
-        """Some query rows at a time, and what each key gives them: f, (query, key, d_model), the sum over heads."""
+        """Yields some query rows at a time with what each key adds to them, f: (query, key, d_model), summed over heads."""
         _, n_keys, width = self.projected.shape
         n = max(1, MOST // (n_keys * width))
         for start in range(0, self.weights.shape[1], n):

@@ -1,8 +1,8 @@
 """The counter-proof: how far weights can be moved without the output noticing (after Jain & Wallace 2019).
 
-The weights A of some heads are moved towards others, B: (1 − λ)A + λB, all rows at once. Searched is a large λ with which no
-output probability changes by more than ε. Probabilities need not be monotone in λ, so what bisection finds is the farthest
-found and not the farthest possible. Edits and mistakes of the run stay in force, and what they mask gets nothing.
+The weights A of some heads are moved towards others, B: (1 − λ)A + λB, in all rows at once. Bisection looks for the largest λ
+that changes no output probability by more than ε; since probabilities need not be monotone in λ, a larger one may exist. Edits
+and mistakes of the run stay in force, and masked keys get no weight.
 """
 
 from collections.abc import Callable
@@ -25,19 +25,19 @@ from transformer_viz.tracing.progress import OnProgress
 
 EPSILON = 0.01
 N_HALVINGS = 12
-"""After which λ is known to 1/4096."""
+"""They fix λ to 1/4096."""
 
 
 def counter_proof(
     model: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON, on_progress: OnProgress | None = None
 ) -> CounterProof:
-    """How far the weights of some heads can be moved without the output noticing.
+    """Moves the weights of some heads as far as the output does not notice.
 
     Args:
         model: the model that made the run.
         trace: the run.
         scope: a head (`cross.2.3`), a layer (`cross.2`) or all heads of a kind (`cross`), which are moved together.
-        epsilon: what no output probability of a pass over the run's tokens may change by more than.
+        epsilon: the most by which an output probability may change in a pass over the run's tokens.
         on_progress: is called before each halving with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:

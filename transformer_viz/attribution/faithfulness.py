@@ -34,7 +34,7 @@ def faithfulness(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> tuple[MeanCurve, ...]:
-    """How much probability is lost without the keys that maps put first, or with them alone.
+    """Measures how much probability is lost without the k highest keys of each map, and with these keys alone.
 
     Args:
         model: the model that made the runs.
@@ -84,13 +84,13 @@ def _curves(
         return dict.fromkeys((*rankings, "random"), np.empty((len(KS), 2, 0)))
     rng, keys = np.random.default_rng(seed), content_keys(trace, cause.kind)
     every = [*rankings.values(), *(rng.random(cause.values.shape) for _ in range(N_RANDOM))]
-    # What is left out: for each ranking and k the first of each step, then all content but the first.
+    # For each ranking and k two sets of keys to remove: the first k of each step, then all content keys but these.
     sets = []
     for ranking in every:
         for k in KS:
             first = [first_keys(ranking[t], keys[t], k) for t in steps]
             sets += [*first, *(keys[t] & ~those for t, those in zip(steps, first, strict=True))]
-    # Many sets are alike: what several maps put first is the same key.
+    # Many sets are equal, since several maps put the same key first; each is read once.
     distinct, place = np.unique(np.array(sets), axis=0, return_inverse=True)
     with devices.running(model):
         run = Run.of(model, trace)

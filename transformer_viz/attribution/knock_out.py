@@ -36,7 +36,7 @@ def knock_out(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> KnockOut:
-    """What the runs of a model lose without each of its heads.
+    """Ablates each head of a model alone, and measures what its runs lose.
 
     Args:
         model: the model that made the runs.
@@ -76,7 +76,7 @@ def knock_out(
 def remove_heads(
     model: LoadedModel, traces: Sequence[Trace], *, how: str = "zero", least: float = 1.0
 ) -> tuple[tuple[HeadPlace, ...], tuple[HeadPlace, ...]]:
-    """Heads removed one after the other, always the one without which most answers stay, and of equal ones the most probable.
+    """Removes heads one after the other, each time the one without which most answers stay, then the most probable ones.
 
     Args:
         model: the model that made the runs.
@@ -85,8 +85,8 @@ def remove_heads(
         least: the share of the answers that were right that must stay.
 
     Returns:
-        What could be removed, in that order, and what is left and suffices. A smaller set that suffices may exist: this one is
-        the smallest in so far as none of its heads can be spared alone.
+        The removed heads in that order, and the heads that are left, which suffice. None of those can be spared alone, but
+        another, smaller set may suffice too.
     """
     left, gone = list(all_heads(model.model.sizes)), list[HeadPlace]()
     with devices.running(model):

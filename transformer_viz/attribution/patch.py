@@ -1,9 +1,9 @@
-"""Patching between two runs: what of one, put into the other at one place, makes it write what the first wrote.
+"""Patching: one activation of a run A is put into a run B, and B is asked whether it now writes what A wrote.
 
-Looked at is the step where the runs part; what they read is of one length, so that a row of one is a row of the other. LD is
-the logit of what A wrote there less that of what B wrote. The effect of a place is (LD of B patched − LD of B)/(LD of A − LD
-of B): 0, it changes nothing; 1, with it B is as sure of A's token as A was (Meng et al. 2022; Zhang & Nanda 2024). Edits and
-mistakes of either run stay in force in its own.
+The step where the two runs part is judged. Both have read texts of one length, so that their rows correspond. LD is the logit
+of A's token at that step minus the logit of B's. The effect of a place is (LD of B patched − LD of B)/(LD of A − LD of B): at 0
+it changes nothing, at 1 B is as sure of A's token as A was (Meng et al. 2022; Zhang & Nanda 2024). Edits and mistakes of each
+run stay in force in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from transformer_viz.tracing.progress import OnProgress
 BY: dict[str, TapName] = {"head": "heads", "layer": "added"}
 """The activation that is patched: one head's output, or what all heads of a layer add together."""
 _LEAST = 1e-3
-"""Of a difference of logits that can be divided by; in single precision less may be rounding."""
+"""The least difference of logits to divide by; a smaller one may be rounding in single precision."""
 MOST_WORK = 1e12
 """Multiplications of all places together: about a minute of a processor."""
 
@@ -43,7 +43,7 @@ def patch(
     layers: Sequence[int] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Patching:
-    """How much each activation of A, patched into B alone, makes B write what A wrote.
+    """Measures for each activation of A how far, patched into B alone, it makes B write what A wrote.
 
     Args:
         model: the model that made both runs.
@@ -52,11 +52,11 @@ def patch(
         by: `head`, each head's output at each query, or `layer`, what all heads of a layer add to each.
         kind: of attention; None = every kind that the model has.
         layers: their numbers, from 0; None = all.
-        on_progress: told the share of the places that is done.
+        on_progress: is called with the share of the places that is done, from 0 to 1.
 
     Raises:
-        OptionError: an impossible argument, more places than are read at once, runs that cannot be aligned, or a model that
-            has no such activation.
+        OptionError: an impossible argument, more places than may be tried at once, runs whose rows do not correspond, or a
+            model that has no such activation.
         DeviceError: the device ran out of memory.
     """
     size = extent(model, a, b, by=by, kind=kind, layers=layers)
@@ -93,7 +93,7 @@ def patch(
 def extent(
     model: LoadedModel, a: Trace, b: Trace, *, by: str = "head", kind: Kind | None = None, layers: Sequence[int] | None = None
 ) -> PatchingSize:
-    """How many places `patch` would try, and how many it may. Arguments and errors are those of `patch`."""
+    """How many places `patch` would try, and how many are possible; with the arguments and errors of `patch`."""
     check_traces(a=a, b=b)
     if by not in BY:
         raise OptionError(f"by={by!r} is not known; choose one of {join_names(BY)}")
@@ -139,10 +139,10 @@ def patched(model: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace], 
 def patched_run(
     model: LoadedModel, a: Trace, b: Trace, place: Place, query: int, *, on_progress: OnProgress | None = None
 ) -> PatchedRun:
-    """What B writes with one activation of A, up to as many tokens as the longer run has.
+    """Decodes B with one activation of A patched in, up to as many tokens as the longer run has.
 
-    What both wrote before the step where they part stays; from there on the most probable token is written and read. Rules of
-    a generation config are not applied.
+    The tokens that both wrote before they part are kept; from there on the most probable token is written each time. The rules
+    of a generation config are not applied.
 
     Args:
         model: the model that made both runs.
@@ -150,7 +150,7 @@ def patched_run(
         b: where it is patched in.
         place: a head, or a layer.
         query: a row that both have, from 0.
-        on_progress: told the share of the tokens that is written, at the most.
+        on_progress: is called with the share of the tokens that is written, from 0 to 1; the end may come earlier.
 
     Raises:
         OptionError: as `patch`.

@@ -1,4 +1,4 @@
-"""How shares of what each position is made of are joined from layer to layer."""
+"""Follows shares from layer to layer: which tokens each position is made of after every layer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

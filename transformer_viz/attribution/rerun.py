@@ -1,8 +1,8 @@
-"""A finished run, read again by the model that made it: as it was, or with something of what it read or computed changed.
+"""Reads a finished run again with the model that made it, unchanged or with other tokens or activations.
 
-Edits and mistakes of the run are in force in every pass. Everything is read in one pass over all rows (teacher forcing), but
-where an edit or a mistake lets a row see later tokens and the run was written step by step: then each row is the last of a
-pass of its own, as it was.
+Edits and mistakes of the run are in force in every pass. One pass reads all rows (teacher forcing). The exception are runs that
+were written step by step although an edit or a mistake lets rows see later tokens: there each row is again the last of a pass
+of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,14 +29,14 @@ from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
 from transformer_viz.tracing.progress import OnProgress
 
 MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
-"""Of one pass: more texts are read one batch after the other."""
+"""Limits of one pass; more texts are read batch by batch."""
 MOST_BETWEEN_REPORTS = 2**34
 """Multiplications of one pass where progress is reported: half a second on a CPU."""
 _SAME = 0.02
-"""Nats by which log-probabilities may be apart that two machines, or two precisions, compute of one run."""
+"""Nats by which the log-probabilities of one run may differ between two machines or precisions."""
 
 TapOf = Callable[[slice], Tap | None]
-"""What changes attention in these texts of a batch."""
+"""From a slice of a batch's texts to the tap that changes their attention, or None."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Run:
             yield part, logits.double()
 
     def parts(self, inputs: Inputs, on_progress: OnProgress | None = None) -> Iterator[slice]:
-        """Which texts are read together; with `on_progress` instead of the run's own."""
+        """Yields the slices of texts that are read together; `on_progress` replaces the run's own."""
         on_progress = on_progress or self.on_progress
         sizes, n_source, n_steps = self.model.model.sizes, inputs.source.shape[1], inputs.target.shape[1]
         n_weights = max(sizes.heads.values()) * max(n_source, n_steps) ** 2
@@ -209,12 +209,12 @@ class Run:
 
 
 def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callable[[Site, Tensor], Tensor]) -> Tap:
-    """A tap that puts other values in the place of some.
+    """A tap that replaces some values of an intermediate.
 
     Args:
         name: of the intermediate.
-        chosen: of each attention, bool, which; it is broadcast over what it lacks at its end.
-        instead: from an attention and its values to what takes their place, which may be broadcast.
+        chosen: for each attention a bool tensor, True = replaced; missing axes at its end are broadcast.
+        instead: a function from an attention and its values to the new values, which may be broadcast.
     """
 
     def change(site: Site, value: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callab
 
 
 def _ids(model: LoadedModel, trace: Trace, side: str) -> list[int]:
-    """Of one side's tokens."""
+    """The ids of one side's tokens, `source` or `target`."""
     tokens, ids, reader = getattr(trace, f"{side}_tokens"), getattr(trace, f"{side}_ids"), model.model
     if ids is None:
         if model.task is None:

@@ -1,4 +1,4 @@
-"""Verdicts over runs: what occlusion finds, and how far the maps of a run agree with it."""
+"""`verdict`: occludes tokens of runs to find the cause, and compares it with the maps of the runs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,14 +25,14 @@ def verdict(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> Verdicts:
-    """Whether the maps of runs point where the cause is.
+    """Measures whether the maps of runs point at the cause, which occlusion finds.
 
     Args:
         model: the model that made the runs.
         traces: one run, or several; then there are intervals, which resample the texts.
         mode: how a token is occluded, as in `tv.attribute`.
         kind: whose keys, as in `tv.attribute`.
-        methods: what is judged beside the weights of the heads; by default every measure that the model can give.
+        methods: measures that are judged beside the weights of heads; by default every one that the model allows.
         seed: of the resampling.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 

@@ -4,11 +4,11 @@ At every step the `beam_size` best continuations of all live hypotheses are kept
 those that write `<end>` are finished, the others live on. Ties go to the better parent, then to the lower id. A
 hypothesis' score is its sum divided by lengthᵅ, `<end>` counted. Width 1 is greedy decoding.
 
-With `refill` the width is kept full, as transformers' `generate(num_beams=…, early_stopping=False)` does: twice as many
-continuations are looked at (more where there are several ends), the best that do not end live on, and an end counts only
+With `refill` the beam stays full, as in transformers' `generate(num_beams=…, early_stopping=False)`: twice as many
+continuations are considered (more where there are several ends), the best that do not end are kept, and an end counts only
 among the first `beam_size`.
 
-Every row that the model computes, and every continuation that was looked at, is recorded.
+Every row that the model computes, and every continuation that was considered, is recorded.
 """
 
 import math
@@ -246,7 +246,7 @@ class _Sentence:
         return parents
 
     def end_live(self, state: State) -> None:
-        """Nothing lives any more; with `length` what lived is finished, as long as it is."""
+        """Ends the search; with `length`, hypotheses that are still live count as finished at their present length."""
         nodes = self.result.nodes
         for number in self.live:
             nodes[number] = nodes[number]._replace(state=state)

@@ -20,7 +20,7 @@ from transformer_viz.terms import Kind, ModelKind
 
 @dataclass(frozen=True)
 class DecodingState:
-    """A batch of sentences that is being written, as far as it is.
+    """The state of a batch of sentences that is being written.
 
     Attributes:
         ids: int (batch, position), all that the decoder read; padding before shorter prompts included.
@@ -38,8 +38,8 @@ class DecodingState:
 
 
 Rules = Callable[[DecodingState, Tensor], Tensor]
-"""What else decides the next token: from what was read, and the logits or log-probabilities of what may follow, float (batch,
-vocabulary), to such numbers again; −∞ is never written."""
+"""A function that changes logits or log-probabilities, float (batch, vocabulary), by what was read so far; a token at −∞ is
+never written."""
 
 
 class IncrementalDecoder(Protocol):
@@ -64,7 +64,7 @@ class Reader(Protocol):
 
     @property
     def start_id(self) -> int | None:
-        """The token before the first that is written, of an encoder-decoder; others have None: a decoder reads the prompt."""
+        """The token that an encoder-decoder reads before it writes; None for others, since a decoder alone reads a prompt."""
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -80,11 +80,11 @@ class Reader(Protocol):
 
     @property
     def rules(self) -> Rules | None:
-        """What the model itself has decided of the next token besides its logits, as in a generation config; None = nothing."""
+        """The model's own rules about the next token, such as those of a generation config; None = there are none."""
 
     @property
     def training(self) -> bool:
-        """Whether it would compute as in training, with dropout; no decoding is that of the model then."""
+        """Whether the model is in train mode, with dropout, which would falsify every decoding."""
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
         """Reads the sources once: int (batch, source), and bool of the same shape, True = padding. Returns the memory.

@@ -140,7 +140,7 @@ def stepwise(
 
 
 def _possible(logits: Tensor) -> Tensor:
-    """These logits (batch, vocabulary), each row of which leaves something that may be written; otherwise an OptionError."""
+    """Returns the logits (batch, vocabulary), or raises an OptionError where a row forbids every token."""
     if not bool((logits > float("-inf")).any(-1).all()):
         raise nothing_left()
     return logits

@@ -1,4 +1,4 @@
-"""How far a checkpoint goes: exact match, token accuracy and head mass at each source length, beyond training too."""
+"""`accuracy_by_length`: exact match, token accuracy and head mass at each source length, also beyond the trained ones."""
 
 import math
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def accuracy_by_length(
         lengths: source lengths in symbols; by default from 1 to 1.5 times the longest of training, as far as the
             model has positions, and at most 64 of them. A length of which the task has no strings is left out.
         samples: strings per length, of all of the task's sources alike.
-        seed: another seed draws other strings; those of a length do not depend on what other lengths are asked for.
+        seed: another seed draws other strings; the strings of one length are the same whatever other lengths are asked for.
         on_progress: is called before each length with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:

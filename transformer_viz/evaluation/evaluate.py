@@ -1,4 +1,4 @@
-"""How good a checkpoint is on texts that it never saw, and how much of a head's attention is on the true key."""
+"""`evaluate`: how often a checkpoint is right on texts that it never saw, and each head's weight on the true key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def evaluate_texts(checkpoint: Checkpoint, texts: Sequence[str], at_once: int = 
 
 
 def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> dict[str, Any]:
-    """Exact match on texts of every kind and length, and the best cross-attention head.
+    """Measures exact match on texts of every kind and length, and finds the best cross-attention head.
 
     The texts are held out of training where the task has a split (`held_out_share`), and drawn afresh elsewhere.
     Head mass is the mean weight on the true key over all steps that have one; the best head is the one fixed
@@ -78,7 +78,7 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
 
     Args:
         checkpoint: from `load_checkpoint`.
-        samples: texts in total, split evenly over lengths and sources; as many as there are where a task has fewer.
+        samples: texts in total, split evenly over lengths and sources; a task with fewer texts gives all of them.
         seed: another seed draws other texts.
 
     Returns:

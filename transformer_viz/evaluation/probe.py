@@ -9,7 +9,7 @@ from transformer_viz.evaluation.evaluate import evaluate_texts
 
 
 class Probe:
-    """The same held-out texts again and again.
+    """Evaluates a model in training, always on the same held-out texts.
 
     Args:
         checkpoint: whose model is being trained.
@@ -19,7 +19,7 @@ class Probe:
     def __init__(self, checkpoint: Checkpoint, samples: int = 200) -> None:
         task = checkpoint.task
         self.checkpoint = replace(checkpoint, metrics={})
-        # Another seed than the evaluation's, which must not be what training was stopped by.
+        # Another seed than the final evaluation's, whose texts must not have decided when training stopped.
         self.texts = [text for _, text in task.judged(max(samples, task.least_samples()), seed=1)]
 
     def __call__(self) -> dict[str, float]:

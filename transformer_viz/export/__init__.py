@@ -1,4 +1,4 @@
-"""A run as a file: pages, pictures and tables that work without this program. Needs neither torch nor streamlit."""
+"""Writes a run as a file that works without this program: pages, pictures and tables. Needs neither torch nor streamlit."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The pages' own files: templates, CSS and JavaScript; some also for the app, which shows the same step player."""
+"""Reads the files of exported pages (templates, CSS, JavaScript); the app uses some of them for the same step player."""
 
 from functools import cache
 from pathlib import Path

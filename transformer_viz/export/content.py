@@ -1,6 +1,6 @@
-"""What the exported page holds: every number of the run once, and every word that depends on them.
+"""The data of an exported page: every number of the run once, and every sentence about it.
 
-Sentences are made here and not in the page, so that there is one place that says what a step shows.
+Sentences are made here and not by the page's script, so that only one place words them.
 """
 
 import base64
@@ -27,7 +27,7 @@ from transformer_viz.version import __version__
 
 PageTheme = Literal["auto", "light", "dark"]
 _LONGEST_TEXT, _MOST_EDITS = 600, 100
-"""Signs of a source or an output in the page's title, and changes that it names."""
+"""The most characters of a source or an output in the page's title, and the most changes that it names."""
 PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
 WIDTH, SCALE = 1200, 2.0
 """Pixels of a picture, and what is expected of a page; and the pixels of a PNG for each."""
@@ -47,7 +47,7 @@ class ShownOptions(TypedDict, total=False):
 
 
 class FileOptions(ShownOptions, total=False):
-    """And of what belongs to a page alone, or to a picture alone."""
+    """The keywords of `ShownOptions`, and those that belong to pages or to pictures alone."""
 
     plotlyjs: PlotlyJs
     aligner: str | None
@@ -60,7 +60,7 @@ DEFAULTS: dict[str, Any] = {
     **{"theme": "auto", "large": False, "with_answer": True, "colours": "fixed"},
     **{"plotlyjs": True, "width": WIDTH, "scale": SCALE},
 }
-"""Of these keywords; None of the others."""
+"""Defaults of these keywords; a keyword that is missing here is None by default."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class View:
 def view(
     trace: Trace, kind: Kind | None = None, layer: int | None = None, head: Head | None = None, step: int | None = None
 ) -> View:
-    """What was asked for, and otherwise the best head of cross-attention at the last letter.
+    """The view that was asked for; by default the best head of cross-attention at the last letter.
 
     Raises:
         OptionError: the run has no such kind, layer, head or step.
@@ -97,8 +97,8 @@ def view(
 
 
 def default_step(trace: Trace) -> int:
-    """The last letter: the whole way is drawn, and the sentence still speaks of a letter. After a prompt the first token that
-    was written, and of an encoder alone its first mask token."""
+    """The step of the last letter, at which all rows are drawn and the sentence still speaks of a letter. After a prompt it is
+    the first written token, for an encoder alone the first mask token."""
     if trace.n_given:
         return min(trace.n_given, trace.n_steps - 1)
     if not trace.writes:
@@ -191,14 +191,14 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 
 
 def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | None:
-    """What aligned.js is told of the head that aligns: what it is called, and its map."""
+    """The label and the map of the aligning head, for aligned.js; None without one."""
     return None if aligner is None else {"label": str(aligner), "weights": packed(aligner.map_of(trace))}
 
 
 def linked(
     trace: Trace, kind: Kind, pin: tuple[int | None, ...] = (), lines: str = "off", aligner: AlignmentHead | None = None
 ) -> dict[str, Any]:
-    """What it takes to mark a token, a row and a column as one.
+    """The data with which the page marks a token, its row and its column together.
 
     Args:
         trace: the run.
@@ -208,8 +208,8 @@ def linked(
         aligner: the head that says which source words a written word comes from; None where none is chosen.
 
     Returns:
-        Among others `strips`: for each kind in which strip its rows and its columns are; and `read`: where in the output strip
-        each token is that is a column of it, None where it is not there.
+        Among others `strips`, which strip has the rows and columns of each kind, and `read`, the place in the output strip of
+        each token that is a column; None where it is not there.
     """
     written = trace.output_tokens
     stepped = trace.is_stepped(kind)
@@ -231,14 +231,15 @@ def linked(
 
 
 def _written_at(t: int, token: str, written: tuple[str, ...]) -> int | None:
-    """A forced target is read whatever was written. Where nothing is known to be written, the strip has what was read."""
+    """The place in the output strip of the decoder's token t, or None: in a forced run it may have read another token than was
+    written before. Where no output is known, the strip has what was read."""
     if not written:
         return t
     return t - 1 if t > 0 and written[t - 1] == token else None
 
 
 def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: Head = 0) -> str:
-    """What a picture of a run says of itself: what was read, by which model, and of one head which it is."""
+    """The caption of a picture: the source, the model and, in a picture of one head, the head."""
     model = str(trace.made_by.get("checkpoint") or "")
     place = "" if kind is None else f"{KIND_TITLES[kind]}, {head_title(layer, head)}"
     return " · ".join(filter(None, [display_token(trace.source), shorten(model), place]))

@@ -1,4 +1,4 @@
-"""Which figure of a run is meant, by its name: `player`, `attention`, `mosaic`, `masks`, `search`, or one that was added."""
+"""Draws a figure of a run by its name: `player`, `attention`, `mosaic`, `masks`, `search`, or one that was added."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature
@@ -73,7 +73,7 @@ _OURS: dict[str, Callable[..., Any]] = {
 
 
 def _is_of_a_run(figure: Callable[..., Any]) -> bool:
-    """Whether it can be drawn of a `trace` and what a place and its style say."""
+    """Whether a figure's function needs no arguments but a trace, a place in it and a style."""
     parameters = list(signature(figure).parameters.values())
     return parameters[0].name == "trace" and all(p.name in _GIVEN or p.default is not Parameter.empty for p in parameters[1:])
 

@@ -1,4 +1,4 @@
-"""A run, or a figure, as one HTML file that asks nothing of the network."""
+"""`html` and its neighbours: a run, or a figure, as one HTML file that loads nothing from the network."""
 
 import base64
 import gzip
@@ -76,9 +76,7 @@ def html(
 
 @with_keywords(ShownOptions, DEFAULTS)
 def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **options: Unpack[ShownOptions]) -> str:
-    """The page as an HTML element for a notebook.
-
-    The frame is a place of its own without any right but that to run scripts; it asks nothing of the network.
+    """The page as an HTML element for a notebook: a sandboxed frame that may run scripts and nothing else.
 
     Args:
         trace: the run.
@@ -98,7 +96,7 @@ def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **o
 
 
 def shown(trace: Trace) -> str | None:
-    """What a Trace shows of itself in a notebook; None, which leaves its one line of text, for a large or empty one."""
+    """The HTML that a notebook shows for a Trace; None for a large or empty one, which keeps its line of text."""
     size = sum(attention.weights.nbytes for attention in trace.attentions.values())
     return frame(trace) if 0 < size <= LARGEST_SHOWN else None
 
@@ -120,7 +118,7 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
 
 
 def plotly_file() -> bytes:
-    """What stands beside a page that was made with `plotlyjs=False`, as `plotly.min.js`."""
+    """The script `plotly.min.js`, which must lie beside a page made with `plotlyjs=False`."""
     return files.plotly_js().encode()
 
 

@@ -1,4 +1,4 @@
-"""A run written to a file, or as a file's bytes: pages, pictures, tables. A file is whole or not there."""
+"""Writes a run to a file, or gives the file's bytes: pages, pictures, tables. No file is ever left half-written."""
 
 import importlib.util
 import io
@@ -34,7 +34,7 @@ TableFormat = Literal["csv", "parquet", "npz"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
 _HEIGHT = 480
-"""Pixels of a picture whose figure does not say."""
+"""Pixels of a picture whose figure has no size of its own."""
 _LONGEST = 40
 _TITLE = 32
 """Pixels above a picture for what it is of."""
@@ -94,7 +94,7 @@ def format_of(path: Path) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes beside and renames, so that nobody ever finds half a file.
+    """Writes a file beside the final one and renames it, so that nobody ever finds half a file.
 
     Raises:
         ExportError: the folder or the disk does not allow it.

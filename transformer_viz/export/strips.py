@@ -18,7 +18,7 @@ _LEGENDS: dict[Kind, str] = {
 
 
 def legend(trace: Trace, kind: Kind) -> str:
-    """What rows, columns and rings are; `letter` where each token of a side is one, `word` where pooled, else `token`."""
+    """A line that explains rows, columns and rings; tokens are called letters, words (where pooled) or tokens."""
     is_pooled = is_by_words(trace)
     written = unit(trace.target_tokens) if trace.target_ids is None and not is_pooled else noun(trace)
     words = _LEGENDS[kind].format(read=source_unit(trace), written=written)
@@ -67,7 +67,7 @@ def prompt_token(trace: Trace) -> dict[str, Any] | None:
 
 
 def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:
-    """Whether the output is right, for beside it: words, and what kind of words. None where nothing is to be said."""
+    """The verdict beside the output and its style; None where it is not known whether the output is right."""
     verdict = answer(trace) if with_answer else None
     return None if verdict is None else {"class": verdict.replace(" ", "-"), "words": answer_words(trace, step_name)}
 

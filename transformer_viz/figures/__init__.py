@@ -1,7 +1,8 @@
-"""Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch.
+"""Functions from a result to a Plotly figure. They display nothing, read no files and need no torch.
 
-A new figure is a file `NAME.py` with a function `NAME`, found by looking into this folder. Those below are imported by name, so
-that editors and type checkers know them. Figures of a room, which needs this folder, are loaded when they are first used.
+A new figure is a file `NAME.py` with a function `NAME`; this folder is searched for it. The ones below are imported by name, so
+that editors and type checkers know them. Figures of surveys, training and attribution import this package, so they are loaded
+when they are first used.
 """
 
 from collections.abc import Callable
@@ -68,7 +69,7 @@ __all__ = [
 
 _modules = {module.name: import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)}
 FOUND: dict[str, Callable[..., Any]] = {name: vars(module)[name] for name, module in _modules.items() if name in vars(module)}
-"""Every figure that is called as its file is."""
+"""Names of the figures in this folder: every module with a function of its own name."""
 globals().update(FOUND)
 
 

@@ -29,16 +29,16 @@ def attention(
     scale: Scale = "fixed",
     style: Style = Style(),
 ) -> PlainFigure:
-    """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1. That of a head which an edit of the
-    run switches off is struck out.
+    """The map of one head: rows are queries, row 0 on top; columns are keys; colours go from 0 to 1. The map of a head that an
+    edit of the run switched off is struck out.
 
     Args:
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0; by default the first that the run has.
         head: from 0, or `mean` or `max` over the heads of the layer.
-        scale: what has the strongest colour: `fixed` is a weight of 1, `head` the head's own largest, `log` is 1 on a
-            logarithmic scale that begins at 0.0001.
+        scale: what has the strongest colour: with `fixed` a weight of 1, with `head` the head's largest weight, with `log` 1 on
+            a logarithmic scale that begins at 0.0001.
         style: theme and size.
 
     Raises:
@@ -67,13 +67,13 @@ def attention(
 
 
 def _stroke(colours: Theme, y0: float, y1: float) -> Plain:
-    """One of the two lines across a map that counts for nothing; y from 0 at its bottom to 1 at its top."""
+    """One of the two lines that strike out the map of a switched-off head; y goes from 0 at the bottom to 1 at the top."""
     line = {"color": colours.ink, "width": 2}
     return {"type": "line", "xref": "x domain", "yref": "y domain", "x0": 0, "x1": 1, "y0": y0, "y1": y1, "line": line}
 
 
 def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme, word: str = WEIGHTS.word) -> list[Plain]:
-    """Weights, or what the word says, on the shared colour axis, masked cells by reason, hatching: what a map consists of."""
+    """The traces of a map: weights (or what `of` names) on the shared colour axis, masked cells by reason, and hatching."""
     masked = reasons > 0
     grey = [cells.masked_trace(reasons, code, theme) for code in cells.codes_in(reasons)]
     hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []
@@ -115,7 +115,7 @@ def bar_words(scale: Scale, most: float, of: Quantity = WEIGHTS) -> str:
 
 
 def bar_traces(scale: Scale) -> list[Plain]:
-    """What holds the logarithmic bar: Plotly draws none of which no trace has colours."""
+    """An empty trace for the logarithmic bar, since Plotly draws no colour bar without a trace that uses its colours."""
     marker = {"color": [0], "coloraxis": "coloraxis2"}
     return [scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")] if scale == "log" else []
 

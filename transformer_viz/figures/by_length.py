@@ -84,10 +84,10 @@ def length_chart(
     """Shares by length.
 
     Args:
-        counts: of each length how many outputs are right, and how many there are.
-        hovers: what is said of each length; markup.
-        others: lines besides that of the right outputs.
-        title: of the lengths; markup.
+        counts: for each length the number of right outputs, and of all.
+        hovers: the hover of each length; markup.
+        others: further lines beside the one of right outputs.
+        title: of the axis of lengths; markup.
         height: in pixels.
         style: of the figure.
     """

@@ -12,9 +12,9 @@ from transformer_viz.trace.trace import Trace
 
 N_CANDIDATES = 6
 _LONGEST_NAME, _ROOM = 14, 6.3
-"""Signs of a token beside its bar, and how wide it may be, as a multiple of the letters' size."""
+"""The most characters of a token beside its bar, and its largest width, as a multiple of the font size."""
 _INSIDE_FROM = 0.5
-"""From here up a bar has its number inside; plotly.js measures too late, when bars are hidden."""
+"""From this probability on, the number stands inside its bar. plotly.js would decide that itself, but not for hidden bars."""
 _IN_FULL = 1e-4
 """A smaller probability is written as a power of ten."""
 
@@ -34,7 +34,7 @@ def bars(size: int, number: int) -> Plain:
 
 
 def at_masks(trace: Trace) -> tuple[Step | None, ...]:
-    """What an encoder alone would put at its mask tokens, as steps: one for each token, None where there is no mask."""
+    """An encoder's fills as steps: for each source token a Step where it is a mask token, else None."""
     steps: dict[int, Step] = {}
     for fill in trace.fills:
         (token, p), ids = fill.candidates[0], fill.candidate_ids

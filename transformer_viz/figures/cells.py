@@ -25,7 +25,7 @@ KEY_TITLES: dict[Kind, str] = {
     "cross": "key: the source {} looked at",
 }
 GAPS_UP_TO = 40
-"""Cells side by side up to which there is a gap between two."""
+"""With at most this many cells side by side, there are gaps between them."""
 ROW_AND_COLUMN = "query %{y}<br>key %{x}<br>"
 
 
@@ -88,10 +88,10 @@ def hatch_trace(masked: np.ndarray, theme: Theme, shape: str = "/") -> Plain:
 
 
 def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
-    """Paper over whole rows of a map of this shape, one number a row: 1 covers it, NaN does not.
+    """A cover over rows of a map of this shape, from one number a row: 1 covers the row, NaN does not.
 
-    It lies above the other traces and is the first of them: Plotly asks heatmaps in order what is under the
-    hand, and the first that has a cell there answers, here with nothing.
+    It lies above the other traces and stands first in their list: Plotly takes the hover from the first heatmap with a cell
+    under the pointer, and so shows none over covered rows.
     """
     n_queries, n_keys = shape
     return heatmap(

@@ -1,4 +1,4 @@
-"""What a change does to one head: after − before, cell by cell beneath the cells of the mask."""
+"""The effect of an edit or mistake on one head: the weights after it minus those before, cell by cell."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What has the strongest colour of a map of weights: 1, a head's own largest weight, or 1 on a logarithmic scale."""
+"""The colour scales of maps of weights: up to 1, up to a head's own largest weight, or logarithmic."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from transformer_viz.figures.theme import Theme, even_scale, rgb
 Scale = Literal["fixed", "head", "log"]
 SCALES: dict[Scale, str] = {"fixed": "0 to 1", "head": "this head's maximum", "log": "logarithmic"}
 TITLES: dict[Scale, str] = {"fixed": "", "head": ", each head to its own maximum", "log": ", logarithmic colours"}
-"""Behind a title."""
+"""What each scale adds to a figure's title."""
 _DECADES = 4
 """The logarithmic scale begins at 0.0001; what is less has its first colour."""
 _STOPS = 33
@@ -44,7 +44,7 @@ def scaled(weights: np.ndarray, masked: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def share(weights: np.ndarray, scale: Scale) -> np.ndarray:
-    """How far along the colours a weight from 0 to 1 is, 0 to 1."""
+    """The place of a weight (0 to 1) on a colour scale, 0 to 1."""
     if scale != "log":
         return weights
     return 1 + np.log10(np.clip(weights, 10.0**-_DECADES, 1)) / _DECADES

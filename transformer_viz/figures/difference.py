@@ -1,7 +1,7 @@
-"""A head of A, a head of B, and A − B, where they lie upon each other: by position, and of runs by words by the words' text.
+"""One head of run A, one of run B, and A − B in the cells that match: by position, or in runs by words by the words' text.
 
-What is no number of A − B is drawn as what it is: dotted where only one run has the cell, hatched where both mask it.
-A cell that one alone masks keeps its colour and is crossed.
+Cells without a difference are dotted where only one run has them, and hatched where both mask them. A cell that only one run
+masks keeps its colour and is crossed.
 """
 
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def check_limit(limit: float) -> None:
 
 
 def alignment_words(comparison: Comparison) -> str:
-    """For a title, where rows and columns do not lie upon each other by position."""
+    """Words for the title where rows and columns are not matched by position."""
     return ", words by their text" if comparison.is_by_text else ""
 
 
@@ -106,7 +106,7 @@ def _signed(laid: AlignedMaps, colours: Theme) -> list[Plain]:
 
 
 def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[int, int]] = ((0, 0),)) -> list[Plain]:
-    """Dots over rows and columns that not both have, in maps that begin at `corners` (column, row)."""
+    """Dots over rows and columns that only one run has, in maps that begin at `corners` (column, row)."""
 
     def stretches(here: np.ndarray) -> list[tuple[int, int]]:
         """Where each run of True begins and ends."""

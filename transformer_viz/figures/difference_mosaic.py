@@ -1,7 +1,8 @@
 """A − B of all heads at a glance: the tiles of `mosaic`, in the colours of a difference.
 
-As there: float32 for small maps, one byte a cell for larger ones, and maps with more cells than pixels thinned out;
-a block shows its difference farthest from 0, and of two as far the first, so that A − B is B − A with the other sign.
+As in `mosaic`, small maps are sent as float32, larger ones as one byte a cell, and maps with more cells than pixels are thinned
+out. A block of cells shows its difference farthest from 0, the first one of equals, so that B − A looks the same but for the
+sign.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _MASKED, _BROKEN, _ZERO, _SHADES = 2, 4, 130, 124
-"""Codes of a byte: 6 to 254 is a difference from −limit to limit, 130 is none; and two more that are no number."""
+"""The codes of a byte: 6 to 254 are differences from −limit to limit, so that 130 is 0; two more are masked and absent."""
 
 
 @plotly_figure

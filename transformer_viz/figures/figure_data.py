@@ -1,8 +1,8 @@
 """Figures as plain data, which the app sends as they are, and the public functions that make Plotly's figures of them.
 
-Plotly checks every property of an object when it is made, a millisecond for each step of a player, and copies all to write
-them down: half of what the server did between Enter and pictures. So a figure is drawn as plain data, by one function, and
-`plotly_figure` makes the public function of it; `plain` is the way back.
+Plotly checks every property of an object that is made (a millisecond for each step of a player), and copies all of it to write
+JSON: that was half of the server's time between Enter and pictures. So each figure is drawn as plain data by one function;
+`plotly_figure` turns that into the public function, and `plain` gives the first one back.
 """
 
 import base64
@@ -94,7 +94,7 @@ def plain(figure: Callable[P, go.Figure]) -> Callable[P, PlainFigure]:
 
 
 def _typed(array: Any) -> Any:
-    """A third of the bytes of a list, and no rounding. Browsers have no whole numbers of 64 bits."""
+    """An array as base64: a third of the bytes of a list, and unrounded. Browsers have no 64-bit whole numbers."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a figure has arrays and what JSON has, not {type(array).__name__}")
     if array.dtype.kind not in "iuf" or array.dtype in (np.int64, np.uint64):

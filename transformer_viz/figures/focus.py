@@ -1,7 +1,7 @@
-"""The focus map of the player with its candidates: what it is drawn with, and what each step changes in that.
+"""The large map of the step player with its candidates: its traces, and what each step changes in them.
 
-At step t the rows after t are blank: nothing is drawn before it happened. A frame of a small map holds its rows; a large map
-would travel once for every step (256 tokens: 107 MB), so its frames only move a cover over the rows to come.
+At step t the rows after t are blank, since they have not happened yet. The frames of a small map hold its rows; a large map
+would be sent once for every step (256 tokens: 107 MB), so its frames only move a cover over the rows to come.
 `layout.meta` tells whoever hosts the figure which head is drawn, how many steps there are, and which one it stands at.
 A run whose probabilities were not recorded has the map alone.
 """
@@ -27,7 +27,7 @@ from transformer_viz.trace.trace import Trace
 
 
 class Focus:
-    """One focus. `traces` is what never changes, `updates` what a step changes in each of them."""
+    """The map of one kind, layer and head. `traces` holds what never changes, `updates(step)` what a step changes in each."""
 
     is_covered = False
     """Whether a step moves a cover over the rows to come, as in a large map, instead of sending the rows that are there."""
@@ -136,12 +136,12 @@ class Focus:
         return {**layout, "meta": {**about, **self._about()}}
 
     def _about(self) -> dict[str, Any]:
-        """For whoever reads numbers off the maps: what they are, unless they are weights, and those of the second map."""
+        """What the numbers of the maps are, for scripts that read them aloud; nothing where they are weights."""
         instead = {} if self.of is WEIGHTS else {"word": self.of.word, "full": self.of.full}
         return {**instead, **({} if self.beside is None else {"beside": self.beside.about}), "unwritten": self._unwritten()}
 
     def _unwritten(self) -> list[str]:
-        """The axes of which a place has no name before its step; those of the second map are alike."""
+        """The axes on which a token has no label before its step, those of the second map included."""
         axes = [*(["yaxis"] if self.grows else []), *(["xaxis"] if self.kind == "decoder" else [])]
         return [*axes, *(f"{name}{AXES}" for name in axes if self.beside)]
 
@@ -189,7 +189,7 @@ class Focus:
 
 
 class GuessFocus(Focus):
-    """A covered run after a step: the outline is that of the row that is to be guessed. Step -1 is before the first."""
+    """The map while somebody guesses, after `step` (-1 = before the first): the next row, to be guessed, is outlined."""
 
     def _row(self, step: int) -> dict[str, Any]:
         return super()._row(min(step + 1, self.trace.n_steps - 1))

@@ -17,11 +17,11 @@ from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace.trace import Trace
 
 TINTS = {name: measure.title for name, measure in MEASURES.items() if measure.is_share} | {"score": "how well the name fits"}
-"""What tiles can be tinted by, and what it is called."""
+"""The grades by which tiles can be tinted, with their titles."""
 _WIDE, _NARROW = 1380, 350
 """Pixels that a page and a phone have for all panels."""
 _NAME_NEEDS, _VALUE_NEEDS = 74, 34
-"""Pixels of a tile that a name needs, and a value."""
+"""The pixels of a tile from which it has room for a name, and for a value."""
 _MOST_TILES = 16
 """Tiles side by side at which the panels still stand beside each other."""
 _HEAD, _TITLE, _TICKS, _GAP = 24, 30, 26, 18

@@ -19,7 +19,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
 
 _LONGEST_WORD, _SMALLEST = 9, 8
-"""Signs of a token in a label, and the size of the smallest letters."""
+"""The most characters of a token in a label, and the smallest font size."""
 _PAGE_WIDTH, _PHONE_WIDTH = 1300, 350
 """About as many pixels as the page gives to the figure; row labels take a share of it."""
 _HEAD = 40
@@ -120,7 +120,7 @@ def words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
 
 
 def numbered(words: Sequence[str], written: Sequence[str] = (), places: Sequence[int] = ()) -> list[str]:
-    """`3·l`, and `3·l→o`; of words that stand at other places than their own, with these."""
+    """Labels `3·l` and `3·l→o`; words that are matched at different places have both places."""
     arrows = [f"→{out}" if out else "" for out in written] or [""] * len(words)
     labels = map(place_label, places or range(len(words)), words)
     return [f"{label}{arrow}" for label, arrow in zip(labels, arrows, strict=True)]

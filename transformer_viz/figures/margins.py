@@ -1,7 +1,7 @@
 """Room for labels, estimated beforehand.
 
-Plotly makes room by itself (`automargin`), but only after a first drawing, and then draws everything anew: half of the
-time of a map. A margin that is large enough from the start saves that; where the estimate is too small, Plotly corrects it.
+Plotly makes room for labels by itself (`automargin`), but only after a first drawing, and then draws everything again, which is
+half of a map's time. A margin that is large enough from the start saves that; Plotly still corrects one that is too small.
 """
 
 import html

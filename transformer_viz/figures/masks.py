@@ -21,10 +21,10 @@ _TITLE, _LEGEND = 44, 34
 """Pixels: above a panel for its title, above everything for the legend."""
 _LONGEST_NAME = 120
 _LABEL, _LEAST_APART = 9, 7
-"""Pixels from one tick label to the next, of which smaller cells have one in several and the hover all; and of a cell that
-stands apart from its neighbours."""
+"""The least pixels between tick labels (smaller cells have a label only at some of them, and all in the hover), and of a cell
+that is drawn apart from its neighbours."""
 _FIXED = {"yref": "paper", "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False}
-"""Of a legend that names colours of cells, which cannot be hidden."""
+"""The settings of a legend whose entries cannot be clicked, since they name colours of cells."""
 
 
 @plotly_figure

@@ -1,12 +1,12 @@
-"""All heads of one kind at a glance: layers as rows, heads as columns, ONE heatmap for all tiles.
+"""All heads of one kind as small maps: layers as rows, heads as columns, all tiles in one heatmap.
 
-A subplot a head would cost the browser a second for 48 of them; one trace with gaps costs what one map
-costs. `layout.meta` holds the tile grid, from which a click at (x, y) is turned into layer and head.
+A subplot for each head would take the browser a second for 48 heads; one trace with gaps takes as long as one map.
+`layout.meta` holds the grid of tiles, with which a click at (x, y) becomes a layer and a head.
 
-Three levels of detail. Small maps travel as they are, float32, with a second trace for masked cells. Larger
-ones as one byte a cell, in which masked and empty cells have codes of their own: a second trace would double
-the bytes. Maps with more cells than the picture has pixels are thinned out, each cell the strongest of a block,
-and the title says so: the browser would draw every second cell and leave the others out.
+There are three levels of detail. Small maps are sent as float32, with a second trace for masked cells. Larger ones
+are sent as one byte a cell, with codes for masked and empty cells, since a second trace would double the bytes. Maps
+with more cells than the picture has pixels are thinned out: each cell is the strongest of a block, and the title says
+so; otherwise the browser would draw every second cell and leave out the others.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -30,20 +30,20 @@ from transformer_viz.trace.trace import Trace
 _CAPTION_SHARE = 0.17
 """Height of a tile's caption, as a share of the tile."""
 _CAPTIONS_ACROSS, _SMALLEST_CAPTION = 112, 6
-"""So many pixels of letters' size side by side have room for their captions: 12 for 9 heads, 7 for 16."""
+"""Captions fit where their font size times the tiles side by side is at most this: 12 pixels for 9 heads, 7 for 16."""
 _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 _EXACT_UP_TO, _EXACT_CELLS = 32, 20_000
-"""Tokens, and cells of all heads together, up to which the weights travel as float32; beyond, in 250 shades."""
+"""The most tokens, and cells of all heads together, for which weights are sent as float32; beyond, in 250 shades."""
 _LONGEST_SIDE, _SHORTEST_SIDE = 128, 16
 _TITLE_BELOW = 6.3
 """Pixels above the title."""
 _LEAST_OF_A_ROW = 32
-"""Pixels of a row of tiles of all layers of a deep model; a page of some layers asks for more."""
+"""Pixels of a row of tiles where a deep model's layers are all shown; a page with some of them asks for more."""
 _CELLS_ACROSS, _CELLS_DOWN = 512, 384
 """About as many cells as a mosaic has pixels where three stand side by side on a page 1440 wide."""
 EMPTY, _MASKED, _FIRST_SHADE, _LAST_SHADE = 0, 2, 5, 255
-"""Codes of a byte: 5 to 255 is a weight from 0 to 1, and two that are none. The common codes are the low ones:
-Plotly writes each `/` of base64, which high bytes are full of, as six letters."""
+"""The codes of a byte: 5 to 255 are weights from 0 to 1, two more are empty and masked cells. Frequent codes are low, since
+high bytes give many `/` in base64, each of which Plotly writes as six characters."""
 
 
 @plotly_figure
@@ -59,7 +59,7 @@ def mosaic(
     measure: Attribution | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Every layer and head of a kind as small maps; range 0 to 1, masked cells grey.
+    """Every layer and head of a kind as a small map; colours go from 0 to 1, masked cells are grey.
 
     Args:
         trace: the run.
@@ -70,7 +70,7 @@ def mosaic(
         scale: what has the strongest colour: `fixed` is a weight of 1, `head` each head's own largest, `log` is 1 on a
             logarithmic scale that begins at 0.0001.
         height: in pixels; by default as many rows of tiles as layers need.
-        measure: of `tv.attribute`; of this kind, and with a number for each head, it takes the place of the weights.
+        measure: a result of `tv.attribute`; if it is of this kind and has a number for each head, it replaces the weights.
         style: theme and size.
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.

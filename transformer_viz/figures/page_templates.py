@@ -1,7 +1,7 @@
-"""Figures without their numbers, for a page that holds the numbers of all heads once and fills them in itself.
+"""Figures without their numbers, for the exported page, which holds the numbers of all heads once and fills them in.
 
-A template is what is the same for all heads and steps of a kind: axes, labels, colours, hovers. It is
-given for light and wide; `dark` and `narrow` are the few properties that differ there, as (path, value).
+A template has what all heads and steps of a kind share: axes, labels, colours, hovers. It is for the light theme and a
+wide page; `dark` and `narrow` list the few properties that differ there, as (path, value).
 """
 
 import json
@@ -82,7 +82,7 @@ def mosaic_template(trace: Trace, kind: Kind, *, large: bool = False, scale: Sca
 
 
 def tile_template(trace: Trace, kind: Kind, *, large: bool = False) -> dict[str, Any]:
-    """What the small maps of a run are drawn with whose tokens are not known yet, by theme."""
+    """The settings, by theme, for small maps of a run whose tokens the page learns only when somebody types a text."""
     shape, cell = trace.attentions[kind].weights.shape[:2], np.zeros((1, 1, 1, 1), np.float32)
     grid = HeadGrid(trace.attentions[kind].layers, (shape[1], 1, 1), None, None)
 
@@ -105,7 +105,7 @@ def tile_template(trace: Trace, kind: Kind, *, large: bool = False) -> dict[str,
 
 
 def candidate_steps(trace: Trace) -> list[dict[str, Any]]:
-    """What the bars of each step are: `x`, `text` and its place, `customdata`, tick `names`, and which of them was `chosen`."""
+    """The candidates' bars of each step: `x`, `text` and its place, `customdata`, tick `names`, and the `chosen` one."""
     steps = []
     for step in trace.steps or candidates.at_masks(trace):
         bars, names = candidates.at_step(step, LIGHT), candidates.names(step)["ticktext"]
@@ -142,7 +142,7 @@ def page_colours(theme: ThemeName) -> dict[str, Any]:
 
 
 def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[Change]:
-    """What must be set in `before` to make it `after`; lists of different length are set as a whole."""
+    """The properties to set in `before` to turn it into `after`; lists of different length are set as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         found = []
         for key in [*before, *(key for key in after if key not in before)]:

@@ -1,4 +1,4 @@
-"""What figures have in common besides their numbers: axes, bars of colours, words at a place, frames, and a chart's layout."""
+"""Building blocks of figures: axes, colour bars, annotations, frames, and the layout of a line chart."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,8 +14,7 @@ HOVER = "%{hovertext}<extra></extra>"
 
 
 def axis(colours: Theme, size: int, ends: Sequence[float], title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis of numbers between two ends, or around all that is drawn. Its title is markup, and it has no lines of a grid but
-    with `showgrid=True`."""
+    """An axis of numbers between two ends, or as wide as the data. The title is markup; `showgrid=True` adds grid lines."""
     return {
         **({"range": [*ends]} if ends else {}),
         "title": {"text": title, "font": {"size": size, "color": colours.muted}, "standoff": 6},
@@ -32,7 +31,7 @@ def axis(colours: Theme, size: int, ends: Sequence[float], title: str = "", **mo
 def named_axis(
     colours: Theme, size: int, names: Sequence[str], title: str = "", *, every: int = 0, down: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """An axis of numbered cells with their names, or one in `every` where there is little room; `down` has the first on top."""
+    """An axis of numbered cells with names, of which every `every`-th is drawn; with `down` the first is on top."""
     n = len(names)
     return axis(
         colours,
@@ -51,9 +50,9 @@ def named_axis(
 
 
 def ticks(names: Sequence[str], every: int) -> dict[str, Any]:
-    """Positions from 0 and their labels, of which the axis shows one in `every`, and the hover over a cell all.
+    """The tick settings for labels at positions from 0: the axis shows every `every`-th, the hover over a cell all of them.
 
-    For a position whose label is left out Plotly has its number, to which an alias gives the label.
+    Where a label is left out, Plotly's hover has the position's number; an alias turns that into the label.
     """
     n = len(names)
     left_out = {str(place): names[place] for place in range(n) if place % every}
@@ -88,13 +87,13 @@ def colour_axis(
     Args:
         colours: of the figure.
         size: of its letters.
-        ends: what has the first colour and the last.
-        names: what the bar says instead of the three numbers.
+        ends: the numbers with the first and the last colour.
+        names: words on the bar instead of the three numbers.
         title: of the bar.
         signed: the colours of a difference.
-        lying: the bar lies above the map's right end, instead of standing beside it.
+        lying: whether the bar is horizontal, above the map's right end, instead of upright beside it.
         shows: whether there is a bar.
-        bar: other properties of it.
+        bar: further properties of the bar.
     """
     middle, words = sum(ends) / 2, {"size": size - 1, "color": colours.muted}
     tick_values = [ends[0], middle, ends[1]]
@@ -122,7 +121,7 @@ def colour_axis(
 
 
 def words_at(text: str, x: float, y: float, size: int, colour: str, **more: Any) -> dict[str, Any]:
-    """Words that begin at a place of the figure, in shares of its width and height, and stand on it."""
+    """An annotation whose lower left corner is at (x, y), in shares of the figure's width and height."""
     place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     return {"text": text, **place, "font": {"size": size, "color": colour}, **more}
 

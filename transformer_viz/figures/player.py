@@ -15,7 +15,7 @@ from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
 COVERED_FROM = 250_000
-"""Cells of all frames together from which the map is sent once, under a cover."""
+"""With more cells than this in all frames together, the map is sent once, under a cover."""
 
 
 @plotly_figure
@@ -40,10 +40,10 @@ def player(
         head: from 0, or `mean` or `max`.
         step: the step that is drawn first, from 0.
         with_answer: ring the true key of each row.
-        scale: what has the strongest colour: `fixed` is a weight of 1, `head` the head's own largest, `log` is 1 on a
-            logarithmic scale that begins at 0.0001.
-        measure: of `tv.attribute`, and of this kind: one with a number for each head takes the place of the weights, another
-            one stands beside them.
+        scale: what has the strongest colour: with `fixed` a weight of 1, with `head` the head's largest weight, with `log` 1 on
+            a logarithmic scale that begins at 0.0001.
+        measure: a result of `tv.attribute` of this kind. With a number for each head it replaces the weights; otherwise it is
+            drawn as a second map.
         style: theme and size; the candidates of a narrow figure stand below the map instead of beside it.
 
     Raises:

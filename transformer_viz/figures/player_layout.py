@@ -1,12 +1,12 @@
-"""Where in the player's figure its maps and its candidates stand."""
+"""The layout of the step player's figure: where its maps and its candidates stand, and how high it is."""
 
 from typing import Any
 
 from transformer_viz.figures.theme import Style
 
 Arrangement = dict[str, Any]
-"""`height` in pixels, the domains of the axes by their names, whether the bar of colours has its `scale` beside it, and the
-width of a `ring`, in pixels, that fits into a cell of a map as small as it gets."""
+"""`height` in pixels, the domains of the axes by their names, whether the colour bar has a `scale` beside it, and the width of
+a `ring` in pixels that fits into the smallest cell."""
 
 TITLE = 26
 """Pixels above each of two maps."""
@@ -14,9 +14,9 @@ _MAP_SHARE = 0.66
 _MODE_BAR = 26
 """Pixels above the candidates, where the buttons of Plotly appear."""
 _MOST_TALL = 58
-"""Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
+"""The figure grows with up to this many rows, to about 900 pixels; with more, rows become lower."""
 _LEAST_HIGH = 230
-"""Pixels of a map of few rows above its labels, however long these are."""
+"""The least height in pixels of a map without its labels."""
 
 
 def arrange_player(shape: tuple[int, int], below: int, style: Style, *, has_candidates: bool, has_second: bool) -> Arrangement:
@@ -24,7 +24,7 @@ def arrange_player(shape: tuple[int, int], below: int, style: Style, *, has_cand
 
     Args:
         shape: how many queries and keys a map has.
-        below: what the labels of the keys need below a map, in pixels.
+        below: pixels that the labels of the keys take below a map.
         style: of the figure.
         has_candidates: whether there are any.
         has_second: whether there is a second map.

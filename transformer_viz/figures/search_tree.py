@@ -15,16 +15,16 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END
 
 _LONGEST_TEXT = 600
-"""Signs of a hypothesis in its hover; every pruned one names the one that was kept instead."""
+"""The most characters of a hypothesis in a hover; a pruned node's hover also names the one that was kept instead."""
 
 _WIDTHS = ((0.5, 4.0), (0.1, 2.4), (0.01, 1.4), (0.0, 0.7))
-"""Probability of a token from here up: width of its line in pixels."""
+"""Widths of lines in pixels, by the least probability of a token that has them."""
 _LABELLED_UP_TO = 300
 """With more nodes than this only those on the chosen path have labels; the hover has them all."""
 _LEAST_WIDE, _LEAST_NARROW = 620, 320
 """Pixels between the first and the last step of a figure that is as small as it gets."""
 _LEAST_LABEL, _LONGEST_UPRIGHT = 4, 16
-"""Signs of a token that must fit between two steps, where it has as many; and that stand upright at most."""
+"""Characters of a token for which there is room between two steps, and the most of an upright one."""
 _WIDEST_LABEL = 0.75
 """Share of the way from one step to the next that a label may take; the lines change their height in the rest."""
 _SYMBOLS: dict[State, str] = {

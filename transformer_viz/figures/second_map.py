@@ -1,7 +1,7 @@
 """The second map of the step player: what a measure of attribution says of the same rows and keys, beside the weights.
 
-It has axes and colours of its own. What a measure has no number for is dotted and says why; what is below 0 has a minus sign,
-so that nobody needs to tell its colour from the others.
+It has axes and colours of its own. Cells without a number are dotted, and their hover says why; cells below 0 have a minus
+sign, so that nobody depends on their colour.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from transformer_viz.trace.attribution import Attribution
 AXES = 3
 """Number of the second map's axes, as in `x3`."""
 _SIGN_FROM, _PALE_UP_TO = 0.04, 0.6
-"""Shares of the strongest colour from which a cell has a sign, and up to which it is written in ink."""
+"""A cell has a minus sign from this share of the strongest colour on, which is dark up to the second share."""
 LATER, NOTHING_LEFT = "read later than this step, so it cannot be asked", "nothing would be left to read, so it cannot be asked"
 
 

@@ -1,4 +1,4 @@
-"""Colours, fonts and the one escape through which every token goes on its way into a picture.
+"""Colours and fonts of figures, and the escaping that every token passes before it is drawn.
 
 Sequential maps are cmocean's `dense` (light) and `ice` (dark): perceptually even, safe for the
 colour-blind, and 0 is close to the page in both. Thyng et al. 2016, "True colors of oceanography".
@@ -41,11 +41,11 @@ class Theme:
     diverging: list[str]
     """Negative orange, positive blue, 0 the colour of the page: even for the colour-blind."""
     broken: str
-    """A number that is none."""
+    """NaN and infinite numbers."""
     code: str
-    """Of a program's words, beside a figure."""
+    """Keywords of the program code that is shown beside a figure."""
     literal: str
-    """Of a program's texts and numbers, beside a figure."""
+    """Strings and numbers of the program code that is shown beside a figure."""
 
 
 LIGHT = Theme(
@@ -95,7 +95,7 @@ class Style:
     Attributes:
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
-        narrow: for a phone: what else stands side by side stands below each other.
+        narrow: for a phone: panels stand below each other instead of side by side.
 
     Raises:
         OptionError: another theme.
@@ -128,7 +128,7 @@ def escape(text: str) -> str:
 
 
 def _in_order(label: str) -> str:
-    """Left-to-right marks around an arrow: between two words that are written from the right it would stand in their order."""
+    """An arrow between left-to-right marks, without which it would turn round between two right-to-left words."""
     return label.replace("→", "\u200e→\u200e")
 
 
@@ -155,7 +155,7 @@ def base_layout(theme: Theme, font_size: int = 13) -> dict[str, Any]:
 
 
 def even_scale(colours: list[str]) -> list[list[Any]]:
-    """A colour scale of these colours at even distances, as the browser reads it: of a list of colours it knows nothing."""
+    """A colour scale with these colours at even distances, in the one form that plotly.js reads."""
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 

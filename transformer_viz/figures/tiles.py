@@ -1,4 +1,4 @@
-"""Heads of one kind as tiles: layers are rows, heads are columns, and the colour of each is one number."""
+"""A grid of tiles, one for each head of a kind: layers are rows, heads are columns, the colour is one number."""
 
 import re
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from transformer_viz.terms import Head, Kind
 _ROW, _LEAST, _AROUND = 13, 200, 70
 """Pixels of a layer, of all of them at least, and of what stands around them."""
 _MOST_NAMED = 12
-"""Heads and layers whose numbers stand beside the picture."""
+"""The most heads and layers that have their numbers beside the picture."""
 _MOST_HEADS, _MOST_WITH_NAME, _MOST_LAYERS = 12, 4, 8
-"""Heads a layer up to which a tile has room for a number, for a name above it, and layers up to which it is high enough."""
+"""The most heads a layer with which a tile has room for a number, and for a name, and the most layers for both."""
 _SHIFT = 0.14
 """How far name and number stand above and below the middle of a tile."""
 

@@ -1,4 +1,4 @@
-"""One head and one row of a run looked into: the run that records every number, how each comes about, and a page of them.
+"""The inside of one head at one row: records every number, explains how each is computed, and makes a page of them.
 
-What is recorded is `trace.inside.Inside`, since a Trace holds it and its file too.
+The recorded numbers are a `trace.inside.Inside`, which a Trace and its file can hold.
 """

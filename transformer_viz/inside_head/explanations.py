@@ -1,4 +1,4 @@
-"""How every number inside a head comes about, from what enters the row to what becomes of the residual stream.
+"""Explains how each number inside a head is computed, from the vector that enters to the residual stream after it.
 
 Addresses are those of `numbers.py`, figures those of `rounding.py`.
 """

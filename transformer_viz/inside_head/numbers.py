@@ -1,4 +1,4 @@
-"""Every number inside a head by its address: what it is called, and its value.
+"""The numbers inside a head by their addresses: the label and the value of each.
 
 An address is a short text that can stand in a link: `query.3`, `key.5.3` (place 3 of key 5), `dot.5`, `score.5`, `exp.5`,
 `sum`, `weight.5`, `output.3` … Keys and places count from 1 in it.
@@ -124,7 +124,7 @@ def normed(inside: Inside) -> np.ndarray | None:
 
 
 def others(inside: Inside) -> np.ndarray | None:
-    """What the other heads of the layer add."""
+    """The sum that the other heads of the layer add to the residual stream."""
     if inside.added is None or inside.projected is None:
         return None
     rest = exact(inside.added) - exact(inside.projected)

@@ -1,4 +1,4 @@
-"""The insides of heads that a run holds, as one HTML page without a program: every number as it arises."""
+"""One HTML page, without scripts, that shows every number of the heads whose inside a run holds."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""Arithmetic in figures that add up where rounded figures can.
+"""Rounds the terms and the result of a formula so that the shown numbers add up, if they can.
 
-Figures are correctly rounded. They begin with three digits after the point and get more, up to six, until what is shown is what
-the shown terms make; where none does, `is_rounded` says so.
+Numbers are rounded correctly, to three digits after the point. If the shown terms do not give the shown result, there are more
+digits, up to six; if that does not help either, `is_rounded` says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One head of a run, looked into: the run is read once more, in one pass, and every number of one query row is recorded."""
+"""`inside`: reads a run again in one pass, and records every number of one head for one query row."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ _OF_ROWS: Mapping[str, TapName] = {
 
 
 def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Inside:
-    """Every number of one head for one query row of a run, from what enters to what the residual stream becomes.
+    """Records every number of one head for one query row, from the vector that enters to the residual stream after it.
 
     The run's own tokens are read once more in one pass (teacher forcing), under its edits and its mistake.
 

@@ -1,1 +1,1 @@
-"""Does anything leak? The certificate, what it means, and what an edited mask does to a model's answers."""
+"""Mask checks: the leak certificate, its explanation, and the effect of an edit or mistake on a model's answers."""

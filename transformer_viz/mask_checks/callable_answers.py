@@ -1,4 +1,4 @@
-"""What a callable answers, as it is and in float64."""
+"""Runs a callable that a mask check is about, in its own precision and in float64."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +24,8 @@ class CallableAnswers:
     """Asks one callable.
 
     Attributes:
-        own: the type that it answers in.
-        computed_in: the type that it is computed in here: float64, or a coarser one where that is not possible.
+        own: the type of its answers.
+        computed_in: the type in which it is computed here: float64, or a coarser one where that is not possible.
         why_coarser: why it is not float64; empty where it is.
     """
 
@@ -85,8 +85,8 @@ class CallableAnswers:
         return logits
 
     def detect_computation_outside_torch(self, *questions: tuple[Tensor, Tensor]) -> None:
-        """Whether something that depends on the ids comes from where this module does not compute in float64. Several
-        questions of one shape."""
+        """Falls back to a coarser type where something that depends on the ids is computed outside of float64, which several
+        questions of one shape show."""
         modes = [Float64Mode(is_watching=True) for _ in questions]
         try:
             for mode, question in zip(modes, questions, strict=True):

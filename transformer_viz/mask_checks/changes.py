@@ -1,4 +1,4 @@
-"""How much rows of numbers have changed, and how much of that rounding may do. docs/masks.md has it in words."""
+"""Measures how much rows of numbers have changed, and how much of that may be rounding; docs/masks.md explains both."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The leak certificate: what must not be seen is replaced, and whether anything changes is measured."""
+"""`check_masks`: the leak certificate. Tokens that must not be seen are replaced, and nothing may change."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

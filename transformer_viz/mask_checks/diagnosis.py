@@ -1,4 +1,4 @@
-"""Which known mistake looks like what was seen. From the weights alone: nobody says which mistake was made."""
+"""Finds the known mistakes that would explain a leak, from the weights alone."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ def causes_of(*names: str) -> tuple[Cause, ...]:
 
 
 def likely_causes(seen: ObservedWeights) -> tuple[Cause, ...]:
-    """What looks like this; none where nothing known does."""
+    """The known mistakes that look like this; empty where none does."""
     if any(bool(weights.isnan().any()) for weights in seen.weights.values()):
         return causes_of("padded-queries-nan")
     forbidden, decoder, real = seen.forbidden("decoder"), seen.looked("decoder"), ~seen.target_padding

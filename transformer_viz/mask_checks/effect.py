@@ -1,7 +1,7 @@
-"""What a change does over many strings, decoded in batches of mixed lengths.
+"""`effect`: how an edit or mistake changes the outputs for many strings, decoded in batches of mixed lengths.
 
-Strings are padded as in training, so that a mistake about padding shows. Prompts are not: those of one length stand together,
-since padding before them would move the positions that an edit names.
+Strings are padded as in training, so that a mistake about padding shows. Prompts are batched by length and not padded, since
+padding before them would move the positions that an edit names.
 """
 
 import time
@@ -184,7 +184,7 @@ def effect(
     seed: int = 0,
     max_length: int | None = None,
 ) -> Effect:
-    """What is written without and with a change, for the same strings in the same batches.
+    """Decodes the same strings with and without a change, and counts right and changed outputs.
 
     Args:
         model: from `load_checkpoint` or `load_model`.

@@ -42,7 +42,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class _Base:
-    """A batch as it is, and what the model makes of it; what has another shape is compared with the exact pass."""
+    """A batch and the model's passes over it: one for comparison at the same shape, and an exact one for other shapes."""
 
     batch: Batch
     base: Pass
@@ -59,8 +59,8 @@ class _Base:
 class LoadedModelCheck:
     """One check of one model.
 
-    What is masked adds exactly nothing, in float32 too; only where the shape is another does rounding differ. So at the same
-    shape float32 is enough, if that is the model's own type. All else is computed in float64.
+    A masked key adds exactly 0, in float32 too, and rounding differs only between shapes. So passes of one shape are compared
+    in float32 where that is the model's own type; all else is computed in float64.
 
     Args:
         model: what is checked.

@@ -1,4 +1,4 @@
-"""Padded sentences for a mask check of a loaded model, and other tokens in the place of what must not be seen."""
+"""The sentences of a loaded model's mask check, padded, and other tokens to replace those that must not be seen."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

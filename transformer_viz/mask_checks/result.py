@@ -29,7 +29,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Precision:
-    """What the model is of, and what it was checked in.
+    """The model's own precision, and the precision of the check.
 
     Attributes:
         own: the floating type that it answers in.
@@ -141,10 +141,10 @@ class MaskReport:
         checked: per rule the largest change that was seen, broken or not.
         pairs: how many pairs of source and target were tried.
         replacements: how many perturbed batches were run.
-        notes: what is no leak but worth knowing.
+        notes: further observations that are no leaks.
         subject: what was checked, in words.
         precision: what it was computed in, and what was let pass.
-        tried: what `pairs` counts: of a model that reads on one side only these are texts.
+        tried: the word for what `pairs` counts, which is texts for an encoder or a decoder alone.
     """
 
     verdict: Verdict

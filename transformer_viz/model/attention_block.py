@@ -1,4 +1,4 @@
-"""What stands around one layer's attention, as numbers that no run changes: how scores are scaled, the way out, the norm."""
+"""The fixed numbers around one layer's attention: the scale of the scores, the output projection, the norm."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal

@@ -1,4 +1,4 @@
-"""Reading a target token by token: a decoder's forward pass for the new row alone, and what it computed of those before.
+"""The decoder's cache: reads a target token by token, computing the new row only and keeping the keys and values so far.
 
 Causal attention never changes an earlier token's key or value.
 """

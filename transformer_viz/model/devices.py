@@ -1,4 +1,4 @@
-"""Which device a model runs on, and what a person is told about it."""
+"""Chooses the device on which a model runs, names it for people, and turns out-of-memory errors into sentences."""
 
 import re
 from collections.abc import Generator
@@ -70,7 +70,7 @@ def memory_errors(device: torch.device, advice: str = _ADVICE) -> Generator[None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether this says that memory has run out. Of the CPU's, and of what a driver says, torch has no exception of its own."""
+    """Whether an error says that memory has run out; torch has no exception class for the CPU's, nor for what a driver says."""
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or (
         isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
     )
@@ -114,7 +114,7 @@ def few_threads(device: torch.device, n_parameters: int) -> Generator[None]:
 
 
 class OnDevice(Protocol):
-    """A model of which is known where it is and how large."""
+    """A model with a known device and size."""
 
     @property
     def device(self) -> torch.device:

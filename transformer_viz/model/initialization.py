@@ -1,6 +1,6 @@
-"""A model's numbers as it is made; none where it is made for its shapes alone, under `torch.device("meta")`.
+"""Draws a model's first weights, unless it is made for its shapes alone, under `torch.device("meta")`.
 
-torch would go through the motions there, and for many of these operations first import its compiler: 1.4 s in each new process.
+There torch would run every operation without effect, and for many of them first import its compiler: 1.4 s in each new process.
 """
 
 import torch

@@ -38,7 +38,7 @@ def nothing(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
 
 
 def are_nothing(masked: Sequence[Tensor]) -> bool:
-    """Whether each is `nothing`, known without looking at its cells; False says no more than that they must be looked at."""
+    """Whether each mask is `nothing`, told without reading its cells; after a False, the cells must be read."""
     return {one.data_ptr() for one in masked} <= {_open_cell(one.device).data_ptr() for one in masked[:1]}
 
 

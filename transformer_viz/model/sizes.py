@@ -1,4 +1,4 @@
-"""How large a model is, as far as a run of it depends on that; the same for a model of ours and of others."""
+"""The sizes of a model on which a run depends: layers, heads, vocabulary, longest texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The seam at which attention is seen and changed.
+"""Taps: callbacks that see and may change every intermediate value of attention.
 
 A tap is called with the named intermediates of every attention and returns each,
 changed or not. `RecordTap` and `ReplaceTap` are enough for most; recorders and edits are taps too.
@@ -66,7 +66,7 @@ class Site(NamedTuple):
 
 
 class Tap(Protocol):
-    """Sees one intermediate and returns it, or another of the same shape."""
+    """A callable that gets one intermediate and returns it, or another of the same shape."""
 
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor": ...
 
@@ -91,7 +91,7 @@ SURROUNDING: frozenset[TapName] = frozenset(get_args(TapName)) - {"scores", "mas
 
 
 def site_tap(tap: Tap | None, kind: Kind, layer: int, first_query: int = 0) -> SiteTap:
-    """Hands a tap what surrounds the weights of one `Site`, and only what it reads of that."""
+    """Calls a tap with the intermediates of one `Site`, but only those that it reads."""
     names = getattr(tap, "names", None)
     # One question here in place of one for each intermediate: a pass over a short text has a hundred of them.
     if tap is None or (names is not None and SURROUNDING.isdisjoint(names)):

@@ -18,7 +18,7 @@ from transformer_viz.readers.firefox import folder as of_firefox
 from transformer_viz.readers.huggingface import folder as of_hugging_face
 from transformer_viz.readers.huggingface.folder import name_of
 
-# Finding and describing one needs no torch: what is not there is said before torch is imported.
+# Models are found and described without torch, so that a wrong name is refused before torch is imported.
 if TYPE_CHECKING:
     from transformer_viz.readers.firefox.loading import FirefoxModel
     from transformer_viz.readers.huggingface.loading import HuggingFaceModel

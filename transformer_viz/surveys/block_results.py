@@ -1,7 +1,7 @@
-"""What a block of lines leaves of a survey, as files: the numbers of each text, from which all else is computed in one place.
+"""The result of one block of lines of a survey, as files: the numbers of each text. `merge.py` computes all else from them.
 
-Files are safetensors and JSON, and their bytes follow from the lines, the model and the options alone. Numbers are in the order
-of the lines; of a line that was not read they are NaN, −1 or 0.
+Files are safetensors and JSON, and their bytes depend on the lines, the model and the options alone. Numbers are in the order
+of the lines; a line that was not read has NaN, −1 or 0.
 """
 
 import json
@@ -28,7 +28,7 @@ _KEY = "survey"
 
 @dataclass(frozen=True, kw_only=True)
 class BlockDescription:
-    """What a block leaves besides arrays; see `BlockResult`."""
+    """The part of a `BlockResult` that is not arrays."""
 
     digest: str
     faults: tuple[str | None, ...]
@@ -42,8 +42,8 @@ class BlockResult(BlockDescription):
     """The numbers of each line of a block.
 
     Attributes:
-        digest: of what decides them.
-        faults: of each line why it was not read; None where it was.
+        digest: a hash of the lines, the model and the options.
+        faults: for each line why it was not read; None where it was.
         outputs: what was written, cut where it is long; of an encoder alone nothing.
         expected: the known answers, cut to the same length, or None.
         has_bleu: whether there are counts for BLEU.
@@ -111,7 +111,7 @@ def read_arrays(paths: Sequence[str | PathLike[str]], name: str, statistic: int 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictResults:
-    """What some sampled lines leave: a verdict of each that could be judged, and what the model cannot give.
+    """The result of some sampled lines: a verdict for each that could be judged, and the measures that the model lacks.
 
     Attributes:
         digest: of what decides them.

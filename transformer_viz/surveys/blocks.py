@@ -24,9 +24,9 @@ from transformer_viz.tracing.trace_builder import not_finite
 
 
 def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> BlockResult:
-    """What the heads of a model do with the lines of a block, and what it writes.
+    """Runs the lines of a block, and measures every head and every output.
 
-    A line that cannot be read, or of which the model computes no numbers, says why; the others are as if it were not there.
+    A line that cannot be read, or for which the model computes NaN, gets a reason instead, and does not affect the others.
     """
     sizes, n, has_prompt = model.model.sizes, len(block.lines), model.model.kind.has_prompt
     faults = [line.fault for line in block.lines]
@@ -73,7 +73,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
 
 
 def survey_verdicts(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> VerdictResults:
-    """The verdict of every map on each of some lines; a line that cannot be read or judged leaves nothing."""
+    """Verdicts on some sampled lines; a line that cannot be read or judged has none."""
     others, missing, verdicts = [name for name in METHODS if name != CAUSE], dict[str, str](), []
     with one_thread():
         for line in block.lines:
@@ -91,7 +91,7 @@ def survey_verdicts(model: LoadedModel, block: Block, options: SurveyOptions, di
 
 @contextmanager
 def one_thread() -> Generator[None]:
-    """Several threads add in another order."""
+    """Computes on one thread, since several would add numbers in another order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

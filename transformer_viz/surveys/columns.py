@@ -1,4 +1,4 @@
-"""What is read off a survey: the numbers that heads are compared by, and how far the model's confidence is right."""
+"""Reads numbers off a survey: those by which heads are compared, and the calibration of the model's confidence."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Bin:
-    """Written tokens whose probability lies in one bin, where what is right is known.
+    """A bin of written tokens by their probability, of tokens whose right answer is known.
 
     Attributes:
         low: lower end of the bin.

@@ -1,4 +1,4 @@
-"""Two surveys of models of the same sizes: how far each head's number differs, and whether that is more than chance."""
+"""`compare_surveys`: how far each head's number differs between two surveys, and whether by more than chance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class SurveyComparison:
 
 
 def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
-    """b − a of one number, head by head.
+    """Subtracts one number of survey `a` from that of survey `b`, head by head.
 
     Args:
         a: the first survey.

@@ -1,6 +1,6 @@
-"""A corpus: the lines of a file or of standard input, texts as they are, or those by which a task's models are judged.
+"""The texts of a survey: lines of a file or of standard input, a list of texts, or held-out texts of a task.
 
-A line that cannot be read is counted and says why; the others are read all the same. What is too long is never held.
+A line that cannot be read is counted with the reason, and the others are read. A line that is too long is never kept in memory.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from transformer_viz.errors import FileError, InputError, OptionError, short_rep
 from transformer_viz.loaded_model import LoadedModel
 
 BLOCK_SIZE = 64
-"""Lines of a block, but for the last one. The result of a block is the same wherever and whenever it is run."""
+"""Lines of a block; the last one may have fewer. It is fixed, so that a block's result is the same wherever it is run."""
 LONGEST_LINE, MOST_LINES = 100_000, 1_000_000
 """Bytes of a line, and lines of a corpus."""
 _LARGEST_FILE = 2**40
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Block:
-    """Some lines that one worker is given at once, and the number of the block, from 0."""
+    """The lines that one worker gets at once, and the number of this block, from 0."""
 
     number: int
     lines: tuple[Line, ...]
@@ -96,7 +96,7 @@ def blocks_of(lines: Sequence[Line], size: int) -> list[Block]:
 
 
 def read_corpus(texts: Lines, targets: Lines | None = None) -> Corpus:
-    """A corpus that somebody gives.
+    """A corpus from a file, standard input or a list.
 
     Args:
         texts: the path of a UTF-8 file with a text a line, `-` for standard input, or a list of texts.
@@ -123,7 +123,7 @@ def read_corpus(texts: Lines, targets: Lines | None = None) -> Corpus:
 
 
 def held_out_corpus(model: LoadedModel, n: int, seed: int) -> Corpus:
-    """So many texts by which models of a task are judged: never seen in training where the task keeps some apart.
+    """A corpus of the texts by which a task's models are judged; where the task holds texts out, training never saw them.
 
     Raises:
         OptionError: the model has no task, or there are fewer than one of each kind and length, or too many.

@@ -1,4 +1,4 @@
-"""What tells apart models of one name: a sha256 over everything that decides what a model does."""
+"""A sha256 over everything that decides what a model computes, which tells apart models of one name."""
 
 import hashlib
 import json

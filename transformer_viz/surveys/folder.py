@@ -1,7 +1,7 @@
-"""Where a survey is kept while it is made: a file for each block, so that it goes on where it ended.
+"""The folder of a survey in progress: a file for each finished block, so that a survey can be resumed.
 
-A folder belongs to one survey, and `survey.json` says to which. Whatever else lies there is left alone; a block's file that is
-damaged or of other lines is made again.
+A folder belongs to one survey, which `survey.json` names. Other files in it are left alone; a block's file that is damaged, or
+was made from other lines, is computed again.
 """
 
 import json
@@ -96,7 +96,7 @@ def opened_folder(path: Path) -> Generator[Folder]:
 
 @contextmanager
 def _disk_errors(path: Path) -> Generator[None]:
-    """Says what a full disk, or one that takes nothing, means for the survey."""
+    """Turns an error of a full or read-only disk into a SurveyError that says what it means for the survey."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What the heads of a batch do: every statistic of every text at once, in pieces that fit into a processor's cache."""
+"""Computes every statistic of all heads for a batch of texts at once, in pieces that fit into a processor's cache."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -86,7 +86,7 @@ class Heads:
 
 
 class Labels:
-    """What the tokens of a batch are called, as far as statistics ask: of each text, of what an encoder and a decoder read."""
+    """The labels of a batch's tokens as far as statistics need them: for each text those that encoder and decoder read."""
 
     def __init__(self, model: LoadedModel, batch: Batch) -> None:
         tokenizer, sources = model.tokenizer, [[] if batch.has_prompts else text.ids for text in batch.texts]
@@ -139,7 +139,7 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
 
 
 def _uniform(heads: HeadRows) -> tuple[HeadRows, np.ndarray]:
-    """Uniform attention over the texts of which it differs, and which of these each text is like."""
+    """Uniform attention, computed once for texts that are equal in masks, rows and token roles; and each text's index in it."""
     positions, n = heads.positions, len(heads.weights)
     parts = (heads.allowed, heads.rows, *positions.parts)
     packed = np.concatenate([np.ascontiguousarray(part).reshape(n, -1).view(np.uint8) for part in parts if part.size], 1)

@@ -1,7 +1,7 @@
 """The files of all blocks made into one survey: every mean, interval, histogram and list is computed here, once.
 
-A column is one statistic of all texts in the order of their lines, so that a survey is the same to the last bit whatever
-computed its blocks. One column after the other is read: memory grows with the texts, not with the statistics.
+A column is one statistic of all texts in the order of their lines, so that a survey is the same to the last bit whichever
+workers computed its blocks. Columns are read one at a time: memory grows with the texts, not with the statistics.
 """
 
 from collections.abc import Mapping, Sequence
@@ -157,7 +157,7 @@ def _head_statistics(
 def _example_texts(
     values: np.ndarray, mean: float, texts: Sequence[str], read: np.ndarray, k: int
 ) -> dict[str, tuple[TextValue, ...]]:
-    """The k texts with the highest numbers of a head, those nearest to its mean, and those furthest from it."""
+    """For each head the k texts with the highest numbers, with numbers nearest to its mean, and furthest from it."""
     distances, lists = np.abs(values - mean), {}
     for name, keys in (("highest", -values), ("typical", distances), ("unusual", -distances)):
         # Stable, so that of equal ones the first lines are kept; NaN comes last.
@@ -204,7 +204,7 @@ def _outputs(
         return {**counts, "bleu": bleu}
 
     def badness(i: int) -> tuple[bool, float]:
-        """Wrong outputs first, the surest before all; then those of which nobody knows, the least probable before all."""
+        """The worst outputs: wrong ones, the surest first, then those without a known answer, the least probable first."""
         is_known, confidence = bool(of["is_known"][i]), float(of["confidence"][i])
         return (False, -confidence) if is_known else (True, confidence)
 

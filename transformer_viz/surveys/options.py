@@ -1,4 +1,4 @@
-"""What decides a survey's numbers besides the model and the lines."""
+"""The options that change a survey's numbers."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
@@ -16,11 +16,11 @@ class SurveyOptions:
 
     Attributes:
         k: how many texts are kept of each head, the most typical and the most unusual, and how many of the worst outputs.
-        by: the statistic by which texts are typical or unusual; None = the mass where there is a true key, else the entropy.
+        by: the statistic that makes texts typical or unusual; None = the mass where there is a true key, else the entropy.
         max_length: the most tokens to write, the end included; None = as the model.
         seed: which texts the verdicts take; also of their intervals, and of which held-out texts are drawn.
-        verdict_texts: of how many texts attention is asked whether it points at the cause; 0 = of none.
-        mode: how a token is taken away there, as in `tv.attribute`.
+        verdict_texts: the number of texts on which `tv.verdict` judges attention; 0 = none.
+        mode: how these verdicts occlude a token, as in `tv.attribute`.
 
     Raises:
         OptionError: a number out of its range, or a mode that is not known.
@@ -37,5 +37,5 @@ class SurveyOptions:
         check_fields(self, OptionError)
 
     def of_blocks(self) -> dict[str, Any]:
-        """The options that decide what a block leaves: all but which texts are listed when blocks are merged."""
+        """The options that change a block's result: all but those about the lists that are made when blocks are merged."""
         return {name: value for name, value in asdict(self).items() if name not in ("k", "by")}

@@ -1,4 +1,4 @@
-"""What the texts of a block wrote, beside the known answers."""
+"""The outputs of a block's texts, compared with the known answers."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A survey as one HTML page that asks nothing of the network: maps of all heads, each head with its texts, and the outputs."""
+"""A survey as one HTML page that loads nothing from the network: maps of all heads, the texts of each, and the outputs."""
 
 import json
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""A survey of many texts: what every head did, how heads agree, what was written, and where maps point.
+"""The result of a survey: what every head did over many texts, how heads agree, the outputs, and a verdict on the maps.
 
-Lines of a file of texts count from 1, as editors count them; layers and heads from 0, as everywhere in code. Everything in a
-survey follows from texts, model and options: nothing says when, where, how fast or by how many processes it was made.
+Lines of a file count from 1, as in editors; layers and heads from 0, as everywhere in code. A survey depends on texts, model
+and options alone: it does not record when, where, how fast or by how many processes it was made.
 """
 
 import json
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 NAME = "summary.json"
 FORMAT, LARGEST = 2, 2**26
-"""Of the file, and its bytes; as Python objects up to 25 times as much."""
+"""The version of the file's format, and the most bytes of a file, which as Python objects takes up to 25 times as much."""
 ROLE = "role "
-"""Before the name of a role, where the share of texts with it stands among the statistics."""
+"""The prefix of a role's name in the statistic that is the share of texts with this role."""
 MOST_HEADS, MOST_COMPARED = 2**14, 512
 MOST_BINS, MOST_STATISTICS, MOST_EXAMPLES, MOST_LENGTHS = 200, 100, 100, 2**16
 _Edges = Annotated[tuple[float, ...], Range(2, MOST_BINS + 1)]
@@ -95,7 +95,7 @@ class SurveyedTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedStatistic:
-    """What is measured of each head and text, and the edges of the bins in which texts are counted.
+    """A statistic of each head and text, with the edges of the bins of its histogram.
 
     Edges ascend, and need not be evenly spaced. The first and the last bin also hold what lies outside.
     """
@@ -179,7 +179,7 @@ class HeadStatistic(_OfHead):
 
 
 def role_share(place: HeadPlace, role: str, count: int, n: int) -> HeadStatistic:
-    """A role that a head has in so many of n texts, as the mean of a statistic that is 1 for these and 0 for the others."""
+    """The row of a role: the mean of a statistic that is 1 in the texts where the head has the role, and 0 in the others."""
     share = count / n
     return HeadStatistic(
         kind=place.kind,
@@ -210,7 +210,7 @@ _Examples = Annotated[tuple[TextValue, ...], Range(0, MOST_EXAMPLES)]
 
 @dataclass(frozen=True, kw_only=True)
 class HeadTexts(_OfHead):
-    """The texts that show a head best; there are none of a head that no text has a number of.
+    """The texts that show a head best. A head without a number in any text has no such entry in the survey.
 
     Attributes:
         by: the statistic by which they are chosen.
@@ -295,8 +295,8 @@ class Confidence:
 
 @dataclass(frozen=True, kw_only=True)
 class WorstOutput:
-    """A wrong output, with the probability of its first wrong token; without a known answer, of a token on average (geometric
-    mean).
+    """A wrong output with the probability of its first wrong token. Without a known answer, an output with the geometric mean
+    of its tokens' probabilities.
     """
 
     line: int
@@ -335,9 +335,9 @@ class Survey:
     """What a survey found.
 
     Attributes:
-        model: whose.
-        texts: over which texts.
-        options: what else decides the numbers, as plain values.
+        model: the model that was surveyed.
+        texts: the texts that were read.
+        options: the options that change the numbers, as plain values.
         statistics: what is measured, in the order of tables.
         kinds: the kinds of attention that the model has.
         heads: the table, a row for each head and each statistic or role that some text has.
@@ -346,7 +346,7 @@ class Survey:
             largest weight on the same key, (head, head), heads layer after layer; None where no text tells. A kind of more than
             `MOST_COMPARED` heads is left out.
         outputs: of a model that writes.
-        verdict: over the sample for which it was asked; None where it was not.
+        verdict: of the sampled texts; None where no verdict was asked for.
         version: of the program that made it.
     """
 
@@ -428,10 +428,10 @@ class Survey:
         raise OptionError(f"there is no head {kind!r}, layer {layer!r}, head {head!r} in this survey; it has {'; '.join(has)}")
 
     def statistic(self, name: str) -> SurveyedStatistic:
-        """What is measured under a name.
+        """The statistic with this name.
 
         Raises:
-            OptionError: nothing is.
+            OptionError: there is none.
         """
         for statistic in self.statistics:
             if statistic.name == name:
@@ -439,8 +439,8 @@ class Survey:
         raise OptionError(f"{name!r} is not measured; choose one of {join_names(each.name for each in self.statistics)}")
 
     def to_frame(self) -> "pd.DataFrame":
-        """The table: kind, layer, head, statistic, n, mean, sd, low, high, min, max, uniform; low and high are mean ± 1.96
-        sd / √n.
+        """The table as a data frame: kind, layer, head, statistic, n, mean, sd, low, high, min, max, uniform. low and high are
+        mean ± 1.96 sd / √n.
         """
         import pandas as pd
 
@@ -454,7 +454,7 @@ class Survey:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Survey":
-        """A survey from what `to_json` gave, which may have passed through anybody's hands.
+        """A survey from the text of `to_json`, which is checked, since anybody may have changed it.
 
         Raises:
             SurveyError: it is none, or its parts do not fit together; the message says which.

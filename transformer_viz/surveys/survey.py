@@ -1,7 +1,7 @@
-"""A survey of a corpus: blocks of lines are run by workers, what each leaves is kept, and all is merged in the order of lines.
+"""`survey`: workers run blocks of lines, each block's result is kept, and all are merged in the order of the lines.
 
-A block's result follows from its lines, the model and the options alone: so the survey is the same to the last bit, whichever
-workers ran it, however many, and however often they were ended on the way.
+A block's result depends on its lines, the model and the options alone. So the survey is the same to the last bit, whichever
+workers ran it, how many there were, and how often it was interrupted.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from transformer_viz.surveys.statistics import NAMES, check_by
 from transformer_viz.surveys.workers import Stage, Unit, Workers, memory_of_worker
 
 FORMAT = 4
-"""Of what a block leaves; of another one it is run again."""
+"""The version of a block's result; a block with another version is run again."""
 _VERDICT_BLOCK = 8
-"""Sampled lines of one unit: each takes as long as many of a block."""
+"""Sampled lines in one unit of work; few, since a verdict takes as long as many lines of a block."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Progress:
         stage: texts, then the verdicts of the sampled ones.
         n_done: lines of this stage, those of an earlier run included.
         n_total: how many there are.
-        n_workers: who run them; None where Ray decides.
-        worker_bytes: memory that each takes, about.
+        n_workers: how many workers run; None where Ray decides.
+        worker_bytes: about how much memory each of them takes.
     """
 
     stage: Stage
@@ -52,7 +52,7 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], object]
-"""Is told at the beginning of a stage and after each unit. What it raises ends the survey, which can go on later."""
+"""A callback at the beginning of a stage and after each unit. An exception in it ends the survey, which can be resumed."""
 
 
 def survey(
@@ -74,31 +74,31 @@ def survey(
     mode: str = "word",
     on_progress: OnProgress | None = None,
 ) -> Survey:
-    """What every head does over a corpus, and how good and how sure the outputs are.
+    """Measures what every head of a model does over many texts, and how good and how sure the outputs are.
 
     Args:
         model: a name or a folder as in `load_model`, which each worker loads; or a loaded model, which runs in this process.
         texts: the path of a UTF-8 file with a text a line, `-` for standard input, or the texts themselves in a list.
         targets: the known answers in the same form, one for each text; an empty one is not known. None = those that the
             model's task knows.
-        held_out: instead of `texts` so many of those by which models of this task are judged.
+        held_out: instead of `texts`: how many of the texts by which models of this task are judged.
         output: a folder for all files, so that the survey can go on where it ended; None = nothing is kept.
         workers: processes of this machine, or tasks of Ray at a time; None = one for each processor that may be used.
         ray: `auto` for a Ray cluster that the environment names, else one of this machine alone; or a cluster's address.
         gpus_per_worker: how much of a GPU a task of Ray has; 0 = it computes on the CPU.
         device: where the model runs, as in `load_model`.
         k: how many typical and unusual texts are kept of each head, and how many of the worst outputs.
-        by: the statistic by which texts are so; None = `mass` where there is a true key, else `entropy_share`.
+        by: the statistic that makes texts typical or unusual; None = `mass` where there is a true key, else `entropy_share`.
         max_length: the most tokens to write, as in `decode`.
         seed: of held-out texts, of the sample for verdicts, and of their intervals.
-        verdict_texts: of how many texts it is asked whether attention points at the cause; 0 = of none.
-        mode: how a token is taken away for that, as in `attribute`.
-        on_progress: is told how far it is.
+        verdict_texts: the number of sampled texts on which `verdict` judges attention; 0 = none.
+        mode: how these verdicts occlude a token, as in `attribute`.
+        on_progress: is called with a `Progress`; what it raises ends the survey.
 
     Raises:
         InputError: texts that are not there, or none that can be read.
         OptionError: an impossible option, or a folder that is in use for something else.
-        SurveyError: a disk that is full, a worker that was ended, Ray that is not there.
+        SurveyError: the disk is full, a worker was killed, or Ray is not there.
         TransformerVizError: as `load_model`.
     """
     options = SurveyOptions(k=k, by=by, max_length=max_length, seed=seed, verdict_texts=verdict_texts, mode=mode)
@@ -177,7 +177,7 @@ def _file_of(unit: Unit) -> str:
 
 
 def _is_done(unit: Unit, folder: Path) -> bool:
-    """Whether its file is there, whole, and of this very work; anything else is made again."""
+    """Whether the unit's file is there, undamaged, and from the same lines, model and options; otherwise it is made again."""
     read = read_description if unit.stage == "texts" else read_verdicts
     try:
         return read(folder / _file_of(unit)).digest == unit.digest

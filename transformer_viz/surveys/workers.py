@@ -1,6 +1,6 @@
-"""Who runs the blocks of a survey: this process, processes of this machine, or tasks of Ray on one machine or on many.
+"""The workers that run a survey's blocks: this process, processes of this machine, or tasks of Ray on one or more machines.
 
-Each worker loads the model once, by its name. Only blocks and what they leave travel.
+Each worker loads the model once, by its name. Only blocks and their results are sent.
 """
 
 import os
@@ -43,12 +43,12 @@ VERSIONS = (("transformer_viz", __version__), ("torch", torch.__version__))
 _KEPT = "Usually memory is short: take fewer workers. What is done is kept; the same command continues."
 _JOIN = " Is this machine one of its nodes? `ray start --address={} --num-cpus=0` makes it one, without workers."
 Stage = Literal["texts", "verdicts"]
-"""Blocks of the corpus, then the verdicts of a few sampled lines."""
+"""The two stages of a survey: blocks of the corpus, then verdicts on a few sampled lines."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a worker does at once; `digest` says of what the result is."""
+    """A unit of work; `digest` is a hash of its lines, the model and the options."""
 
     stage: Stage
     block: Block
@@ -57,7 +57,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Job:
-    """What each worker is told: a model by its name or folder, which model is meant, and how it is surveyed."""
+    """The instructions to a worker: the model by name or folder, its fingerprint, and the survey's options."""
 
     model: str
     device: str
@@ -73,7 +73,7 @@ def run_unit(model: LoadedModel, unit: Unit, options: SurveyOptions) -> bytes:
 
 
 def run_in_worker(job: Job, unit: Unit) -> bytes | SurveyError:
-    """The file of a unit, or what a person is told; a worker runs it."""
+    """Runs a unit in a worker. Returns the unit's file, or an error for people."""
     try:
         return run_unit(_loaded(job), unit, job.options)
     except TransformerVizError as error:
@@ -82,7 +82,7 @@ def run_in_worker(job: Job, unit: Unit) -> bytes | SurveyError:
 
 @lru_cache(maxsize=1)
 def _loaded(job: Job) -> LoadedModel:
-    """Raises a SurveyError where the program or what has the model's name is another one than where the survey began."""
+    """Raises a SurveyError where the worker's program, or its model of this name, is not the one that began the survey."""
     where = f"on the machine {socket.gethostname()}"
     for (name, wanted), (_, version) in zip(job.versions, VERSIONS, strict=True):
         if wanted != version:
@@ -163,7 +163,7 @@ class Workers:
         return Job(name, device, fingerprint(model), options)
 
     def run(self, model: LoadedModel, job: Job, units: Iterable[Unit]) -> Generator[tuple[Unit, bytes]]:
-        """Each unit with what it leaves, as it is done. They end when the generator is closed.
+        """Yields each unit with its result when it is done. Closing the generator ends the workers.
 
         Raises:
             SurveyError: a unit cannot be run, a worker was ended, or Ray is not there.
@@ -222,7 +222,7 @@ def _processes(n: int) -> Generator[tuple[int, Submit]]:
 
 
 def _begin_process() -> None:
-    """A Ctrl-C in a terminal reaches all processes, and the one that reads and writes decides; the others end with it."""
+    """Lets a worker ignore Ctrl-C, which reaches all processes of a terminal; the main process decides, and ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None

@@ -1,7 +1,7 @@
-"""What `Trace.from_arrays` makes a Trace of: attention and tokens that somebody has from elsewhere, checked.
+"""The checks and conversions behind `Trace.from_arrays`, which takes attention and tokens of any program.
 
-What is not given stays unknown: a run without output tokens has none, one without probabilities no steps, and a mask whose
-reason cannot be told is said to be that.
+What is not given stays unknown: without output tokens the Trace has none, without probabilities it has no steps, and a mask
+whose reason cannot be told has `Reason.UNKNOWN`.
 """
 
 import json
@@ -21,7 +21,7 @@ ROW_TOLERANCE = 5e-3
 _SUM_TOLERANCE = 1e-4
 """How far from 1 probabilities may sum."""
 _NOTHING = 1e-6
-"""A weight up to this on a masked cell is none."""
+"""A weight on a masked cell up to this counts as 0."""
 _AXES = {2: "(query, key)", 3: "(head, query, key)", 4: "(layer, head, query, key)"}
 
 
@@ -111,7 +111,7 @@ def _tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] =
 
 
 def _text(name: str, given: Any) -> str:
-    """Text that can be written to a file: half of a character cannot."""
+    """A text without lone surrogates, which no file can hold."""
     if not isinstance(given, str):
         raise TraceError(f"{name} is {str(given)[:40]!r}, not text; labels are text, for example str(token)")
     try:
@@ -139,7 +139,7 @@ def _steps(
     probabilities: Iterable[float] | None,
     candidates: Iterable[Iterable[tuple[str, float]]] | None,
 ) -> tuple[Step, ...]:
-    """One step for each written token, or none at all where nothing is known of probabilities."""
+    """One step for each written token; no steps where neither probabilities nor candidates are given."""
     if probabilities is None and candidates is None:
         return ()
     if not outputs:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "float16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-"""Of weights. Half precision rounds a weight by at most 2⁻¹² of it, or by 2⁻²⁵ where it is below 2⁻¹⁴."""
+"""Types of weights. Half precision rounds a weight by at most 2⁻¹² of it, or by 2⁻²⁵ where it is below 2⁻¹⁴."""
 Layer = Annotated[int, Range(0, 9999)]
 _CODES = bytes(REASON_WORDS)
 
@@ -187,7 +187,7 @@ class Attention:
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
             raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
         check_codes(f"{kind}: the mask", reasons)
-        # A number that is none is the lowest and the highest at once, so two cells are enough to look at.
+        # NaN is both the lowest and the highest for numpy, so two cells are enough to look at.
         lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
         if not may_be_nan and not (math.isfinite(lowest) and math.isfinite(highest)):
             raise TraceError(f"{kind}: attention holds numbers that are not finite")

@@ -1,4 +1,4 @@
-"""How much each key counts for each query row, as a measure found it."""
+"""The result of an attribution: how much each key counts for each query row, by one measure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from transformer_viz.trace.groups import check_names
 NATS = "nats"
 """The unit of a difference of log-probabilities."""
 KINDS_WITH_CAUSES: tuple[Kind, ...] = ("cross", "decoder")
-"""Keys of cross-attention are source tokens, those of the decoder what it has read. Of an encoder's no step is the effect."""
+"""Kinds whose keys can cause a step: source tokens, and what the decoder has read. An encoder's rows are no steps."""
 TITLES = {
     "occlusion": "cause",
     "value_weighted": "value-weighted norm",
@@ -24,7 +24,7 @@ TITLES = {
     "rollout": "rollout",
     "alti": "ALTI+",
 }
-"""What the measures are called, by their names; another one is called by its name."""
+"""Titles of the measures by their names; a measure that is missing here has its name as title."""
 _PRECISIONS = ("float32", "float64")
 
 
@@ -40,10 +40,10 @@ class Attribution:
         mode: how a key was occluded, of a measure that occludes keys.
         unit: `nats`, or nothing for a number without one.
         layers: numbers of the layers, where the values have them.
-        notes: what else is to be known; plain data.
+        notes: further facts about the result; plain data.
 
     Raises:
-        TraceError: a part that a file cannot hold.
+        TraceError: a name, type or shape that a file cannot hold.
     """
 
     method: str
@@ -85,7 +85,7 @@ class Attribution:
         return self.unit == NATS
 
     def check(self, queries: tuple[str, ...], keys: tuple[str, ...]) -> None:
-        """Raises a TraceError where the values are of a run with other tokens."""
+        """Raises a TraceError where the values do not fit the tokens of the run."""
         want = (len(queries), len(keys))
         if self.values.shape[-2:] != want or 0 in self.values.shape:
             raise TraceError(

@@ -1,4 +1,4 @@
-"""A group: more arrays of a run, of whatever computed them, kept in its Trace and its file under a name of their own."""
+"""A group: further arrays about a run, which anybody may compute, kept in its Trace and file under a name."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Group:
 
     Attributes:
         arrays: by short names; float16, float32, float64, int32 or uint8 of one to six axes. Bools become 0 and 1.
-        notes: what else is to be known of them; plain data, as JSON has it.
+        notes: further facts about them; plain data, as JSON has it.
 
     Raises:
         TraceError: a name, type or number of axes that a file cannot hold.
@@ -49,7 +49,7 @@ class Group:
 
 
 def check_names(what: str, *names: str) -> None:
-    """Raises a TraceError where a name is no short lower-case word: names become names of members of a file."""
+    """Raises a TraceError unless the name is a short lower-case word, which can be part of a file's name."""
     if wrong := [name for name in names if not _NAME.fullmatch(name)]:
         raise TraceError(
             f"{what} name {short_repr(wrong[0])} is not possible; it is a to z first, "

@@ -1,4 +1,4 @@
-"""A run whose answer is hidden from a step on, for people who are to guess it; and the tokens of a text as it spells them."""
+"""A run with its answer covered from a step on, for people who guess it; and tokens joined to text as the run spells them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,11 +15,11 @@ _NOTHING = Step(token=HIDDEN, probability=0.0, log_probability=float("-inf"), ra
 
 
 def hide_answer(trace: Trace, step: int) -> Trace:
-    """The run as it is known before a step: what is written from there on, and every row that looks, is covered.
+    """Covers what a run writes from a step on, and the attention rows of these steps.
 
-    It has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`, covered rows have no
-    weight and are masked (`Reason.UNKNOWN`), and nothing tells the true answer, nor what may stand at mask tokens. The encoder
-    reads all before the first step.
+    The result has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`; covered rows have
+    no weight and are masked (`Reason.UNKNOWN`). The true answer and the fills of mask tokens are left out. The encoder's rows
+    stay, since it has read everything before the first step.
 
     Args:
         trace: the run.
@@ -59,9 +59,9 @@ def hide_answer(trace: Trace, step: int) -> Trace:
 
 
 def between(trace: Trace) -> str:
-    """What stands between two output tokens in the text: nothing, or a space where they are words or syllables.
+    """What joins two output tokens in the text: nothing, or a space where tokens are words or syllables.
 
-    Tokens of a model that is not ours, which have ids, bring their own spaces.
+    Tokens with ids, which are those of other libraries' models, contain their own spaces.
     """
     symbols = _symbols(trace)
     if trace.output_ids is not None:

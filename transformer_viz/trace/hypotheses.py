@@ -1,4 +1,4 @@
-"""The parts of a Trace in which the hypotheses of a recorded beam search differ, attention included."""
+"""Makes the parts of a Trace that differ from hypothesis to hypothesis of a recorded beam search, attention included."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from transformer_viz.trace.steps import Step
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PromptRows:
-    """What the decoder did at the positions of a search's opening before its last: the same for all hypotheses.
+    """The decoder's steps and rows at the opening of a search, but for its last position; all hypotheses share them.
 
     Attributes:
         steps: one a position.

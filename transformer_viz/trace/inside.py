@@ -1,4 +1,4 @@
-"""What happens inside one head for one query row of a run: every number, from what enters to what becomes of the residual."""
+"""`Inside`: every number of one head for one query row, from the vector that enters to the residual stream after it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ _AGREES = 2e-3
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inside:
-    """The numbers of one head and one query row, as they were computed; None is what the reader cannot tell.
+    """The numbers of one head and one query row, as they were computed; None where the model does not give a number.
 
     Layers, heads and rows count from 0. A stream is (d_model,).
 

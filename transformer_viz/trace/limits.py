@@ -1,8 +1,7 @@
-"""How large a trace from elsewhere may be where it is read, drawn or made into a table: on the page, and on the command line
-unless its limits are lifted.
+"""How large a trace may be to be read, drawn or made into a table, on the pages and, unless lifted, on the command line.
 
-What a checkpoint of this program writes is far below these limits; a file from elsewhere may say anything. Every label and
-every step's sentence of a run goes to the browser, and a table names both tokens of every weight.
+Runs of this program's checkpoints are far below these limits, but a file may claim anything. Every label and every step's
+sentence of a run goes to the browser, and a table names both tokens of every weight.
 """
 
 import math
@@ -18,9 +17,9 @@ MAX_TRACE_BYTES = 256_000_000
 LARGEST_FILE, MOST_UNPACKED = 64 * 2**20, 128 * 2**20
 """The most bytes of a file, and the most that it may unpack to; reading takes up to about 4 times as much for a moment."""
 MOST_TOKENS, MOST_LETTERS, MOST_HEADS = 512, 16_000, 1024
-"""Tokens of a side, letters in them all, and heads of a kind."""
+"""The most tokens of a side, letters in all of them, and heads of a kind."""
 MOST_TEXT, MOST_EDITS = 100_000, 1000
-"""Letters of what was read, written or expected, and changes to the run."""
+"""The most letters of the source, the text or the expected answer, and the most edits."""
 MOST_CANDIDATES = 1_000_000
 """Letters in all candidates together."""
 MOST_NODES, MOST_RANKS, MOST_IN_TREE = 10_000, 1024, 10_000_000

@@ -1,4 +1,4 @@
-"""A tap that copies what attention did, and puts the steps of a decoding together again."""
+"""The tap that records attention during a run, and joins the rows of its steps into one array a layer."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import KINDS, Kind
 
 _LONG, _ROOM = 32, 2**18
-"""Steps after which pieces are copied into rooms of so many numbers. What a model computes grows with every step, and does not
-fit between pieces that stay where they were made: 200 tokens of 30 layers took 470 MB where 100 are needed."""
+"""After `_LONG` steps, recorded pieces are copied into buffers of `_ROOM` numbers. Left in place, they would fragment memory,
+since a model's tensors grow at every step: 200 tokens of 30 layers took 470 MB where 100 are needed."""
 
 
 class Recorder:
@@ -55,7 +55,7 @@ class Recorder:
         return value
 
     def _together(self, piece: Tensor) -> Tensor:
-        """A copy beside the others."""
+        """A copy of the piece in the buffer."""
         n, (room, n_used) = piece.numel(), self._rooms.get(piece.dtype, (piece, piece.numel()))
         if n_used + n > room.numel():
             room, n_used = piece.new_empty(max(n, _ROOM)), 0
@@ -118,16 +118,16 @@ class Recorder:
 
 
 def _joined(pieces: list[Tensor]) -> Tensor:
-    """(batch, head, cell): the rows of the first pass, then one row of each further one."""
+    """All pieces as one tensor (batch, head, cell): the rows of the first pass, then one row of each later pass."""
     if pieces[0].shape[-2] == 1:
         return torch.cat(pieces, -1)[..., 0, :]
     return torch.cat([pieces[0].flatten(-2), torch.cat(pieces[1:], -1)[..., 0, :]], -1)
 
 
 def _alike(layers: list[Tensor]) -> list[Tensor]:
-    """(batch, head, …) each: an edit of one head gives its layer's mask an axis for heads that the others do not have.
+    """The layers broadcast to one batch size and number of heads.
 
-    And a layer that is given no mask has one for all sentences.
+    An edit of one head gives its layer's mask an axis for heads, and a layer without a mask has one row for all sentences.
     """
     shapes = [layer.shape for layer in layers]
     if len(set(shapes)) == 1:

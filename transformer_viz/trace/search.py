@@ -1,6 +1,6 @@
-"""The record of a beam search: every continuation that was looked at, and the attention of every row that was computed.
+"""The record of a beam search: every continuation that was considered, and the attention of every row that was computed.
 
-Hypotheses share the rows of what they have in common, so the attention of each can be put together from its own path.
+Hypotheses with a common beginning share its rows, so the attention of each is put together along its path.
 """
 
 from collections.abc import Mapping

@@ -6,9 +6,9 @@ belongs: `attentions/cross/weights.npy`.
 Reading trusts nothing: members, sizes, types and shapes are checked before an array is unpacked, and arrays are taken from
 bytes, never unpickled.
 
-Memory: a file that unpacks to n bytes takes at most about 4 n while it is read (an array while it is
-unpacked, then checks of it; the description, at most n / 16, as Python objects). A file that says it
-unpacks to more than allowed is refused before, one that says less than it holds is not read further.
+Memory: reading a file that unpacks to n bytes takes at most about 4 n, for arrays and their checks, and for the
+description (at most n / 16) as Python objects. A file that announces more bytes than allowed is refused before it is
+unpacked, and no more is unpacked than it announces.
 """
 
 import io
@@ -39,7 +39,7 @@ FORMAT = 1
 LARGEST = 2**30
 """The most bytes that a file may unpack to, and be on the disk, unless a caller sets less."""
 _META_SHARE = 16
-"""The description may be this part of what a file may unpack to: as Python objects it takes up to 25 times its bytes."""
+"""The description may take 1/16 of what a file may unpack to, since as Python objects it takes up to 25 times its bytes."""
 _META = "meta.json"
 _MEMBER = re.compile(
     r"(search|attentions/[a-z]{1,8}|insides/\d|(attributions|groups)/[a-z0-9_]{1,80})(/arrays)?/[a-z0-9_]{1,32}\.npy", re.ASCII
@@ -218,8 +218,7 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, skipped: int = 0) -> bytes:
-    """As many bytes as the directory says and no more, after the first ones: `read()` without a size would unpack whatever is
-    there."""
+    """A member's bytes after the first `skipped`, never more than the directory says, as `read()` without a size would."""
     with archive.open(info) as member:
         member.read(skipped)
         data = member.read(info.file_size - skipped)
@@ -238,7 +237,7 @@ class _Header:
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Header:
-    """Read before the array is unpacked; it must describe exactly as many bytes as the directory says are there."""
+    """Reads an array's header before the array; the two must have exactly as many bytes as the directory says."""
     name = info.filename
     with archive.open(info) as member:
         start = member.read(len(_MAGIC) + 2)

@@ -1,7 +1,7 @@
 """The Trace: the complete, unchanging record of one run of one sentence.
 
-Numpy and plain Python only. Whatever looks at a run (analysis, figures, views, files, notebooks)
-looks at this and at nothing else; whatever runs a model makes one of these.
+Numpy and plain Python only. Everything that runs a model makes a Trace, and everything that looks at a run (analysis,
+figures, views, files, notebooks) reads the Trace alone.
 """
 
 import math
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Finished = Literal["end", "length", "given"]
 MOST_INSIDES, MOST_ATTRIBUTIONS = 8, 64
-"""Heads and rows that a run can hold the inside of, and results of measures: their arrays are members of its file."""
+"""The most `Inside`s and attributions that a run can hold, since each adds members to its file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,8 +49,8 @@ class Trace:
         steps: one per output token, given ones too; empty where no probabilities were recorded.
         attentions: of each kind that was recorded, in the order of `KINDS`; `trace.encoder`, `trace.decoder` and
             `trace.cross` are its entries. Weights are float32, or float16 of all kinds where half precision was asked for.
-        finished: `end` when the model wrote `<end>`, `length` when the limit stopped it, `given` for tokens that
-            came from elsewhere, of which nothing says how they ended.
+        finished: `end` when the model wrote `<end>`, `length` when the limit stopped it, `given` when the tokens came from
+            elsewhere.
         alignment: per target token the true key index, or None.
         source_letters: per source position the index of its letter, or None.
         expected: the task's true answer, or None where there is none.
@@ -65,7 +65,7 @@ class Trace:
         output_ids: of `output_tokens`, or None.
         fills: what a model without a decoder would put at the mask tokens of the source.
         insides: what happened inside heads, in the order in which they were recorded, at most 8; see `with_inside`.
-        groups: more arrays of this run by the name of what computed them; unknown ones are kept.
+        groups: further arrays about this run, by name; names that this program does not know are kept.
         attributions: what measures found, by names such as `occlusion_word_cross`, at most 64; see `with_attribution`.
 
     Raises:
@@ -321,31 +321,31 @@ class Trace:
 
     @property
     def model_kind(self) -> ModelKind:
-        """What the model is made of, by what it read in this run."""
+        """Whether the model has an encoder, a decoder or both, told from what it read in this run."""
         if not self.target_tokens:
             return ModelKind.ENCODER
         return ModelKind.ENCODER_DECODER if self.source_tokens else ModelKind.DECODER
 
     @property
     def writes(self) -> bool:
-        """Whether it has a decoder's rows; the run of an encoder alone reads and writes nothing."""
+        """Whether the run has a decoder's rows; False for an encoder alone, which writes nothing."""
         return self.model_kind.writes
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Tokens of the rows that one steps through: what the decoder reads, one a step; of an encoder alone, its source."""
+        """The tokens of the rows that a player steps through: what the decoder reads; for an encoder alone its source."""
         return self.target_tokens if self.writes else self.source_tokens
 
     def is_stepped(self, kind: Kind) -> bool:
-        """Whether the rows of a kind are those that one steps through: an encoder has read everything before the first step."""
+        """Whether a player steps through the rows of this kind; not an encoder's, which has read everything before step 1."""
         return kind != "encoder" or not self.writes
 
     @property
     def is_right(self) -> bool | None:
         """Whether the whole output is the true answer; None where that is not known.
 
-        Without a true answer one thing is known all the same: an output that ends at a step with a true key among the
-        text's own tokens has left something out.
+        Without a true answer an output can still be known to be wrong: when it ends at a step whose true key is one of the
+        text's own tokens, it has left something out.
         """
         if self.expected is None:
             return False if self._end_too_early() is not None else None
@@ -362,7 +362,7 @@ class Trace:
         return None if first == len(own) and self.finished != "end" else first
 
     def _end_too_early(self) -> int | None:
-        """The step of `<end>`, where the answer is not known but the alignment has the step read a token of the text."""
+        """The step that wrote `<end>` although by the alignment it should read a token of the text; None without such a one."""
         if self.expected is not None or self.finished != "end" or END not in self.output_tokens:
             return None
         step = self.output_tokens.index(END)
@@ -395,7 +395,7 @@ class Trace:
     def at_node(self, number: int) -> "Trace":
         """The run up to a node of a beam search (a number in `trace.search.nodes`), with its own attention.
 
-        Pruned ones too. What was computed of the best hypothesis alone is left out.
+        The node may be a pruned one. Results that belong to the best hypothesis alone are left out.
 
         Raises:
             OptionError: the run was no beam search, or has no such node.
@@ -419,7 +419,7 @@ class Trace:
         return self.search
 
     def with_group(self, name: str, group: Group) -> "Trace":
-        """This run with a group more, or with another one under this name.
+        """This run with one more group; it replaces a group of the same name.
 
         Raises:
             TraceError: a file cannot hold it: the name is no short lower-case word, or there are too many.
@@ -427,7 +427,7 @@ class Trace:
         return replace(self, groups={**self.groups, name: group})
 
     def with_attribution(self, result: Attribution) -> "Trace":
-        """This run with what `tv.attribute` found; it is kept in its file. A result of the same name gives way.
+        """This run with a result of `tv.attribute`, which its file keeps; it replaces a result of the same name.
 
         Raises:
             TraceError: the result is of a run with other tokens, or there are too many.
@@ -435,7 +435,7 @@ class Trace:
         return replace(self, attributions={**self.attributions, result.name: result})
 
     def with_inside(self, inside: Inside) -> "Trace":
-        """This run with what `tv.inside` found; it is kept in its file. One of the same head and row gives way.
+        """This run with a result of `tv.inside`, which its file keeps; it replaces one of the same head and row.
 
         Raises:
             TraceError: the numbers are of another run, or there are too many.
@@ -457,9 +457,9 @@ class Trace:
         }
 
     def to_frame(self, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> "pd.DataFrame":
-        """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked.
+        """A data frame with a row for each weight: kind, layer, head, query, query_token, key, key_token, weight, masked.
 
-        Layers, heads and positions count from 0. A run with ids has them behind the tokens, as query_id and key_id.
+        Layers, heads and positions count from 0. A run with ids has the columns query_id and key_id too.
 
         Args:
             kind: one kind alone; with it `layer` and `head` choose one of them.

@@ -1,1 +1,1 @@
-"""A model's run into a Trace: decoding, padded batches, teacher forcing, replays, edits; `adapters/` for others' models."""
+"""Functions that run a model and return Traces: `decode`, batches, the untrained baseline; `adapters/` for any module."""

@@ -22,8 +22,7 @@ def decode_batch(
     max_trace_bytes: int | None = None,
     on_token: OnToken | None = None,
 ) -> list[Trace]:
-    """What the model writes for each source, decoded as one batch, every source padded to the longest: a prompt before its
-    first token, what an encoder reads behind its last.
+    """Decodes several sources as one batch, each padded to the longest: prompts on the left, an encoder's sources on the right.
 
     Args:
         model: from `load_checkpoint` or `load_model`.
@@ -65,8 +64,8 @@ def read_batch(
     Args:
         model: from `load_checkpoint` or `load_model`.
         sources: the source texts.
-        targets: one for each source, as text or as tokens without the end; None is what the sound model writes by
-            itself, so that a change is judged on the same words.
+        targets: one for each source, as text or as tokens without the end; None is what the model writes without edits and
+            mistake, so that their effect shows on the same words.
         edits: as in `decode`.
         mistake: as in `decode`.
         max_trace_bytes: as in `decode`; None is its default.
@@ -92,7 +91,7 @@ def read_batch(
 
 
 def written_target(trace: Trace) -> tuple[str | int, ...]:
-    """What was written, without the end; where the limit stopped it, without the last token, which leaves room for one."""
+    """The written tokens without the end; where the limit stopped them, without the last, so that an end still fits."""
     return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
 
 

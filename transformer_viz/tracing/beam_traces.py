@@ -26,16 +26,16 @@ _BLOCK = 1024
 
 
 class RankedNodes:
-    """What one sentence's search needs of its logits: they are looked at in blocks of steps, and not all kept."""
+    """Ranks and probabilities of one sentence's nodes, taken from its logits block by block, so that not all are kept."""
 
     def __init__(self, n_candidates: int) -> None:
         self.n_candidates = n_candidates
         self.rankings = Rankings([], [], [])
         self.places: list[int] = []
-        """Of each node, how many tokens are more probable, or as probable with a lower id."""
+        """For each node, how many tokens are more probable, or equally probable with a lower id."""
 
     def rank(self, search: BeamResult) -> None:
-        """Looks at what is new, and takes its logits away."""
+        """Ranks the search's new nodes, and removes their logits from it."""
         if not search.logits:
             return
         logits, n_rows = torch.cat(search.logits), len(self.rankings.ids)
@@ -62,7 +62,7 @@ class BeamTraces:
         self._opening = (
             recorder.opening("decoder", "weights") if any(sentence.n_given for sentence in request.sentences) else None
         )
-        """Of the pass over a prompt, (batch, layer, head, position, position), or None."""
+        """The decoder's weights in the pass over a prompt, (batch, layer, head, position, position), or None."""
         self._rows: dict[Kind, list[np.ndarray]] = {
             kind: [step.cpu().numpy() for step in recorder.steps(kind, "weights")] for kind in ("decoder", "cross")
         }
@@ -80,7 +80,7 @@ class BeamTraces:
         with_ids = not tokenizer.has_unique_labels
         known, layers = tokenizer.task_answer(sentence.source, n_steps), request.recording.numbers(reader.sizes)
         search = self._search(i, n_rows, known.alignment)
-        # What the decoder did in the rows of a prompt before its last, which all hypotheses share.
+        # The decoder's rows of a prompt but its last, which all hypotheses share.
         given = PromptRows()
         if n_given:
             rows = slice(len(result.given) - n_given, len(result.given))
@@ -110,7 +110,7 @@ class BeamTraces:
         )
 
     def _search(self, i: int, n_rows: int, alignment: tuple[int | None, ...]) -> Search:
-        """All that was looked at in the search of sentence `i`, whose longest hypothesis has so many rows."""
+        """The record of the search for sentence `i`, whose longest hypothesis has `n_rows` rows."""
         request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
         reader, tokenizer, beam = request.model.model, request.model.tokenizer, request.beam
         assert beam is not None

@@ -65,8 +65,8 @@ def decode(
         kinds: which kinds of attention the Trace keeps, of `encoder`, `decoder` and `cross`; all by default.
         layers: which layers it keeps, by their numbers from 0; all by default. Every kind that is kept must have them.
         precision: `float32`, or `float16`, which halves the weights' bytes and rounds each to about three digits.
-        max_trace_bytes: the most bytes that all Traces of this call may take together; 10⁹ by default. What would
-            take more is refused before anything is run (see `trace_size`).
+        max_trace_bytes: the most bytes that all Traces of this call may take together; 10⁹ by default. A larger run is
+            refused before it begins (see `trace_size`).
         prefix: tokens, or their ids, that the output begins with, whatever the model would write.
         ban: tokens that are never written; probabilities are still those of the model.
         beam_size: of `beam`: how many continuations each step keeps; None is 5. The Trace holds the search, and
@@ -80,7 +80,7 @@ def decode(
         top_p: of `sample`: only the most probable tokens that together reach this probability are drawn; None is 1, all.
         seed: of `sample`: another seed draws other tokens; None is 0.
         on_token: is called after each token with what has been written so far (`Written`, which has `n_steps`, `ids`, `texts`).
-            Where it returns False nothing more is written, and the Trace is that of a `max_length` of so many tokens.
+            When it returns False, decoding ends as if `max_length` were reached.
 
     A keyword of another strategy than the chosen one is refused, since it would do nothing.
 
@@ -107,7 +107,7 @@ def trace_size(
 ) -> TraceSize:
     """How large the Trace of `decode` with the same arguments would be, without running anything.
 
-    `max_trace_bytes` and `on_token` are not looked at. Raises what `decode` raises for a text or keyword that is not possible.
+    `max_trace_bytes` and `on_token` are ignored. Raises what `decode` raises for an impossible text or keyword.
     """
     return predicted(DecodeRequest.of(model, text, target, **options).plan())
 
@@ -122,8 +122,8 @@ def _traces(request: DecodeRequest) -> list[Trace]:
         half=request.recording.is_half,
     )
     progress = DecodingProgress(model, n_texts, len(request.prefix), request.on_token)
-    # The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),
-    # and some would ask for a second thread, for which they wait 5 ms where a browser is at work on the same machine.
+    # Traces are made in here too: outside, autograd would see each operation (3 % of the time of a short text), and some would
+    # use a second thread, for which they wait 5 ms while a browser is at work on the same machine.
     with devices.running(model):
         started = time.perf_counter()
         if request.beam is not None:
@@ -170,7 +170,7 @@ def _write(request: DecodeRequest, tap: Tap | None, ranks: TokenRanks, progress:
 def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgress) -> BeamTraces:
     reader, beam = request.model.model, request.beam
     assert beam is not None
-    # Of each search so many steps are kept until they are looked at.
+    # The logits of so many steps of each search are kept before they are ranked.
     most_steps = BLOCK // (beam.size * reader.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
 
@@ -199,7 +199,7 @@ def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decod
     start = [] if reader.start_id is None else [reader.start_id]
     prompts = [sentence.prompt or start for sentence in request.sentences]
     whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
-    # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
+    # The last token written, the end, is never read; the first token of a prompt is read and not written.
     width = forced.width + max(map(len, prompts)) - 1
     target_in, is_padding = padded_batch([row[:-1] for row in whole], forced.pad_id, width, device=device)
     target_out, _ = padded_batch([row[1:] for row in whole], forced.pad_id, width, device=device)
@@ -211,7 +211,7 @@ def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decod
 
 
 def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
-    """What an encoder reads: nothing is written. `logits` are of what may stand in the place of each token, of one alone."""
+    """A pass of the encoder, in which nothing is written. An encoder alone also gives `logits` for the place of each token."""
     source, source_padding = _source(request)
     logits = request.model.model.encode(source, source_padding, tap=tap)
     nothing = source.new_empty(len(source), 0)

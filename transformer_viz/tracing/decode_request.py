@@ -50,13 +50,13 @@ DEFAULTS: DecodeKeywords = {
     "prefix": (),
     "ban": (),
 }
-"""Of the keywords of `decode`; None of the others."""
+"""Defaults of the keywords of `decode`; a keyword that is missing here is None by default."""
 
 with_decode_keywords = with_keywords(DecodeKeywords, DEFAULTS)
 
 
 class Padding(NamedTuple):
-    """How many positions are padding: the last of a source, and the first and the last that the decoder reads."""
+    """How many positions are padding: at the end of a source, and before and behind the tokens that the decoder reads."""
 
     source: int = 0
     before: int = 0
@@ -102,7 +102,7 @@ class DecodeRequest:
         ban: ids that are never written.
         beam: of a beam search, else None.
         sampling: of sampling, else None.
-        writing: the keywords about the choice of tokens that were given, as they were.
+        writing: the keywords about the choice of tokens, as the caller gave them.
         edits: of masks, heads and rows of weights.
         mistake: a deliberate mask mistake, or None.
         recording: what the Traces keep of the attention.
@@ -224,7 +224,7 @@ class DecodeRequest:
     def closed(self) -> frozenset[Kind]:
         """Kinds whose padded keys are cropped from every Trace, so that no edit opens them.
 
-        Not of a decoder that reads one row a time: behind a text's end it has no rows, and a window masks what is no padding.
+        Not a decoder's that reads one row at a time: it has no rows after a text's end, and a window also masks real keys.
         """
         if len(self.sentences) == 1:
             return frozenset()
@@ -235,7 +235,7 @@ class DecodeRequest:
         return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 
     def plan(self) -> Plan:
-        """What decides the size of the Traces."""
+        """The numbers from which the size of the Traces is computed."""
         targets = [[]] * len(self.sentences) if self.forced is None else self.forced.rows
         written = [self.max_length] * len(targets) if self.forced is None else map(len, targets)
         n_steps = [n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)]
@@ -255,7 +255,7 @@ class DecodeRequest:
 
 
 def most_written(model: LoadedModel, given: int | None, n_given: int) -> int:
-    """`max_length` as it was given, or by default; `n_given` tokens are read before what is written, after the first.
+    """The `max_length` that was given, or the default; `n_given` tokens are read after the first and before the written ones.
 
     Raises:
         OptionError: it is not possible.

@@ -19,7 +19,7 @@ class EditTap:
     Args:
         edits: what is changed.
         n_heads: of each kind.
-        closed: kinds of which a text has no padding to look at: what no row may see stays masked, as if it stood alone.
+        closed: kinds whose padding no edit opens: a key that no row may see stays masked, as if the text stood alone.
     """
 
     names = frozenset({"mask", "weights", "heads"})

@@ -30,15 +30,15 @@ class Written:
 
 
 OnToken = Callable[[Written], bool | None]
-"""Sees what has been written; where it returns False, nothing more is."""
+"""A callback that gets what has been written so far; decoding ends when it returns False."""
 
 
 OnProgress = Callable[[float], object]
-"""Is told which share of some work is done, from 0 to 1. What it raises ends the work."""
+"""A callback that gets the share of the work that is done, from 0 to 1; an exception in it ends the work."""
 
 
 def part_of(on_progress: OnProgress | None, n_done: int, n_parts: int) -> OnProgress:
-    """A callback for one of several equal parts, of which `n_done` are done, that reports the share of all."""
+    """A callback for the next of `n_parts` equal parts, which reports the share of the whole; `n_done` parts are done."""
 
     def say(share: float) -> None:
         if on_progress is not None:
@@ -53,8 +53,8 @@ class DecodingProgress:
     Args:
         model: what writes.
         n_texts: in the batch.
-        n_prefix: how many tokens are forced; until they are written nobody is called.
-        on_token: is called.
+        n_prefix: how many tokens are forced; the first call comes after them.
+        on_token: the callback.
     """
 
     def __init__(self, model: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> None:

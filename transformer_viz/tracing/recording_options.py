@@ -1,4 +1,4 @@
-"""What a run keeps of its attention: which kinds, which layers, in which precision."""
+"""The options of `decode` about what a Trace keeps: which kinds of attention, which layers, in which precision."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def check_recording(
 
 
 def keywords_of(trace: Trace, sizes: Sizes) -> RecordingKeywords:
-    """The keywords that keep of another run of a model of these sizes what this one has."""
+    """The keywords with which another run of this model keeps the same kinds and layers, in the same precision, as `trace`."""
     partial = (each.layers for kind, each in trace.attentions.items() if each.layers != sizes.layers.get(kind))
     return {"kinds": trace.kinds, "layers": next(partial, None), "precision": trace.precision}
 

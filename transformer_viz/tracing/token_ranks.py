@@ -1,9 +1,9 @@
-"""What logits say of the tokens that were written: how probable each was, its rank, and what was as probable or more.
+"""From logits to steps: how probable each written token was, its rank, and the most probable candidates beside it.
 
 Natural probabilities, in double precision: in float32 one of 1 − 10⁻⁹ would be 1. The order is that in which decoding
 chooses: by logit, since log-probabilities can round to a tie; of equal logits the lowest id first.
 
-Everything ends in lists, since numbers one by one out of tensors take as long as a step of decoding.
+Results are lists, since reading numbers one by one out of tensors would take as long as decoding.
 """
 
 import math
@@ -22,7 +22,7 @@ Name = Callable[[int], str]
 
 
 class TokenRanks:
-    """The steps of a batch, from logits that come row by row: they are looked at in blocks, and not all kept.
+    """Makes the steps of a batch from logits that come row by row, block by block, so that not all logits are kept.
 
     Args:
         n_candidates: how many of the most probable tokens each step keeps.
@@ -37,7 +37,7 @@ class TokenRanks:
         self._steps: list[list[Step]] = []
 
     def add(self, logits: Tensor, ids: Tensor) -> None:
-        """One row more of every sentence: logits (batch, vocabulary), and the ids (batch,) that followed."""
+        """Adds one row of every sentence: logits (batch, vocabulary), and the ids (batch,) that were written after it."""
         self._rows.append((logits, ids))
         if len(self._rows) > self._most_rows:
             self._rank()

@@ -33,7 +33,7 @@ class Rows:
 
 
 def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
-    """What is read of each text.
+    """The ids that the model reads of each text, special tokens included.
 
     Raises:
         InputError: a text that cannot be read, or that is too long for the model.
@@ -55,7 +55,7 @@ def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None)
 
 
 def longest_source(model: LoadedModel) -> int:
-    """The most tokens that may be read of a text. What writes after its prompt needs a place for what it writes."""
+    """The most tokens that may be read of a text. A decoder alone needs one more position for what it writes."""
     kind, longest = model.model.kind, model.model.sizes.longest_source
     return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - kind.has_prompt
 

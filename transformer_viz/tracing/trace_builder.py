@@ -1,4 +1,4 @@
-"""What a recorder and a decoding hold for a batch, made into one Trace a sentence."""
+"""Makes one Trace a sentence from what a recorder and a decoding hold for a batch."""
 
 import math
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class TraceBuilder:
         self.n_given = None if decoded.given is None else decoded.given.shape[1]
         """Rows before the first written one, padding on the left included; None where `ids` holds what was given."""
         self.logits = decoded.logits
-        """Of an encoder alone: of what may stand in the place of each token, (batch, source, vocabulary), or nothing."""
+        """Logits of an encoder alone for the place of each token, (batch, source, vocabulary), or None."""
         self.probabilities = None if decoded.probabilities is None else decoded.probabilities.tolist()
 
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
@@ -110,7 +110,7 @@ class TraceBuilder:
         )
 
     def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
-        """That of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
+        """The attention of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
         request, sentence, weights, masked = self.request, self.request.sentences[i], self.weights[kind], self.masked[kind]
         padding, sizes, n_source = sentence.padding, request.model.model.sizes, len(sentence.source_ids)
         n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
@@ -159,8 +159,8 @@ class TraceBuilder:
 
 
 def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool) -> np.ndarray:
-    """The codes of `reason_of_masked` for this model: outside of a sliding window where it has one, then (layer, 1, query, key)
-    instead of (query, key); and unknown where neither rule, edit nor mistake tells.
+    """The codes of `reason_of_masked`, with two that depend on the model: outside of a sliding window, and unknown where
+    neither rule, edit nor mistake explains a mask. (query, key), or with a window (layer, 1, query, key).
     """
     windows = sizes.windows.get(kind)
     if is_changed and not windows:
@@ -177,7 +177,7 @@ def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool)
 
 
 def not_finite(model: LoadedModel) -> CheckpointError:
-    """Weights can be finite and so large that their sums are not."""
+    """The error for a model whose weights are finite, but so large that their sums are not."""
     return CheckpointError(
         f"{model.name} computes numbers that are not finite for this text: its weights are too large. "
         "Train it again or copy it again."
@@ -185,7 +185,7 @@ def not_finite(model: LoadedModel) -> CheckpointError:
 
 
 def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str, Any]:
-    """What a Trace says of its making; of an encoder alone nothing about what is written."""
+    """The `made_by` of a Trace; for an encoder alone without the keywords about writing."""
     model = request.model
     made: dict[str, Any] = {"checkpoint": model.name, "variant": model.variant}
     if model.task is not None:
@@ -202,7 +202,7 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
 
 
 def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None) -> np.ndarray:
-    """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited."""
+    """The reason of each cell in case it is masked, uint8 (query, key): a rule that the mistake left in force, or an edit."""
     source = torch.arange(n_source)[None] >= n_source - padding.source
     steps = torch.arange(n_steps)[None]
     target = (steps < padding.before) | (steps >= n_steps - padding.behind)
@@ -224,6 +224,6 @@ def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
 
 
 def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:
-    """Padding is called so whichever id stands there, which may be that of the end."""
+    """Labels with `<pad>` for padding, whose ids may be those of other tokens, such as the end."""
     real = range(max(0, n_before), len(labels) - n_behind)
     return tuple(label if place in real else PAD for place, label in enumerate(labels))

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 BLOCK = 2**22
 """Logits that are kept until they are looked at: 16 MB."""
 MAX_TRACE_BYTES = 10**9
-"""Unless a caller sets another; `load_trace` reads a little more."""
+"""The default of `max_trace_bytes`; `load_trace` reads a little more."""
 PEAK_TIMES, LEAST_PEAK = 4, 10**9
-"""While a run is made it may take so many times what its Traces may, and at any rate so many bytes."""
+"""A run in progress may take `PEAK_TIMES` as many bytes as its Traces may, and at least `LEAST_PEAK`."""
 _SINGLE, _HALF = 4, 2
 _CANDIDATE, _STEP, _NODE = 96, 640, 1100
-"""Bytes of a (token, probability), of a step without them, and of a continuation of a search in both its forms."""
+"""Bytes of a candidate, of a step without its candidates, and of a node of a search, while it is searched and in the Trace."""
 _LOGIT = 44
 """Bytes a logit takes while it is sorted and made a probability in double precision."""
 
@@ -59,7 +59,7 @@ class TraceSize:
         return self.total + self.working
 
     def fits(self, max_trace_bytes: int) -> bool:
-        """Whether as much may be kept, and as much be taken on the way."""
+        """Whether the Traces may be as large as this, and the run meanwhile."""
         return self.total <= max_trace_bytes and self.peak <= max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
 
 
@@ -123,7 +123,7 @@ def predicted(*plans: Plan) -> TraceSize:
                 node = _NODE + 2 * plan.longest_token * (n_steps + 1)
                 records += rows_of_search(beam, n_steps) * n_candidates * _CANDIDATE
                 records += beam.n_continuations(plan.n_ends) * n_steps * node
-        # Recorded pieces and the same put together, logits, keys and values with room to grow, eight copies of one attention.
+        # Recorded pieces and their joined copy, logits, keys and values with room to grow, eight copies of one attention.
         n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
         logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT
@@ -141,7 +141,7 @@ def rows_of_search(beam: "Beam", n_steps: int) -> int:
 
 
 def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
-    """Refuses all these runs together where they are too large.
+    """Raises an error where these runs together are too large.
 
     Raises:
         TraceTooLarge: with the choices that would be allowed: half precision, one kind, both, then fewer layers: the last ones

@@ -1,4 +1,4 @@
-"""The same run by a model that has learned nothing: the other baseline for every grade of attention."""
+"""`untrained`: the same run by a model with random parameters, the second baseline for every grade of attention."""
 
 import threading
 from dataclasses import replace

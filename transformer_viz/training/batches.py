@@ -1,6 +1,6 @@
-"""Batches of token ids for teacher forcing; which texts a training sees is a pure function of recipe and step.
+"""The batches of a training. Its texts are a pure function of recipe and step.
 
-No generator state is carried from one batch to the next, so a run that was cut off goes on exactly.
+Since no random state is carried from one batch to the next, an interrupted training resumes exactly.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ def _new_texts(recipe: Recipe, task: Task, step: int) -> list[str]:
     """Texts drawn for one step."""
     rng = np.random.default_rng([recipe.seed, 1, step])
     if recipe.lengths == "growing":
-        # Mostly long strings, which are harder; a share of all lengths alike, or single letters would hardly occur.
+        # Mostly long strings, which are harder, and a share with lengths drawn evenly, so that very short strings occur too.
         power = 1.0 if rng.random() < recipe.even_lengths else 0.5
         lengths = np.full(recipe.batch_size, max(1, int(np.ceil(recipe.top_length_at(step) * rng.random() ** power))))
     else:

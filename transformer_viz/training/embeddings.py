@@ -1,4 +1,4 @@
-"""Pretrained embeddings from a file: the right shape is taken, a wrong one refused before anything starts."""
+"""Reads pretrained embeddings from a file, and refuses a wrong shape before training starts."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a training will need, before it starts: parameters, memory, time, room on the disk; and whether the machine has it."""
+"""Estimates what a training will need (parameters, memory, time, disk), and checks that the machine has it."""
 
 import time
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _COPIES = {"adam": 4, "adamw": 4, "sgd": 3}
 _RUNTIME = 350 * 2**20
 """What Python and torch take by themselves."""
 WORDS_BYTES = 4 * 2**20
-"""Of what a training writes beside its tensors: their names, the history, the events."""
+"""Bytes that a training writes besides tensors: names of tensors, the history, the events."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def folder_bytes(needed: Estimate, recipe: Recipe, snapshots: int) -> int:
 
 @cache
 def _operations_per_second() -> float:
-    """Of one CPU core, from matrix products of the size that such models have."""
+    """Operations a second on one CPU core, from matrix products of the size that such models have."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     a, b = torch.ones(1024, 128), torch.ones(128, 256)

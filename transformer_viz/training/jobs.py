@@ -1,4 +1,4 @@
-"""Trainings in processes of their own, started from a page: they survive its reload, can be paused and stopped, are limited.
+"""Trainings that are started from a page. Each is a process of its own: it survives a reload, and can be paused and stopped.
 
 A job is a folder `trained/.jobs/NAME`, beside which its checkpoint grows in `trained/NAME`:
 
@@ -14,7 +14,7 @@ A job is a folder `trained/.jobs/NAME`, beside which its checkpoint grows in `tr
 
 Nothing is kept in the server's memory, so a new server finds its old jobs.
 
-A job belongs to the browser that started it. Everybody may watch; who may do what is decided here, whatever a page shows.
+A job belongs to the browser that started it. Everybody may watch it; who may do more is checked here, whatever a page shows.
 """
 
 import json
@@ -54,7 +54,7 @@ MOST_RUNNING = 1
 MOST_JOBS = 30
 """Folders that a page's visitors can fill; their bytes are `server_settings.Limits.trained_bytes`."""
 MOST_PARAMETERS = 60_000_000
-"""Of a model that is trained from a page that anybody can open."""
+"""The most parameters of a model that is trained from a page."""
 MOST_SECONDS = 30 * 60
 SNAPSHOTS = 24
 SAMPLES = 2_000
@@ -212,7 +212,7 @@ def go_on(job: Job, visitor: Visitor) -> None:
 
 
 def check_open() -> None:
-    """Raises an OptionError where whoever runs the server wants no trainings, and on Windows."""
+    """Raises an OptionError where the server was started with --no-training, and on Windows."""
     if not server_settings.CAN_PASS_LOCKS_ON:
         raise OptionError("On Windows this page cannot train. The command can: python -m transformer_viz train --help")
     if not server_settings.trains():
@@ -224,7 +224,7 @@ def check_open() -> None:
 
 @contextmanager
 def one_at_a_time() -> Generator[Path]:
-    """The folder of the jobs, in which nobody else starts one meanwhile: two could find that there is room for one."""
+    """The folder of the jobs, locked: otherwise two people could start a training when there is room for one."""
     folder = app_folders.trained() / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # what people typed and the marks of their browsers are not for other users of the machine
@@ -244,7 +244,7 @@ def jobs(folder: Path | None = None) -> list[Job]:
 
 
 def trash_folder() -> Path:
-    """Where discarded trainings are (`trash.py`); beside the others, so that to move one is to rename it."""
+    """The folder of discarded trainings (`trash.py`); on the same disk as the others, so that a rename moves them."""
     return app_folders.trained() / ".trash"
 
 

@@ -1,7 +1,7 @@
 """The training loop. It knows neither task nor folder: batches come in, events go out.
 
-Everything random is a pure function of recipe and step (batches and dropout alike), so a run that was cut off goes on
-exactly where it was: the state is the weights, the optimizer's moments and the number of the step.
+Everything random (batches and dropout) is a pure function of recipe and step, so an interrupted training resumes exactly
+from the weights, the optimizer's moments and the number of the step.
 """
 
 from collections.abc import Callable, Iterator

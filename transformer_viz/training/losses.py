@@ -1,4 +1,4 @@
-"""What training makes small, and how sharp cross-attention is. Padding is left out of everything."""
+"""The losses of training, its accuracy, and the sharpness of cross-attention. Padding is left out of all of them."""
 
 import torch
 import torch.nn.functional as F

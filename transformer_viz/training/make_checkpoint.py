@@ -1,4 +1,4 @@
-"""From a recipe to a checkpoint folder: train, measure, save; stop early, and resume after a stop."""
+"""`make_checkpoint`: trains a recipe into a checkpoint folder, with evaluation, snapshots, early stopping and resuming."""
 
 import math
 import shutil
@@ -30,7 +30,7 @@ from transformer_viz.training.result import Event
 _REPORT_EVERY = 50
 """Steps between two events."""
 _CHECKS = 30
-"""How often the held-out texts are looked at, at most; not more often than every `_LEAST_BETWEEN_CHECKS` steps."""
+"""The most checks on held-out texts in a training; at least `_LEAST_BETWEEN_CHECKS` steps lie between two."""
 _LEAST_BETWEEN_CHECKS = 10
 _LESS_MEMORY = "End what else takes memory there and go on with --resume, or train anew with a smaller batch or smaller sizes."
 
@@ -51,22 +51,23 @@ def make_checkpoint(
     on_event: Callable[[Event], None] = lambda event: None,
     control: Callable[[], ControlSignal] = lambda: "go on",
 ) -> dict[str, Any] | None:
-    """Trains what `recipe` says, evaluates it on texts that it never saw, and writes the folder.
+    """Trains a model by a recipe, evaluates it on texts that it never saw, and writes the checkpoint's folder.
 
-    Of the keywords only `embeddings` changes the weights that come out.
+    Besides the recipe, only `embeddings` changes the trained weights.
 
     Args:
         recipe: what to make.
-        folder: where; it can be loaded from the first moment on.
+        folder: where to; it can be loaded from the first moment on.
         device: `auto`, `cpu`, `cuda` or `mps`.
-        replace: a folder that is there is replaced.
-        resume: a training that was cut off goes on.
+        replace: whether to replace a folder that is there.
+        resume: whether to go on with an interrupted training.
         samples: texts of the evaluation at the end; None = no evaluation.
         snapshots: how many sets of weights along the training are kept, log-spaced.
         save_seconds: time between two saves; 0 = after every event.
         embeddings: pretrained matrices (token, d_model) that the model begins with.
         on_event: called with every event.
-        control: called after every step: `pause` saves the state and ends, `stop` evaluates what there is and ends.
+        control: called after every step: with `pause` the state is saved and training ends, with `stop` the model is evaluated
+            as it is and training ends.
 
     Returns:
         The evaluation, as it stands in the folder's `config.json`; None where training was paused.

@@ -1,4 +1,4 @@
-"""How a checkpoint is made, as data: what is drawn, the loss, the optimizer, the schedule, the penalty, the seed."""
+"""The recipe of a checkpoint, as data: its texts, loss, optimizer, schedule, sharpness penalty and seed."""
 
 import math
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Recipe:
     growing_until: _Share = 0.3
     """Share of the steps after which the lengths have grown."""
     sorted_batches: _Positive = 1
-    """Natural texts of so many batches are drawn together and dealt out by length, so that little of a batch is padding."""
+    """So many batches of natural texts are drawn at once and sorted by length, so that a batch has little padding."""
     epoch_size: _Positive | None = None
     """Train on this many fixed texts again and again; None draws new ones for every batch."""
     loss: Loss = "cross-entropy"

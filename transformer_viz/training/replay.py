@@ -1,4 +1,4 @@
-"""Replay: one source through the snapshots of a training, so that one sees attention form."""
+"""`replay`: runs one text through the snapshots of a training, to see attention form."""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,17 +28,16 @@ def replay(
     layers: Sequence[int] | None = None,
     precision: str = "float32",
 ) -> tuple[TrainingSnapshot, ...]:
-    """The checkpoint's snapshots, oldest first, each decoding `text` by itself and reading one fixed target.
+    """Runs each snapshot of a checkpoint, oldest first, on one text: it decodes by itself, and it reads one fixed target.
 
-    The target is the true answer, or where nobody knows it what the finished model writes
-    (`TrainingSnapshot.target` says which).
-    A model that does not know yet when to stop is stopped after twice the target's length.
+    The target is the true answer, or, where the task has none, what the finished model writes (`TrainingSnapshot.target`
+    says which). A snapshot that does not stop by itself is stopped after twice the target's length.
 
     Args:
         checkpoint: one with snapshots (`train … --snapshots 12`).
         text: one source text.
-        moments: at most so many, evenly among the snapshots, the first and the last included; fewer where long texts
-            and many heads would take too much memory.
+        moments: the most snapshots to run, evenly chosen with the first and the last; fewer where long texts and many heads
+            would take too much memory.
         candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most bytes that all moments may take together.
         kinds: as in `decode`, which kinds of attention are kept of each moment.
@@ -49,7 +48,7 @@ def replay(
         CheckpointError: no snapshots, or a damaged one.
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
-        TraceTooLarge: not even two moments are allowed.
+        TraceTooLarge: not even two snapshots fit into `max_trace_bytes`.
     """
     wanted = whole_number("moments", moments, 2, MOST_MOMENTS)
     steps = list(checkpoints.snapshots(checkpoint.folder))

@@ -1,4 +1,4 @@
-"""What is known of a training without torch: its history, its moments, how far each head is, and each moment in words."""
+"""The results of a training, without torch: its history, its snapshots, each head's progress, and snapshots in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from transformer_viz.trace.trace import Trace
 Target = Literal["answer", "final output"]
 """What every moment reads: the task's true answer, or, where nobody knows it, what the finished model writes."""
 Measure = Literal["mass", "entropy"]
-"""The mean weight on the true key; or, where no key is the true one, the mean entropy of the rows."""
+"""The measure of a head's progress: mean weight on the true key or, without a true key, mean entropy of its rows."""
 Row = Mapping[str, Any]
 """A row of a training's history: `step`, `loss` and others, in some rows `held_out` and `mass_LAYER_HEAD`."""
 _MASS = "mass_"
@@ -76,7 +76,7 @@ class Course:
 
 
 def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:
-    """The way of every head of a kind: mass on the true key for cross-attention with a true alignment, else entropy."""
+    """The progress of every head of a kind: mass on the true key in cross-attention with a true alignment, else entropy."""
     traces = [moment.forced for moment in moments]
     masses = [head_mass(trace) for trace in traces] if kind == "cross" else []
     known = [mass for mass in masses if mass is not None]

@@ -1,9 +1,9 @@
-"""A checkpoint folder while its model is being trained: whenever the process is killed, the folder loads and training goes on.
+"""A checkpoint folder during training. Whenever the process is killed, the folder still loads and training can be resumed.
 
-The folder is made in one move with the untrained model. From then on every file is replaced in one move each:
-`training.safetensors` is the whole state from which training goes on (weights, the optimizer's moments, the step and the
-history), `model.safetensors` what everybody else reads. At the end the metrics come into `config.json`, and the state goes.
-safetensors and JSON only, so nothing in a folder can run.
+The folder appears in one move, with the untrained model. From then on each file is replaced in one move:
+`training.safetensors` is the state for resuming (weights, the optimizer's moments, the step and the history),
+`model.safetensors` is for everybody else. At the end the metrics are added to `config.json` and the state is removed.
+Files are safetensors and JSON only, so nothing in a folder can run.
 """
 
 import glob

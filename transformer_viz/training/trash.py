@@ -1,8 +1,8 @@
 """Discarded trainings: kept for a day, from where they can be put back.
 
-The trash is the folder `trained/.trash`, in which each has a folder named by the nanosecond in which it came, with the job and
-its checkpoint as they lie in `trained`. It counts among what trainings may take, in number and bytes: nobody fills a disk by
-discarding.
+The trash is the folder `trained/.trash`. Each discarded training has a folder there, named by the nanosecond in which it came,
+with the job and its checkpoint as they lay in `trained`. The trash counts towards the limits on number and bytes of trainings,
+so that nobody can fill a disk by discarding.
 """
 
 import shutil

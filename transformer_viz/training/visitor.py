@@ -1,4 +1,4 @@
-"""Who asks for something that is somebody's: a browser, known by a secret that it keeps, or the owner of the server."""
+"""The visitor who wants to change a training: a browser, known by a secret cookie, or the owner of the server."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ class Visitor:
 
     @property
     def mark(self) -> str:
-        """What is written down of the token: from its SHA-256 nobody gets back to 256 random bits."""
+        """The SHA-256 of the token, which is what gets stored; the 256 random bits cannot be computed from it."""
         return hashlib.sha256(self.token.encode()).hexdigest()
 
     def may_manage(self, mark: str | None) -> bool:
-        """Whether this is the browser that left the mark, or the owner. What nobody left a mark on is the owner's."""
+        """Whether this visitor is the browser with this mark, or the owner. A training without a mark is the owner's."""
         return self.is_owner or mark == self.mark
 
 

@@ -1,4 +1,4 @@
-"""How much of the difference between two runs each place of one brings back when it is put into the other: a cell a place."""
+"""The effect of patching each place of one run into another, as a map: one cell a place."""
 
 import numpy as np
 

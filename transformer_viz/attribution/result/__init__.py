@@ -1,1 +1,1 @@
-"""What the experiments find, as numbers and arrays: no torch."""
+"""The results of the experiments as numbers and arrays; they need no torch."""

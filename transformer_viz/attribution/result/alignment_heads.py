@@ -1,11 +1,11 @@
-"""Which heads of cross-attention align: where each looks for a word that is written, against links that are known.
+"""How well each head of cross-attention aligns: the source word that it links to each target word, beside known links.
 
-A head links a target word to the source word that most of its weight lies on, and to none where that is a special token. The
-weight is what a map by words has: the sum over the pieces of a source word, the mean over the rows of a target word. Those are
-the rows that write its pieces, or the rows after them, which read them. Both are tried, and the better is said: where a
-translation is given, the row that writes a word knows only what the model itself would have written there (Chen et al. 2020,
-"Accurate Word Alignment Induction from Neural Machine Translation"). Heads are ranked by the row that writes, since that one
-is asked while a model decodes, by Whisper's and Marian's programs as by our strips.
+A head links a target word to the source word with most of its weight, and to none where that is a special token. As in a map
+by words, the weight is the sum over the pieces of the source word and the mean over the rows of the target word. These rows
+are either those that write the word's pieces, or the next ones, which read them; both are tried, and the better is reported,
+since a row that writes a word of a given translation knows only what the model itself would have written (Chen et al. 2020,
+"Accurate Word Alignment Induction from Neural Machine Translation"). Heads are ranked by the row that writes, which is the one
+to ask while a model decodes: the programs of Whisper and Marian ask it, and so do our strips.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -68,7 +68,7 @@ class HeadAlignment:
         precision: the share of its links that are right, in that row.
         recall: the share of the links that it has, in that row.
         agreement: the share of target words that it links as the reference does.
-        effect: what the log-probability of a token of the target changes by without it, in nats; None where not asked for.
+        effect: the mean change of a target token's log-probability without this head, in nats; None where not asked for.
     """
 
     layer: int
@@ -91,7 +91,7 @@ class HeadAlignment:
 
 @dataclass(frozen=True)
 class Average:
-    """The mean weights of a few heads, asked as one head would be.
+    """A few heads whose mean weights are used like those of one head.
 
     Attributes:
         heads: in the order in which they were taken.
@@ -213,7 +213,7 @@ def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages
 def with_links(run: WordAttention, links: Iterable[Link], text: str, target: str) -> WordAttention:
     """The run with links between words of its texts.
 
-    A word that the model reads otherwise (as an unknown token, say) is put where it belongs by its neighbours.
+    A word that the model reads as something else, such as the unknown token, is found by its neighbours.
     """
     sides = ((words_of(text), run.source), (words_of(target), run.target))
     of_text, of_target = ({i: k for i, k in by_text(known, own) if i is not None} for known, own in sides)
@@ -235,7 +235,7 @@ def with_alignment(run: WordAttention, trace: Trace) -> WordAttention:
 
 
 def n_links(runs: Sequence[WordAttention]) -> int:
-    """The true ones of all runs."""
+    """The true links of all runs."""
     return sum(int(run.truth.sum()) for run in runs if run.truth is not None)
 
 

@@ -1,4 +1,4 @@
-"""How far the weights of some heads were moved, as numbers and arrays."""
+"""The result of a counter-proof: how far the weights of some heads were moved."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class MovedWeights:
         share: λ; 1, the weights are the target's.
         weights: float32 (layer, head, query, key), of the scope's layers and heads.
         distance: the share of the weight that lies at other keys than before, ½ Σ|A′ − A|, the mean over rows.
-        change: the greatest change of an output probability with these weights, computed once more from what is said here.
+        change: the greatest change of an output probability with these weights, from a pass with `weights` as they are here.
     """
 
     target: str
@@ -33,11 +33,11 @@ class CounterProof:
     """How far the weights of one scope were moved.
 
     Attributes:
-        scope: which heads.
-        heads: they, by layer and head.
-        epsilon: what no output probability changes by more than.
-        weights: float32 (layer, head, query, key), as they were.
-        moved: towards each target.
+        scope: the address of the heads, such as `cross.2`.
+        heads: layer and head of each.
+        epsilon: the most by which an output probability may change.
+        weights: float32 (layer, head, query, key), before they were moved.
+        moved: the weights moved towards each target.
     """
 
     scope: str
@@ -48,15 +48,15 @@ class CounterProof:
 
     @property
     def farthest(self) -> MovedWeights:
-        """That with most of its weight elsewhere: a λ of 1 towards where a head looks anyway would be no way."""
+        """The one with most of its weight at other keys than before; a λ of 1 says little where the head looks there anyway."""
         return max(self.moved, key=lambda each: each.distance)
 
     def of(self, place: HeadPlace) -> np.ndarray:
-        """(query, key): one head's weights as they were."""
+        """One head's weights before they were moved, (query, key)."""
         return self.weights[self._at(place)]
 
     def farthest_of(self, place: HeadPlace) -> np.ndarray:
-        """(query, key): one head's weights in the farthest found."""
+        """One head's weights in `farthest`, (query, key)."""
         return self.farthest.weights[self._at(place)]
 
     def _at(self, place: HeadPlace) -> tuple[int, int]:
@@ -66,7 +66,7 @@ class CounterProof:
         return layers.index(place.layer), heads.index(place.head)
 
     def towards(self, target: str) -> MovedWeights:
-        """One target's."""
+        """The weights moved towards one target."""
         return next(moved for moved in self.moved if moved.target == target)
 
     @property

@@ -1,4 +1,4 @@
-"""What runs lose without each head, and without two at once, as numbers over texts."""
+"""The result of ablating heads: what runs lose without each, as means over texts with intervals."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from transformer_viz.text_table import text_table
 
 @dataclass(frozen=True)
 class HeadEffect:
-    """Without one head; means over texts with their intervals.
+    """One ablated head; means over texts with their intervals.
 
     Attributes:
         place: the head.
@@ -62,6 +62,6 @@ class KnockOut:
 
 
 def share_of(is_so: np.ndarray) -> Mean:
-    """A share of texts, which are independent, with Wilson's interval: resampling would give no width where all are alike."""
+    """A share of independent texts with Wilson's interval, since resampling would give no width where all are alike."""
     n, hits = len(is_so), int(is_so.sum())
     return Mean(hits / n if n else np.nan, wilson(hits, n) if n > 1 else None)

@@ -1,4 +1,4 @@
-"""What patching between two runs has found, as numbers, and whether two runs can be laid on each other at all."""
+"""The result of patching one run into another, and the check that the rows of the two runs correspond."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Patching:
 
 @dataclass(frozen=True)
 class PatchingSize:
-    """How much work patching is, before it begins.
+    """The size of a patching before it begins.
 
     Attributes:
         n_places: where something is patched, each a pass of its own.
@@ -107,7 +107,7 @@ class PatchedRun:
 
 
 def parting(a: Trace, b: Trace) -> int:
-    """The step where two runs part, of which a row of one is a row of the other.
+    """The step at which two runs part whose rows correspond.
 
     Raises:
         OptionError: they write nothing, are of different lengths, or do not part.

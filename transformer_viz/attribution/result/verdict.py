@@ -1,9 +1,9 @@
-"""Whether maps of a run point where the cause is: each head, each layer's mean and strongest head, and other attributions.
+"""Whether maps of a run point at the cause: each head, each layer's mean and strongest head, and other attributions.
 
-A map agrees at a step as far as its largest keys are the keys with the largest cause, and as far as it ranks keys as the cause
-does (Spearman's ρ; causes under `FLOOR` are equal). Judged are keys that are content, not special tokens, and steps that were
-written, have two such keys or more and a cause of at least `LEAST` nats among them. By chance a map points at the cause in one
-of n keys.
+Two numbers say how far a map agrees with the cause at a step: whether its largest key is the one with the largest cause, and
+Spearman's ρ of the two rankings, in which causes under `FLOOR` are equal. Only keys that are content count, not special tokens,
+and only written steps with two such keys or more, of which one has a cause of at least `LEAST` nats. A random one of n keys is
+the right one in 1/n of the cases.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST = 0.1
-"""Nats: a step that no key changes by as much has no cause to point at."""
+"""Nats; where no key changes a step by as much, there is no cause to point at."""
 FLOOR = 1e-6
-"""Nats: a smaller cause, of either sign, is ranked as 0. Most keys have one, and its size is rounding."""
+"""Nats; a smaller cause, of either sign, is ranked as 0, since it may be rounding. Most keys have such a one."""
 Numbers = tuple[Annotated[float, Range(has_nan=True)], ...]
 FLOOR_WORDS = "causes under 10⁻⁶ nats count as equal; where most are, even the best order has a ρ well below 1"
 MAP_WORDS = "Mean and max are those of the weights of all heads of a layer, key by key"
@@ -59,7 +59,7 @@ class Verdict:
         chance: (step,), how often a random key is one with the largest cause.
         maps: by what they are called.
         n_left_out: steps that were written and are not judged.
-        n_without_choice: those of them that had fewer than two keys; the others had no cause.
+        n_without_choice: those of `n_left_out` with fewer than two keys; the others had no cause.
     """
 
     kind: Kind
@@ -100,7 +100,7 @@ class Verdicts:
         n_texts: how many runs.
         n_judged: steps.
         n_left_out: steps that were written and are not judged.
-        n_without_choice: those of them that had fewer than two keys; the others had no cause.
+        n_without_choice: those of `n_left_out` with fewer than two keys; the others had no cause.
         chance: of a random key.
         maps: heads by layer, then layers, then other attributions.
         missing: what the model cannot give, and why.

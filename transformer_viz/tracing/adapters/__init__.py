@@ -35,7 +35,7 @@ from transformer_viz.tracing.adapters.unrecorded_attention import (
 )
 
 Call = Callable[..., Any]
-# Modes, the fast path and attention settings are put back to what they were; two runs at once would put back each other's.
+# One run at a time: each restores modes, fast path and attention settings, and would restore what another run had set.
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -155,7 +155,7 @@ def trace_module(
 
 
 def _outputs(output_ids: Any, target: list[int], rows: Tensor | None, n_steps: int) -> list[int]:
-    """What was written: given, or the next id of the target and, where there are logits, the model's own last one."""
+    """The output ids: those that were given, or else each next target id, then the most probable one where there are logits."""
     outputs = flat(ids_of("output_ids", output_ids, torch.device("cpu")))
     if outputs and len(outputs) != n_steps:
         raise OptionError(f"output_ids has {len(outputs)} ids for {n_steps} target ids; one is needed for each")
@@ -210,10 +210,10 @@ def _adapter(model: nn.Module) -> ModuleType:
 
 
 def _logits(returned: Any, n_steps: int, vocabulary: Vocabulary | None, is_logits: bool | None) -> Tensor | None:
-    """float64 (step, vocabulary) on the CPU, or None where what the model returns is not certainly that.
+    """The logits in what the model returned, float64 (step, vocabulary) on the CPU; None where it may be something else.
 
-    Hidden states have the same axes as logits. So without a word from the caller only `.logits` is taken for them, or
-    what has as many columns as the vocabulary has tokens.
+    Hidden states have the same axes as logits. Unless the caller says that these are logits, only `.logits` counts, or a
+    tensor with as many columns as the vocabulary has tokens.
     """
     if is_logits is False or n_steps == 0:
         return None

@@ -1,4 +1,4 @@
-"""The calls of attention that an adapter recorded: checked, and as the arrays of a Trace."""
+"""The attention calls that an adapter recorded: their checks, and how they become the arrays of a Trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class AttentionCall:
         masked: bool (query, key) or (head, query, key), True = masked.
         module: the name of the module that attends.
         place: where it stands among the layers.
-        is_applied: whether what it made of the values is what these weights make of them.
+        is_applied: whether the module's output is the values times these weights.
     """
 
     kind: Kind
@@ -41,7 +41,7 @@ class Layers:
     Attributes:
         weights: float (layer, head, query, key), in the order of their numbers.
         masked: bool (query, key) where all layers and heads share one, else in the shape of `weights`; True = masked.
-        numbers: of the layers, where others without such attention stand between them; else empty.
+        numbers: the layers' numbers where layers without this kind stand between them; else empty.
     """
 
     weights: np.ndarray
@@ -103,7 +103,7 @@ def check_calls(model: nn.Module, calls: Sequence[AttentionCall], softmax_column
     Args:
         model: whose calls they are.
         calls: all of one run.
-        softmax_columns: per module, over how many columns its softmax went.
+        softmax_columns: by module, the number of columns of its softmax.
 
     Raises:
         OptionError: weights that are not finite or negative, masked cells with weight, rows that do not sum to 1, weights
@@ -117,8 +117,11 @@ def check_calls(model: nn.Module, calls: Sequence[AttentionCall], softmax_column
 
 
 def _fault(call: AttentionCall, module: nn.Module, columns: int | None) -> str:
-    """Empty where there is none. A softmax over more columns than there are keys has a sink; so has, most often, one whose
-    output is scaled."""
+    """What is wrong with the weights of a call, in words; empty where nothing is.
+
+    Rows that do not sum to 1 come from a sink where the softmax had more columns than there are keys, and most often where its
+    output is scaled.
+    """
     weights = call.weights
     if not np.isfinite(weights).all():
         return (

@@ -27,9 +27,9 @@ from transformer_viz.tracing.adapters.running_modules import RunningModules
 ORDER = 0
 INSTALL = "pip install 'transformers>=5.23,<6'"
 _SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
-"""What their attention modules call the sequence that queries of another look at."""
+"""The parameters through which the attention modules of transformers take the source in cross-attention."""
 _TOLERANCE = 1e-2
-"""How far an output may be from its weighted values, of its largest number: half precision rounds."""
+"""How far an output may be from the weighted values, as a share of its largest number, since half precision rounds."""
 
 
 def install_hint() -> str:
@@ -133,9 +133,9 @@ def record_attention(
 
 @contextmanager
 def _our_attention_in(model: nn.Module) -> Generator[None]:
-    """Our attention everywhere in `model`, and afterwards whatever there was: their setter may choose another than it was.
+    """Puts our attention everywhere in `model`; afterwards the previous one, which their setter alone may not restore.
 
-    What the setter changes in one configuration is changed in all, since parts that were put together keep copies of theirs.
+    Every configuration is set, since the parts of a composed model keep copies of their own.
     """
     from transformers import PreTrainedConfig, PreTrainedModel
 

@@ -37,7 +37,7 @@ class RunningModules(TorchFunctionMode):
     Attributes:
         ran: names of all that ever ran.
         attending: names of those in which weights from a softmax were multiplied with a matrix, in order.
-        softmax_columns: by name of a module, over how many columns its last softmax went.
+        softmax_columns: by name of a module, the number of columns of its last softmax.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -84,7 +84,7 @@ class RunningModules(TorchFunctionMode):
 
     @property
     def place(self) -> Place:
-        """Where the innermost module stands. A layer's number is that of the modules around it, where several share one."""
+        """The place of the innermost module among the layers. Where layers share it, the modules around it give the number."""
         places: dict[tuple[str, int], None] = {}
         for running in self._stack:
             parts = running.name.split(".")
@@ -125,7 +125,7 @@ class RunningModules(TorchFunctionMode):
 
 
 def is_parameter(tensor: Tensor) -> bool:
-    """Whether it is one, or a view of one: what a view is of, torch tells by no public name."""
+    """Whether a tensor is a parameter or a view of one; torch has no public name for what a view is of."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
 
 

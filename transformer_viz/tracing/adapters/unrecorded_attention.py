@@ -34,8 +34,8 @@ class Unseen:
 def find_unrecorded(
     model: nn.Module, inner: Any | None, running: RunningModules, calls: Sequence[AttentionCall]
 ) -> list[Unseen]:
-    """Every module that attended and was not recorded; and the stacks of a Hugging Face model that ran and of which a
-    kind of attention was not seen in any way."""
+    """Every module that attended without being recorded, and every stack of a Hugging Face model that ran and whose attention
+    of some kind was not recorded at all."""
     modules, recorded = dict(model.named_modules()), {call.module for call in calls}
     encoder = set() if inner is None else huggingface.encoder_modules(inner)
     unseen = [
@@ -57,7 +57,7 @@ def find_unrecorded(
 
 
 def accept_unrecorded(model: nn.Module, unseen: Sequence[Unseen], allowed: Sequence[str]) -> list[str]:
-    """The names of what was not seen, all of it accepted: by its kind, its name, or that of a part around it.
+    """The names of the attention that was not recorded, each accepted by its kind, its name, or that of a module around it.
 
     Raises:
         OptionError: something is not accepted; the message names it and says how it is.
