@@ -1,4 +1,4 @@
-"""A synchronous grammar: sentences of two languages with their alignment, drawn or read back. It knows no language itself.
+"""A synchronous grammar: draws sentences of two languages with their alignment, and reads them back; words are in files.
 
 See `docs/grammar.md` for how a lexicon and templates are written.
 """

@@ -1,4 +1,4 @@
-"""Sentences drawn at random: a template for each phrase, a word for each place, so that all features agree."""
+"""Draws random sentences: a template for each phrase and a word for each place, so that all features agree."""
 
 from typing import Any
 

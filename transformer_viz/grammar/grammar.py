@@ -1,4 +1,4 @@
-"""The grammar as data, and how it is read from its two files: the lexicon (one line a word) and the templates (one line each).
+"""The grammar as data, and its reader: a file with the lexicon (one line a word) and one with the templates (one line each).
 
 A feature has a set of values, kept as the bits of a whole number; two sets agree where they have a value in common. A
 template's variables are shared by its parts, which is how a subject decides the form of its verb in both languages.

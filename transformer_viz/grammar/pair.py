@@ -1,4 +1,4 @@
-"""What a derivation says: the words of both languages and, for each target word, the source word that it comes from."""
+"""Turns a derivation into a sentence pair: the words of both languages, and the source word of each target word."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ class SentencePair:
 
 @dataclass
 class _Placed:
-    """What is said in one language, and where: of a lexeme or literal its places by tag, of a phrase the place of its first."""
+    """The words of a sentence so far, and where the parts of the derivation stand in them."""
 
     words: list[str] = field(default_factory=list)
     alignment: list[int | None] = field(default_factory=list)
@@ -53,7 +53,7 @@ def tree_pair(grammar: Grammar, tree: Tree) -> SentencePair | None:
 
 
 def _settled(tree: Tree, asked: Features) -> Tree | None:
-    """The tree with what is known at its top known everywhere below."""
+    """The tree with the features of its top passed down to all its parts; None where they contradict each other."""
     bound = opened(tree.template, asked)
     if bound is None:
         return None
@@ -127,7 +127,7 @@ def _place_of(
 
 
 def _meet(grammar: Grammar, placed: _Placed) -> None:
-    """Words that change before others, as `a` before a vowel."""
+    """Changes words before others, such as `a` before a vowel."""
     for word, following, instead, swallows in grammar.contacts:
         i = 0
         while i + 1 < len(placed.words):

@@ -1,4 +1,4 @@
-"""Reading a sentence back: every derivation, by trying the templates from the left and remembering what was found."""
+"""Parses a sentence: finds every derivation, by trying the templates from the left with a memory of earlier results."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,1 +1,1 @@
-"""Lessons: what is read from their files, the questions that a run answers, and what checks and prints them."""
+"""Lessons: reads their files, makes their questions and right answers from runs, checks them, and prints question sheets."""

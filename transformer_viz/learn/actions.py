@@ -1,4 +1,4 @@
-"""What a step of a lesson asks its learner to do, and whether it has been done: all of it can be read from the page's link."""
+"""The `do` of a lesson's step: what the learner is to do, and whether the page's link shows that it has been done."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from transformer_viz.terms import KINDS, MISTAKES
 from transformer_viz.text_display import quote_text
 
 RUN = ("text", "checkpoint", "decoding", "beam", "alpha", "temperature", "seed", "sources", "edits", "mistake", "b_text")
-"""Controls of which each makes another run."""
+"""Controls that make another run when they change."""
 _STEP = re.compile(r"[1-9]\d{0,2}", re.ASCII)
 _CELL = re.compile(r"[1-9]\d{0,2},[1-9]\d{0,2}", re.ASCII)
 _HEAD = re.compile(rf"({'|'.join(KINDS)})\.[1-9]\d?\.[1-9]\d?", re.ASCII)
@@ -18,7 +18,7 @@ _HEAD = re.compile(rf"({'|'.join(KINDS)})\.[1-9]\d?\.[1-9]\d?", re.ASCII)
 
 @dataclass(frozen=True)
 class Verb:
-    """What can be done: what may stand behind the word, in words, and whether a value is that."""
+    """A kind of action: in words what may follow its name, a test of such a value, and a test whether it has been done."""
 
     about: str
     is_possible: Callable[[str], bool]
@@ -27,24 +27,24 @@ class Verb:
 
 @dataclass(frozen=True)
 class Action:
-    """What is to be done: a verb, and what stands behind it, as in `step 4`."""
+    """An action of a lesson: a verb and its value, as in `step 4`."""
 
     verb: str
     value: str = ""
 
     def is_done(self, before: Link, now: Link) -> bool:
-        """Whether it has been done between two links of the page: that at which the step began, and that of now.
+        """Whether it has been done between two links of the page: the one at which the step began, and the present one.
 
-        Both leave nothing out: what has its default is no part of the page's own link, and a mistake has its name here.
+        Both links name all values, also defaults, which the page's own link leaves out; a mistake has its short name.
         """
         return VERBS[self.verb].is_done(self.value, before, now)
 
 
 def read_action(text: str) -> Action:
-    """What a lesson says: a verb, and behind a space its value.
+    """An action from the text of a lesson: a verb, a space and a value.
 
     Raises:
-        LessonError: nothing that can be done.
+        LessonError: the text is not an action; the message lists them.
     """
     verb, _, value = text.partition(" ")
     if verb not in VERBS or not VERBS[verb].is_possible(value):
@@ -58,7 +58,7 @@ def _differs(*names: str) -> Callable[[Link, Link], bool]:
 
 
 def _changes(name: str) -> Callable[[str, Link, Link], bool]:
-    """Another value than before; where one is said, that one."""
+    """A test whether a control has the given value, or, without one, another value than before."""
     return lambda value, before, now: now.values.get(name) == value if value else _differs(name)(before, now)
 
 

@@ -1,4 +1,4 @@
-"""Whether lessons can be taught: their links open, what they point at is there, and their questions have answers."""
+"""Checks lessons: whether their links open, what they point at is there, and their questions have answers."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The run that a lesson's link opens, with what its question reads of it: the example on which a lesson is checked."""
+"""Makes the run that a lesson's link opens, with the data that its question needs; lessons are checked on these runs."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -25,7 +25,7 @@ _DECODING: dict[str, dict[str, tuple[str, type, Range]]] = {
     "beam": {"beam": ("beam_size", int, Range(1, 64)), "alpha": ("length_penalty", float, Range(-10, 10))},
     "sample": {"temperature": ("temperature", float, Range(0, 100)), "seed": ("seed", int, Range(0, 2**31 - 1))},
 }
-"""What the page's controls are called by `decode`, with the page's limits."""
+"""For each decoding, the page's controls with their keywords of `decode` and the page's limits."""
 DEFAULT_MODEL = "reverse"
 """What the app opens where a link names none."""
 BEAM = 5
@@ -62,7 +62,7 @@ def example_run(link: Link, *, is_of_writing: bool = False) -> Example | None:
 
     Args:
         link: of the app.
-        is_of_writing: of a moment of a training, and on Masks, what was written, and not the run that only reads the target.
+        is_of_writing: at a snapshot of a training, and on Masks: the run that writes, instead of the one that reads the target.
 
     Raises:
         LessonError: the link names what this run does not have.

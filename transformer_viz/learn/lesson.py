@@ -1,4 +1,4 @@
-"""A lesson, as its file has it: Markdown with a head in TOML, and in each step a block of TOML that says what happens.
+"""Reads a lesson from its file: Markdown with settings in TOML at the top, and in each step a block of TOML.
 
 `docs/lessons.md` teaches how one is written. A file may be anybody's: text is text, links are this app's, images lie in the
 lesson's own folder.
@@ -53,7 +53,7 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A question of a step. What is not said is what the page has in focus.
+    """A question of a step. Kind, head and row that it leaves out are those in focus on the page.
 
     Attributes:
         kind: of question.

@@ -25,7 +25,7 @@ _OF_PAGES = {
     "train": "learned form moment position train_job train_probe train_task train_variant train_beside train_steps",
     "survey": "survey survey_beside survey_number survey_tab",
 }
-"""What a link of each page may name; a test compares it with what the pages have."""
+"""The controls that a link of each page may name; a test compares them with the pages."""
 PAGES = tuple(_OF_PAGES)
 _NUMBER = re.compile(r"\d{1,4}", re.ASCII)
 
@@ -87,7 +87,7 @@ def read_link(text: str) -> Link:
     """
     if len(text) > LONGEST:
         raise LessonError(f"a link has {len(text):,} characters; at most {LONGEST:,} are possible")
-    # What a browser would take for the name of a server: two slashes, or a backslash, which it reads as one.
+    # A browser takes what follows two slashes for a server's name, and reads a backslash as a slash.
     if not text.startswith("/") or text.startswith("//") or "\\" in text or not text.isprintable():
         raise LessonError(
             f"{quote_text(text, 60)} is not a link of this app; leave out the server, as in /?text=hello or /masks?sources=ab"

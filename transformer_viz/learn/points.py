@@ -1,4 +1,4 @@
-"""What a step of a lesson may light: names, and where each stands on its pages."""
+"""The parts of pages that a step of a lesson can highlight: their names, and where they are."""
 
 from dataclasses import dataclass
 

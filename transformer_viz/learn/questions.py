@@ -1,4 +1,4 @@
-"""Questions that a run answers: a function for each kind, from a Trace to the question, its options and what is right.
+"""The kinds of question in lessons: a function for each, from a Trace to the question, its options and the right ones.
 
 A run that cannot be asked fairly says why. Tokens in sentences stand in backquotes, and options are labels as on the axes.
 """

@@ -1,4 +1,4 @@
-"""A sheet of questions for a class: eight for before and eight for after the lessons, from runs of drawn texts, to print."""
+"""A printable sheet of questions for a class, eight before and eight after the lessons, from runs of random texts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Item:
 
 
 def sheet_html(seed: int = 0, language: str = "en") -> str:
-    """The sheet as a page. It depends on the seed and the language alone.
+    """The sheet as an HTML page, which depends on the seed and the language alone.
 
     Args:
         seed: of the texts.

@@ -1,4 +1,4 @@
-"""Models that are not ours, as readers that decoding, search, edits and checks run like our own."""
+"""Models of other libraries, wrapped so that decoding, search, edits and checks run them like our own."""
 
 from transformer_viz.readers.models import Entry as Entry
 from transformer_viz.readers.models import check_loadable as check_loadable

@@ -1,4 +1,4 @@
-"""What is known of a model that is not ours before anything of it is loaded, and what every reader says and checks then."""
+"""Describes another library's model before it is loaded, and has the checks and messages that all readers share."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 _SINGLE = 4
 _SHARE = 0.8
-"""Of the memory that is free: what a model may take."""
+"""The share of the free memory that a model may take."""
 
 Say = Callable[[str, float | None], None]
-"""Hears what loading does, in words, and which share of its weights is there."""
+"""A callback for the progress of loading: what it does, in words, and the share of the weights that is loaded."""
 
 
 def in_silence(words: str, share: float | None) -> None:
-    """For those who do not watch."""
+    """A `Say` that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Description:
 
     Attributes:
         family: which kind of model it is; of Hugging Face `model_type`, as transformers names it.
-        n_parameters: numbers in its files of weights, what they share counted once.
-        n_bytes: of these files.
+        n_parameters: numbers in its files of weights, shared ones counted once.
+        n_bytes: the size of these files.
     """
 
     family: str
@@ -44,10 +44,10 @@ class Description:
 
 
 def check_memory(description: Description, name: str, device: "torch.device") -> None:
-    """The model is read into the machine's memory, and from there goes to its device.
+    """Checks that a model fits into the machine's memory, where it is read, and into that of its device.
 
     Raises:
-        ModelError: there is no room.
+        ModelError: it does not fit; the message has the figures.
     """
     import torch
 
@@ -65,7 +65,7 @@ def check_memory(description: Description, name: str, device: "torch.device") ->
 
 @contextmanager
 def model_errors(name: str, file: str) -> Generator[None]:
-    """Says of which model and file a FileError is."""
+    """Turns a FileError into a ModelError that names the model and the file."""
     try:
         yield
     except FileNotFoundError:

@@ -44,7 +44,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Every model that can be named beside the checkpoints, in the order of the look-up; others with the reason."""
+    """Every model besides the checkpoints, in the order of the look-up; one that cannot be loaded has its error."""
     models = []
     for name, folder in folders().items():
         try:
@@ -55,9 +55,9 @@ def entries() -> list[Entry]:
 
 
 def folders() -> dict[str, Path]:
-    """Name -> folder, in the order of the look-up. What has the name of a checkpoint is not there: that one is meant.
+    """Name -> folder, in the order of the look-up; without models that have the name of a checkpoint, which comes first.
 
-    Of a shared app only those in folders that were named.
+    A shared app has only the models in folders that were named.
     """
     folder_of = dict[str, Path]()
     others = (*of_firefox.packaged().items(), *_in_cache()) if server_settings.shows_all_models() else ()
@@ -88,7 +88,7 @@ def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | Huggi
 
 
 def check_loadable(name_or_folder: str) -> None:
-    """Raises what `load_model` would, as far as it can be told without torch: there is none, or not one that may be loaded."""
+    """Raises the errors of `load_model` that can be told without torch: there is no such model, or it may not be loaded."""
     folder, name = _find(name_or_folder)
     if name is None:
         checkpoints.task_of(name_or_folder)
@@ -97,7 +97,7 @@ def check_loadable(name_or_folder: str) -> None:
 
 
 def _find(name_or_folder: str) -> tuple[Path, str | None]:
-    """Where a model is, and what it is called; None where it is a checkpoint."""
+    """The folder of a model and its name, which is None for a checkpoint."""
     if "/" not in name_or_folder and os.sep not in name_or_folder:
         return find_name(name_or_folder), None if _is_checkpoint(name_or_folder) else name_or_folder
     if name_or_folder in (known := folders()):
@@ -116,7 +116,7 @@ def _find(name_or_folder: str) -> tuple[Path, str | None]:
 
 
 def load_named(name: str, device: str = "auto", say: Say = in_silence) -> "Checkpoint | HuggingFaceModel | FirefoxModel":
-    """Like `load_model`, but names only: what a stranger types never becomes a path. `say` hears how far it is."""
+    """Like `load_model`, but takes names only, so that no path can be typed by a stranger; `say` is told the progress."""
     folder = find_name(name)
     if _is_checkpoint(name):
         return load_checkpoint(name, device)
@@ -157,7 +157,7 @@ def _in_folders() -> Iterator[tuple[str, Path]]:
 
 
 def _in_cache() -> Iterator[tuple[str, Path]]:
-    """Of each model the revision that its `main` names, or the one that came last."""
+    """The models of the Hugging Face cache, each in the revision of its `main`, or else in the newest one."""
     if find_spec("huggingface_hub") is None:
         return
     from huggingface_hub import CacheNotFound, constants, scan_cache_dir
@@ -174,7 +174,7 @@ def _in_cache() -> Iterator[tuple[str, Path]]:
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether it says that it is one; whatever stands there under the name is looked at when it is described."""
+    """Whether a folder seems to hold a model, by names of files alone; their content is checked when it is described."""
     return of_firefox.is_one(folder) or (untrusted_files.is_folder(folder) and os.path.lexists(folder / "config.json"))
 
 

@@ -1,4 +1,4 @@
-"""What tokenizers of pieces share, whichever library cuts a text into them."""
+"""The base class of tokenizers that cut a text into pieces, whichever library does it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A folder with one of Firefox's translators, as Mozilla publishes them, looked at before anything of it is loaded."""
+"""Checks a folder with one of Firefox's translators, as Mozilla publishes them, before it is loaded."""
 
 import re
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Contents:
 
     @property
     def description(self) -> Description:
-        """What people are told of it."""
+        """The model's family and size, for people."""
         n_parameters = sum(item.n_numbers for item in self.weights.values())
         return Description(FAMILY, n_parameters, untrusted_files.file_size(self.model))
 
@@ -113,7 +113,7 @@ def contents(folder: Path, name: str) -> Contents:
         if _SETTINGS not in there:
             raise FileError(f"it lacks the model's settings ({_SETTINGS})")
         config = config_of(binary.text(file, there[_SETTINGS]), name)
-    # By our names. What is there beside them would be another model.
+    # By our names. A file with further tensors would be another kind of model.
     wanted = _names(config)
     given = {key: item for key, item in there.items() if key != _SETTINGS and not key.endswith(_QUANTIZATION)}
     if other := sorted(set(given) - {tensor.name for tensor in wanted.values()}):

@@ -1,4 +1,4 @@
-"""One of Firefox's translators, opened: three files of a folder, and nothing of them runs."""
+"""Loads one of Firefox's translators from three files of a folder, none of which can run code."""
 
 import copy
 from collections.abc import Mapping
@@ -93,13 +93,13 @@ class FirefoxModel:
 
 
 def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> FirefoxModel:
-    """Opens a folder.
+    """Loads the model of a folder.
 
     Args:
         folder: where it is.
-        name: what it is called.
+        name: the model's name.
         device: where it is to run.
-        say: hears how far it is; what that raises ends the loading.
+        say: is called with the progress; an exception in it ends the loading.
 
     Raises:
         ModelError: no such model, one that is not served, damaged or too large, or sentencepiece is not installed.

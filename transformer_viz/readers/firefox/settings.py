@@ -1,4 +1,4 @@
-"""The architecture of a model of Marian, from the settings that its file carries, and whether it is one that is served."""
+"""Reads the architecture of a Marian model from the settings in its file, and refuses architectures that cannot run here."""
 
 import re
 
@@ -19,7 +19,7 @@ _SERVED: dict[str, tuple[str, str]] = {
     "transformer-postprocess": ("dan", "what is done after a sublayer"),
     "transformer-postprocess-emb": ("d", "what is done after the embeddings"),
 }
-"""What must be said in the file, and what it is about."""
+"""Settings that must be in the file with this value, and what each is about."""
 _DEFAULT: dict[str, str] = {
     "transformer-postprocess-top": "",
     "transformer-no-projection": "false",
@@ -35,7 +35,7 @@ _DEFAULT: dict[str, str] = {
     "right-left": "false",
     "ulr": "false",
 }
-"""What may be said, and changes what is computed if it is said otherwise."""
+"""Settings that may be left out, but must not have another value, which would change the computation."""
 
 
 def config_of(text: str, name: str) -> ModelConfig:
@@ -85,8 +85,8 @@ def _whole(text: str, key: str) -> int:
 
 
 def _values(text: str) -> dict[str, str]:
-    """`key: value` a line, and lists of items below each other, which become one text with spaces. That is all of YAML that
-    Marian writes here.
+    """The settings by name: lines `key: value`, and lists with an item a line, which are joined by spaces. Marian writes no
+    more of YAML than that.
     """
     settings = dict[str, str]()
     key = ""

@@ -1,4 +1,4 @@
-"""The lexical shortlist of a folder: which tokens may be written of a source, by a table of token to tokens.
+"""The lexical shortlist of a folder: which target tokens a source allows, from a table of source token to target tokens.
 
 As bergamot-translator's `shortlist.bin`: six u64 (magic number, checksum, first, best, n, m), n offsets as u64, m ids as u32. A
 source allows the `first` most frequent tokens, and of each of its own the ids from its offset to the next one.

@@ -1,4 +1,4 @@
-"""SentencePiece's tokenizer of one of Firefox's translators as ours. It appends the end to a source; what is typed is text."""
+"""The SentencePiece tokenizer of one of Firefox's translators, behind our interface. It appends the end to a source."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

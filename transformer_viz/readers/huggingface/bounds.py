@@ -1,7 +1,7 @@
-"""What a folder's configuration and tokenizer may ask for: no more than its weights can be.
+"""Refuses a configuration or tokenizer that asks for more than the model's weights need.
 
-All of it is checked before transformers reads them, but the sizes of modules, which only a family's own code knows: those are
-counted while the modules are made, before they take memory.
+All of it is checked before transformers reads them. Only the sizes of modules, which a family's own code computes, are counted
+while the modules are made, before they take memory.
 """
 
 import base64
@@ -28,9 +28,9 @@ _IMPLEMENTATION = re.compile(r"(attn|attention|experts)_implementation")
 _REFUSED = ("fusion_config", "kernel_config", "distributed_config")
 """Settings by which transformers exchanges a family's code for every model of the process."""
 _SPARE = 2**23
-"""Bytes that a model may have beside its weights: a head that was not saved, positions and masks that are computed."""
+"""Bytes that a model may have besides its weights, for an unsaved head and for computed positions and masks."""
 _SHARED = 4
-"""How often a model may have one of its weights: of its encoder, decoder, embedding and output, which are then made one."""
+"""How many copies of a weight a model may make before it ties them: in encoder, decoder, embedding and output."""
 _MOST_WORDS, _SPARE_WORDS, _LARGEST_TOKENIZER = 2**20, 2**10, 2**26
 _MOST_RULES, _MOST_GROWTH, _MOST_ADDED = 64, 200, 256
 """Steps of a tokenizer one after the other, how many times as long they may make a text, and tokens that one may add to it."""
@@ -53,7 +53,7 @@ class Weights:
 
     @cached_property
     def n_layers(self) -> int:
-        """The most numbers that stand in one place of the names: `h.0.attn` and `h.1.attn` are of two layers."""
+        """The number of layers, told from the tensors' names: `h.0.attn` and `h.1.attn` make two."""
         numbers: dict[str, set[str]] = {}
         for name in self.shapes:
             for match in re.finditer(r"(?:^|\.)(\d+)(?=\.|$)", name):
@@ -62,7 +62,7 @@ class Weights:
 
     @cached_property
     def n_rows(self) -> int:
-        """Rows of the largest table: there is no vocabulary beyond."""
+        """The rows of the largest matrix, which no vocabulary can exceed."""
         return max((shape[0] for shape in self.shapes.values() if len(shape) > 1), default=0)
 
 
@@ -91,7 +91,8 @@ def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None
 
 
 def without_implementations(config: Any) -> Any:
-    """Without what names another implementation of attention or of experts, which may be one to download, at any depth."""
+    """The configuration without settings, at any depth, that name an implementation of attention or of experts, since that
+    could be one to download."""
     if isinstance(config, dict):
         return {key: without_implementations(value) for key, value in config.items() if not _IMPLEMENTATION.search(key)}
     return [without_implementations(value) for value in config] if isinstance(config, list) else config

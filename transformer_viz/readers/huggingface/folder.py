@@ -1,4 +1,4 @@
-"""A folder with a Hugging Face model, looked at before anything of it is loaded: how large it is, and whether it is safe.
+"""Checks a folder with a Hugging Face model before it is loaded: how large the model is, and whether loading is safe.
 
 Only `config.json` and the names and shapes of the weights are read, and nothing of transformers or of a model runs.
 """
@@ -100,7 +100,7 @@ def _is_cached(folder: Path) -> bool:
 
 
 def _check_files(folder: Path, name: str) -> None:
-    """Everything that transformers may read there is a file of the folder: it opens names and waits for a pipe."""
+    """Refuses files that transformers could read but that are no regular files of the folder, such as pipes and links."""
     if os.path.lexists(folder / "adapter_config.json"):
         raise ModelError(
             f"{name}: it is an adapter (adapter_config.json), which works only with the model that it was made for. "
@@ -121,7 +121,7 @@ def _check_files(folder: Path, name: str) -> None:
 
 
 def _check_config(config: Mapping[str, Any], name: str) -> None:
-    """Refuses what would run code of the folder, open another file, or need another package."""
+    """Refuses settings that would run code of the folder, open another file, or need another package."""
     # Where transformers is not installed, that is said at loading.
     if "auto_map" in config and find_spec("transformers") is not None:
         from transformers import CONFIG_MAPPING

@@ -1,4 +1,4 @@
-"""What a model's generation config decides besides the logits, by the logits processors of transformers.
+"""Applies the rules of a model's generation config to the logits, with the logits processors of transformers.
 
 How tokens are chosen (greedy, beam, sampling and their numbers) is for the person to say, whatever that config prefers.
 """
@@ -197,7 +197,7 @@ class Generation:
 
     @property
     def in_force(self) -> dict[str, Any]:
-        """What decides, besides the logits, what is written, as JSON has it."""
+        """The start token, the ends and the rules that are in force, as JSON has them."""
         start = {} if self.start_id is None else {"decoder_start_token_id": self.start_id}
         return {**start, "eos_token_id": list(self.end_ids), **self.applied}
 

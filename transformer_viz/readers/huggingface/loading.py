@@ -1,4 +1,4 @@
-"""A folder with a Hugging Face model, opened: files of this machine, safetensors, and no code but that of transformers."""
+"""Loads a Hugging Face model from a folder: local safetensors files only, and no code but that of transformers."""
 
 import re
 import warnings
@@ -158,16 +158,16 @@ class HuggingFaceModel:
 
 
 def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> HuggingFaceModel:
-    """Opens a folder. Nothing is asked of any server, and no code of the folder runs.
+    """Loads the model of a folder. No server is asked, and no code of the folder runs.
 
     Args:
         folder: where it is.
-        name: what it is called.
+        name: the model's name.
         device: where it is to run.
-        say: hears how far it is; what that raises ends the loading.
+        say: is called with the progress; an exception in it ends the loading.
 
     Raises:
-        ModelError: no model, one that is not safe to open, too large, or one whose attention is not all seen.
+        ModelError: no model, or one that is not safe to open, too large, or not recorded completely.
         DeviceError: out of memory.
     """
     found = read_contents(folder, name)
@@ -235,7 +235,7 @@ def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
 
 
 def classes_of(config: Any) -> tuple[Any, ...]:
-    """What it is loaded as, the first for which it has all weights: an encoder may have been saved without a head."""
+    """The classes to try in this order; the first with all weights is taken, since an encoder may be saved without a head."""
     import transformers as hf
 
     choices = (

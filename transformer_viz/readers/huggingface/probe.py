@@ -1,7 +1,7 @@
-"""What a Hugging Face model is, found by running it on three tokens: which attentions it has, in which order, how large.
+"""Finds out by a run on three tokens which attentions a Hugging Face model has, in which order and of which sizes.
 
-And whether all of its attention is seen: what a pass records is compared with what the model itself returns as its attentions,
-in number, order and value. What differs is refused, never drawn empty or partly.
+It also checks that all attention is recorded: the recorded attentions must equal in number, order and value those that the
+model itself returns. Otherwise the model is refused, so that no map is ever empty or incomplete.
 """
 
 import re
@@ -53,7 +53,7 @@ class ProbedModel:
 
 @torch.inference_mode()
 def probe(model: Any, longest: int) -> ProbedModel:
-    """Runs the model twice, as its authors let it show its attention and with ours in its place.
+    """Runs the model twice, once with its authors' eager attention and once with ours.
 
     Args:
         model: in eval mode, any attention; ours is in its place afterwards. Nobody else runs it yet.

@@ -1,4 +1,4 @@
-"""Computes what a page shows: kept from before, at once where that is quick, or as a long job that the page waits for.
+"""Gets the result that a page shows: from the cache, computed at once where that is quick, or as a long job.
 
 Each function here is given the function to call and its arguments; results are kept for all sessions (`store.py`), and each
 session knows what made those that it was given.

@@ -1,4 +1,4 @@
-"""How large a run may be on the page, and what is offered instead of one that would be too large."""
+"""The limit on the size of a run on the pages, and the smaller runs that are offered instead of one that is too large."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -1,4 +1,4 @@
-"""A long job on a page: the page ends with its progress and a Stop button, and is drawn again when the result is there.
+"""Shows a long job on a page: the page ends with its progress and a Stop button, and is drawn again with the result.
 
 The work is done in the thread of the queue (`job_queue.py`), so the page answers meanwhile; a fragment polls it. A session has
 one job at a time: a page ends at the first result that is not there yet, and asking for another one cancels the former.

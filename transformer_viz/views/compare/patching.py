@@ -1,4 +1,4 @@
-"""Compare, on request: what of A, put into B at one place alone, brings back what A writes."""
+"""*Patch A into B* on the page Compare: one activation of A is put into B, to see where B then writes what A wrote."""
 
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Which kind, layer and head is large: of A, and of B where it is another one. Session names as on the other pages."""
+"""The kind, layer and head that Compare shows large, for A and, if it differs, for B; named in the session as elsewhere."""
 
 from typing import Any
 

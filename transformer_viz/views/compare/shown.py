@@ -1,4 +1,4 @@
-"""The sentence, the strips and the table of Compare."""
+"""Draws the sentence, the strips and the table of the page Compare."""
 
 from collections.abc import Callable
 from functools import cache

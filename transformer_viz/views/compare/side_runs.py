@@ -1,4 +1,4 @@
-"""What the two sides run: a Trace each, or the words why not. One side's error does not touch the other."""
+"""Makes the runs of the two sides of Compare: a Trace each, or an error that leaves the other side alone."""
 
 from dataclasses import dataclass
 

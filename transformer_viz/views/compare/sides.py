@@ -1,4 +1,4 @@
-"""The two sides of Compare: what each is asked to be. A's text and checkpoint are those of the other pages."""
+"""The controls of the two sides of Compare: text, model, decoding and edits. A's text and model are those of other pages."""
 
 import contextlib
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What several pages draw: each component's Python beside its JavaScript and CSS."""
+"""Components that several pages draw; the Python of each lies beside its JavaScript and CSS."""

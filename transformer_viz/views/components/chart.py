@@ -1,4 +1,4 @@
-"""Charts: every figure of every page is drawn here.
+"""The component that draws every Plotly figure of the pages.
 
 Streamlit's own chart is mounted anew whenever its figure changes, and drawn twice; this one stays, and is told the new figure.
 """

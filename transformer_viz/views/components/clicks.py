@@ -1,4 +1,4 @@
-"""What a click on a chart is: a tile of a mosaic, a cell of a heatmap, a point of a scatter."""
+"""Turns a click on a chart into a tile of a mosaic, a cell of a heatmap or a point of a scatter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

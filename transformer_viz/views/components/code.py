@@ -1,4 +1,4 @@
-"""“Show the code”: below each view, the few lines that make again what is on the screen.
+"""“Show the code”: the few lines of Python, or the command, that make again what is on the screen.
 
 What is behind a closed fold is not sent: the browser would load and evaluate what colours code, a quarter of a second of work,
 before it shows a word of the page, and colour lines that nobody sees at every step.

@@ -1,4 +1,4 @@
-"""How the output is written, beside the model: greedily, by beam search, sampled, or with a target that is read."""
+"""The controls of decoding: greedy, beam search, sampling, or reading a given target."""
 
 from collections.abc import Callable
 from typing import Any, get_args

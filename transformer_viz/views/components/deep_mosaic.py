@@ -1,4 +1,4 @@
-"""The heads of a deep model: an overview of all by one number, and beside it the small maps of six layers' worth of them."""
+"""The heads of a deep model: an overview of all by one number, and the small maps of as many as six layers have."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""With the answer hidden: what is revealed so far, the next question, and a box for a guess, in place of the step player.
+"""*Hide the answer*: what is revealed so far, the next question and a box for a guess replace the step player.
 
 Nothing of a step is sent before it is revealed, so every step is a run of the page.
 """

@@ -1,4 +1,4 @@
-"""How a model reads and writes, beside its name: what its generation config does, and what may be chosen."""
+"""The box *How it writes* beside a model's name: its generation config in words, and its options."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""One row of one head as a picture, and the arithmetic of one of its numbers: what `inside.html` draws.
+"""The picture of *Inside*: one row of one head, and the arithmetic of one of its numbers, drawn with `inside.html`.
 
 Every figure is text, rounded where the arithmetic is (`inside_head/numbers.py`).
 """

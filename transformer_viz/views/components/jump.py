@@ -1,4 +1,4 @@
-"""Where the largest change of two runs is, with the way there."""
+"""A button that leads to the largest difference between two runs."""
 
 import streamlit as st
 

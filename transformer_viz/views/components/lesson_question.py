@@ -1,4 +1,4 @@
-"""The question of a lesson's step, as its card shows it: the form, and what is said of an answer."""
+"""The question on a lesson's card: its form, and the feedback to an answer."""
 
 from dataclasses import replace
 from html import escape

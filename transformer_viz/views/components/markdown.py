@@ -1,4 +1,4 @@
-"""Text that must show literally where Streamlit reads Markdown: errors, labels, captions."""
+"""Escapes text that must be shown literally where Streamlit reads Markdown: errors, labels, captions."""
 
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.text_display import display_text

@@ -1,4 +1,4 @@
-"""HTML that a template makes, of which buttons and links can be pressed: the drawing of a model, lists of texts.
+"""A component for HTML from a template, whose buttons and links report clicks: a model's drawing, lists of texts.
 
 Templates escape what is put into them: what a user typed is text in them, never markup.
 """

@@ -1,4 +1,4 @@
-"""Mask tokens of a model that only reads: a way to put one in place of a word, and what may stand there, to put it in."""
+"""Mask tokens of an encoder alone: buttons that put one in place of a word, and that fill one with a candidate."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

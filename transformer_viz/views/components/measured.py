@@ -1,4 +1,4 @@
-"""What a page's step player and maps show of a run beside its weights or instead; by default nothing."""
+"""The measure that a page's player and maps show beside the weights or instead of them; by default none."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field

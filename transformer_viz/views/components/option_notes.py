@@ -1,4 +1,4 @@
-"""What each option of a box is, in a few words below its name in the open list.
+"""A few words about each option of a select box, below its name in the open list.
 
 Streamlit writes the option's text, as `format_func` makes it, into the link and into the closed box. So the words below it are
 not text of the option but its style's `content`, which is seen, and read aloud with the option.

@@ -1,4 +1,4 @@
-"""The token strips, the sentence, the controls and the bridge to the focus chart, as one component.
+"""The step player as one component: token strips, sentence, controls, and the messages to the focus chart.
 
 A slider of Streamlit's own would cost a round trip a step. This component finds the focus chart in its
 keyed container, steps it in the browser, and tells Python which step has rested.

@@ -1,8 +1,7 @@
-"""A page that was cut off from its server: connected again, to the same one or another, it asks for all of itself.
+"""Draws a page anew when its browser is connected again after a break, to the same server or another.
 
-Streamlit's page does so only where a part of it runs by itself. Without, a server that has never seen the page learns of it by
-the next click: it opens the page's link as if somebody came with it, and the click, a part that it was for and files to
-download are lost.
+Streamlit does so only for pages with a fragment that runs by itself. Without one, a new server first hears of the page at the
+next click: it opens the page's link as for a new visitor, and the click and files to download are lost.
 """
 
 from datetime import timedelta

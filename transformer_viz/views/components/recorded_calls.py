@@ -1,4 +1,4 @@
-"""Which public call made each value of a page, and the lines of Python that make it again.
+"""Records the public calls that made a page's values, and writes them as the Python that makes these again.
 
 A session remembers the call of every value that `record` is given, as long as the value lives, and no value: only calls and
 plain arguments. From the values that a page shows `program` goes back to the calls that made them, and writes a line for each.

@@ -1,4 +1,4 @@
-"""What the browser says of its window."""
+"""The browser's messages to every page: whether its window is narrow, the cookie of lessons, and clicks on a lesson's term."""
 
 from collections.abc import Sequence
 from functools import cache

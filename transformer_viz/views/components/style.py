@@ -1,4 +1,4 @@
-"""The few rules by which the page differs from Streamlit's own looks: less air, and what eyes, keyboard and system ask for."""
+"""The CSS that changes Streamlit's looks: less space, accessibility, and the settings of the reader's system."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Light, dark, or as the system is: Streamlit's own setting, whose menu this app hides."""
+"""The choice of light, dark or the system's theme: Streamlit's own setting, whose menu this app hides."""
 
 from functools import cache
 from pathlib import Path

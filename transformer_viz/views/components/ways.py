@@ -1,4 +1,4 @@
-"""Ways out for a text that a model cannot read: a part of it that it can, or another model."""
+"""Buttons below an error about a text that a model cannot read: take the part that it can read, or another model."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""“The model”: the model that runs as a drawing, with the attention in focus lit. Nothing of it is sent while closed."""
+"""“The model”: a drawing of the model with the attention in focus highlighted. While closed, nothing is sent."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""“Glossary”: the terms of art of a page, each in a sentence, in a row of its controls."""
+"""“Glossary”: the button that opens a page's terms, each explained in a sentence."""
 
 from functools import cache
 from html import escape

@@ -1,4 +1,4 @@
-"""Which head aligns, in the tab Heads: a box that names it, and a button that finds it."""
+"""The aligning head in the tab Heads: a box in which one types it, and a button that finds it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""By length, in the tab Heads: what the model can of each kind of text, and how far it goes, measured when somebody asks."""
+"""*By length* in the tab Heads: how often the model is right for each kind and length of text, measured on request."""
 
 from typing import TYPE_CHECKING
 

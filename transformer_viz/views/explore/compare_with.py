@@ -1,4 +1,4 @@
-"""Ways from Explore to Compare: the run beside itself at another head or layer, with an edit, or with another text."""
+"""Buttons from Explore to Compare: this run beside another head or layer of it, an edited run, or another text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""By value, cause, and the other measures that a trace file holds: the switch that Explore has, for what is there.
+"""The switch between weights and the measures (by value, cause …) that an opened trace file holds.
 
 Nothing is measured here, since that takes the model. What a link asks for and the file does not hold is refused by name.
 """

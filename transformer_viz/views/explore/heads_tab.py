@@ -1,4 +1,4 @@
-"""The tab Heads: every head of the run graded and named; what they do put on trial, or measured by length."""
+"""The tab Heads: every head of the run graded and named, and the parts On trial, By length and the aligning head."""
 
 from typing import Any
 

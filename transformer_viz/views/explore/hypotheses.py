@@ -1,4 +1,4 @@
-"""A beam search, of a model or of a file: its tree, its finished hypotheses, and which node is in focus."""
+"""A beam search on Explore, of a model or a file: its tree, its finished hypotheses, and the node in focus."""
 
 import math
 from collections.abc import Hashable

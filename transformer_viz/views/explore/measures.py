@@ -1,4 +1,4 @@
-"""Weights, by value, cause, and the other measures of attribution: chosen in the player, computed when somebody chooses them.
+"""The switch between weights, by value, cause and the other measures; each is computed when somebody chooses it.
 
 What is quick is there with the page. For another one the page is drawn with the weights, and then waits where the measure will
 be said, as for every long run. A measure that cannot be had is refused there by name.

@@ -1,4 +1,4 @@
-"""What a tab below the pictures shows."""
+"""`Shown`: the run that the tabs of Explore get, with where it came from."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The line below the pictures: what made this run and how good the model is; of a file, what it says of itself."""
+"""The line below the pictures: the model, its accuracy and the settings of this run; for a file, what the file says."""
 
 import json
 from collections.abc import Iterator, Mapping

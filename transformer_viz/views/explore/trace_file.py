@@ -1,4 +1,4 @@
-"""A trace file, looked at as a run is. Needs no model, and no torch."""
+"""Explore with an opened trace file instead of a model's run. Needs no model and no torch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tokens that another run may write: their labels where these tell tokens apart, and else their ids."""
+"""The tokens that one can choose or type in What if: by their labels where these are unique, else by ids."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
+"""The tab What if: the run again with another token at a step, another beginning, banned tokens, or a whole target."""
 
 import json
 from typing import TYPE_CHECKING, Any

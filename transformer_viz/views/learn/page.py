@@ -1,4 +1,4 @@
-"""Learn: the lessons, each of which leads through the other pages, and how far one is in them."""
+"""The page Learn: the list of lessons, each of which leads through the other pages, with one's progress."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What is typed on the Masks page: sources and targets, one a line, and the lines as a batch."""
+"""The input of the page Masks: boxes for sources and targets, one a line, and the batch that the lines make."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The leak certificate of the model as it stands, with whatever is changed."""
+"""The leak certificate of the model, with the edits and the mistake that are set on the page."""
 
 import math
 

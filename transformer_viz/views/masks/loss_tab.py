@@ -1,4 +1,4 @@
-"""The loss of every token, with padding left out, and what it would wrongly be with it."""
+"""The loss of every token without padding, and the wrong mean that counts padding."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What changes do over many strings, as far as it is decoded: how far that is, and a toggle that begins, stops and goes on.
+"""The effect of the changes over many strings: a toggle that starts and stops the decoding, and the result so far.
 
 It is decoded in a run of the page, after all else is drawn: a few strings at a time, each time at its turn among all long runs.
 So whatever is clicked meanwhile is answered at once, the run that answers goes on where the one before was, nothing goes on for

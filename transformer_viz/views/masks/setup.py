@@ -1,4 +1,4 @@
-"""What the Masks page is about in this run of it: the batch, the sentence in focus, and what was changed."""
+"""The state of the page Masks in one rerun: the batch, the sentence in focus, the edits and the mistake."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What stands around Streamlit's server: protection from strangers, plotly.js as one file, and getting ready beforehand.
+"""Additions to Streamlit's server: checks of requests and uploads, plotly.js as one file, and warming up.
 
 Nothing heavy is imported here.
 """

@@ -1,9 +1,8 @@
-"""Which requests are answered, and what every answer tells the browser.
+"""The middleware that refuses requests with a wrong Host or Origin, and adds security headers to every answer.
 
-A browser sends the name in the address bar as `Host`, and that of the page that asks as `Origin`. Somebody who owns
-evil.example can let that name point to 127.0.0.1 (DNS rebinding), and a page from there would then be, for the browser, one of
-this server: so only names that this machine is known by, or that were allowed, are answered, and IP addresses, which no one
-else can own.
+A browser sends the name in its address bar as `Host`, and the server of the page that asks as `Origin`. The owner of
+evil.example can let that name point to 127.0.0.1 (DNS rebinding); then a browser takes pages from there for pages of this
+server. So only this machine's own names, allowed names, and IP addresses, which nobody else can own, are answered.
 """
 
 import base64

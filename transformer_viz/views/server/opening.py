@@ -1,6 +1,6 @@
-"""Where the app is: for the terminal, and for the browser of whoever starts it.
+"""Prints the app's address in the terminal, and opens it in the browser of whoever starts the app.
 
-Streamlit opens no browser for an `st.App`, and for its own words in the terminal asks the internet for this machine's address.
+Streamlit opens no browser for an `st.App`, and to print an address it would ask a server on the internet for this machine's.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How many pages are drawn at the same moment.
+"""Limits how many pages are drawn at the same time.
 
 Where a whole class clicks at once, thirty threads would share one interpreter with the server's own, which answers everybody
 and would come last. Two at a time are done no later.

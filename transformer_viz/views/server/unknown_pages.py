@@ -1,4 +1,4 @@
-"""An address of a page that there is not opens Explore, which says so: Streamlit would say it in a dialog of its own."""
+"""Sends addresses of unknown pages to Explore, which says so; Streamlit would show a dialog of its own."""
 
 import streamlit as st
 from starlette.requests import Request

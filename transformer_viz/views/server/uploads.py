@@ -1,4 +1,4 @@
-"""How much may be uploaded. Streamlit takes any number of files from whoever is connected, whether a page asked for one or not.
+"""Limits uploads, since Streamlit takes any number of files from anybody connected, whether a page asked for one or not.
 
 What counts is what Streamlit holds, until a page gives it up or two minutes after its browser has gone, and what arrives.
 """

@@ -1,4 +1,4 @@
-"""Whose browser a page is in: so a training is its browser's, and the server its owner's.
+"""Tells visitors apart by a cookie, so that a training belongs to its browser and the server to its owner.
 
 Each browser gets a secret of its own, as a cookie that no script can read (`HttpOnly`) and that other sites' pages cannot use
 (`SameSite`). A server that is not shared belongs to whoever sits at this machine. Of a shared one the terminal shows a link

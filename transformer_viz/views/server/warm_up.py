@@ -1,4 +1,4 @@
-"""What the first visitor would wait for, done while the browser is still starting: imports, weights, a first run."""
+"""Does while the browser is still starting what the first visitor would wait for: imports, weights, a first run."""
 
 import gc
 import threading

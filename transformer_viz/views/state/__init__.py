@@ -1,1 +1,1 @@
-"""What is on the screen: the widgets in the page's link, the focus, and how every page looks."""
+"""The state of the pages: the widgets that the link holds, the focus, and the display options."""

@@ -1,4 +1,4 @@
-"""The head that aligns, where one is chosen or was found: it belongs to a model, and every run of that model has it."""
+"""The aligning head of each model, chosen or found; it holds for every run of that model."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""A deep model's heads on a page: six layers' worth of them at a time, in an order, with an overview of all by one number."""
+"""Which heads of a deep model a page shows: as many as six layers have, in a chosen order, with an overview of all."""
 
 from collections.abc import Callable
 from typing import Any

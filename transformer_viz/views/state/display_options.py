@@ -1,4 +1,4 @@
-"""How every page looks: letters for a projector, whether the right answer is shown. Needs no model."""
+"""Display options of all pages: large letters for a projector, and whether the answer is hidden. Needs no model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

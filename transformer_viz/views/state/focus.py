@@ -1,4 +1,4 @@
-"""The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
+"""The focus: the kind, layer, head and step that a page shows. They are in Streamlit's session under these names."""
 
 import hashlib
 import re

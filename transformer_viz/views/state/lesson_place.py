@@ -1,4 +1,4 @@
-"""Where somebody is in a lesson: all of it stands in the link, and this is how it is read and changed.
+"""The place in a lesson (step, answer, open hints), which the link holds, read and changed.
 
 `lesson=map.3` is the step, in another language `lesson=zh.map.3`; `lesson_answer` what was answered there; and `lesson_card`
 what the card shows: `d2f` where what was to be done is done, two hints are open, and the card is folded. `lesson=map.3` alone

@@ -1,4 +1,4 @@
-"""How far somebody has come in the lessons. The browser keeps it in a cookie, which a session has before its first picture.
+"""The finished steps of each lesson, in a cookie of the browser, which a session can read before its first picture.
 
 Without cookies it lasts as long as the session.
 """

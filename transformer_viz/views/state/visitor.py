@@ -1,4 +1,4 @@
-"""Who looks at this page."""
+"""The visitor of the present session, who may or may not manage a training."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Tokens or words: in which of the two every map, strip and sentence of a run is shown."""
+"""The switch between tokens and words, in which all maps, strips and sentences of a run are shown."""
 
 import weakref
 

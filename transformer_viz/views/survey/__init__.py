@@ -1,1 +1,1 @@
-"""Over many texts: what every head does over many texts."""
+"""The page Over many texts: a survey of every head of a model."""

@@ -1,4 +1,4 @@
-"""What the tabs of Over many texts are given."""
+"""The values that every tab of the page Over many texts gets."""
 
 from dataclasses import dataclass
 

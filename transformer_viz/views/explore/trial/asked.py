@@ -1,4 +1,4 @@
-"""What each question of the tab is about, and what was found of the head in focus in words: its two halves are never one."""
+"""The questions of On trial, and in words what was found about the head in focus, each question's finding by itself."""
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING

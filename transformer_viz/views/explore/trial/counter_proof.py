@@ -1,4 +1,4 @@
-"""Could it look elsewhere? How far weights can be moved without the output noticing: the head alone, and with others."""
+"""The question *Could it look elsewhere?*: how far the head's weights can be moved without changing the output."""
 
 import pandas as pd
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Is its order faithful? What is lost without the tokens that a map puts first, and with these alone."""
+"""The question *Is its order faithful?*: what is lost without the tokens that a map puts first, and with these alone."""
 
 import math
 

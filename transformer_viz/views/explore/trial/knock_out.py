@@ -1,4 +1,4 @@
-"""Is it needed? What answers lose without the head in focus, or without each, over texts."""
+"""The question *Is it needed?*: what the answers to many texts lose without the head in focus, or without each head."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""On trial, in the tab Heads: whether what the head in focus looks at matters. Nothing is computed before somebody asks."""
+"""*On trial* in the tab Heads: tests whether what the head in focus looks at matters. Everything is computed on request."""
 
 from types import ModuleType
 

@@ -1,4 +1,4 @@
-"""What On trial computes, shared by all sessions; what takes long stands in the queue."""
+"""The computations of On trial: shared by all sessions, and queued where they take long."""
 
 from dataclasses import dataclass
 

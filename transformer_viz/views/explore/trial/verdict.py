@@ -1,4 +1,4 @@
-"""Does it point at the cause? Every map of the run beside occlusion, by word and by position."""
+"""The question *Does it point at the cause?*: every map of the run compared with occlusion, by word and by position."""
 
 from collections.abc import Mapping
 from typing import Any
