@@ -204,7 +204,8 @@ def batches(
 def _fits(
     model: LoadedModel, n_texts: int, width: int, n_steps: int, record: Collection[Recorded], kinds: Sequence[Kind] | None
 ) -> bool:
-    """Whether what is recorded of texts of this many tokens fits when so many are written, and the logits of what is read."""
+    """Whether the recorded attention and the logits of a batch stay within the limits, at `width` tokens read and `n_steps`
+    written."""
     sizes, kind = model.model.sizes, model.model.kind
     rows = n_steps + (width - 1 if kind.has_prompt else 0)
     cells: dict[Kind, int] = {"encoder": width * width, "decoder": rows * rows, "cross": rows * width}

@@ -174,7 +174,7 @@ class Entry:
     error: str | None = None
     n_parameters: int = 0
     n_bytes: int = 0
-    """Of the file of weights."""
+    """The size of the file of weights."""
 
 
 def folders() -> list[Path]:
@@ -453,7 +453,7 @@ def _some(names: list[str], most: int = 4) -> str:
 
 
 def csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of numbers as text, with every column that one of them has; what a row does not have stays empty."""
+    """Rows of numbers as CSV with every column that a row has; a row's missing values are empty."""
     columns = dict.fromkeys(column for row in rows for column in row)
     cells = [
         ["" if (x := row.get(name)) is None else f"{x:.6g}" if isinstance(x, float) else str(x) for name in columns]

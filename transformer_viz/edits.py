@@ -92,7 +92,7 @@ def parse(text: str) -> tuple[Edit, ...]:
     """Edits from their text.
 
     Raises:
-        OptionError: a part is none of the forms; the message names it and them.
+        OptionError: a part has none of the forms; the message has the part and all forms.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) > MOST_EDITS:

@@ -84,7 +84,7 @@ class Tokenizer(Protocol):
         """For each place of a source, padding included, the index of its symbol in the text, or None."""
 
     def task_answer(self, text: str, n_steps: int) -> TaskAnswer:
-        """What is known of a source text and of so many steps."""
+        """The task's answer and alignment for a source text and so many steps."""
 
 
 @runtime_checkable
@@ -129,7 +129,7 @@ class LoadedModel(Protocol):
 
     @property
     def default_total_length(self) -> int | None:
-        """The most tokens of a prompt and what is written together, at least one token; None = there is no such limit."""
+        """The most tokens of a prompt and its output together, of which one at least is written; None = no such limit."""
 
     @property
     def metrics(self) -> Mapping[str, Any]:

@@ -33,7 +33,7 @@ def signed_words(value: float, places: int | None = None) -> str:
 
 
 def rounded_words(value: float, digits: int) -> str:
-    """To so many digits, wherever the point is: `0.0123`, `4.5e−05`."""
+    """A number with so many significant digits: `0.0123`, `4.5e−05`."""
     return f"{value:.{digits}g}".replace("-", "−") if math.isfinite(value) else _not_finite(value)
 
 

@@ -96,7 +96,7 @@ def compare(a: Trace, b: Trace) -> "Comparison":
 
 
 def check_traces(**runs: object) -> None:
-    """Raises an OptionError that names the argument which is no Trace."""
+    """Raises an OptionError that names an argument that is not a Trace."""
     for name, run in runs.items():
         if not isinstance(run, Trace):
             raise OptionError(f"{name} is {type(run).__name__}, not a Trace; a file is read with load_trace")
@@ -125,7 +125,7 @@ class Comparison:
 
     @cached_property
     def is_by_text(self) -> bool:
-        """Whether rows and columns lie upon each other by the text of their words: where both runs are by words."""
+        """Whether rows and columns are matched by the text of their words, as they are where both runs are by words."""
         return is_by_words(self.a) and is_by_words(self.b)
 
     def paired(self, a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:

@@ -21,10 +21,10 @@ def is_given(trace: Trace) -> bool:
 
 
 def answer(trace: Trace) -> Answer | None:
-    """What the output is; None where it is not the run's own, or not recorded, and of a model that is not ours, whose tokens
-    have ids: nobody knows a right one.
+    """The verdict on the output, such as `right`. None where the output was given or not recorded, and where the tokens have
+    ids, since other libraries' models have no known answers.
 
-    `unfinished` is one without an end that the true answer begins with.
+    `unfinished` is an output without an end that is the beginning of the true answer.
     """
     if is_given(trace) or not trace.output_tokens or _has_no_task(trace):
         return None
@@ -66,7 +66,7 @@ def hypothesis_answer(trace: Trace, number: int) -> Answer | None:
 def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
     """`right`, or ``wrong, expected `olleh`, differs from step 3 on``; nothing where `answer` is None.
 
-    `step_name` is what a step is called, where a step is something else.
+    `step_name` replaces the word `step`, where that means something else.
     """
     verdict, step = answer(trace), trace.first_wrong_step
     if verdict is None:

@@ -225,7 +225,7 @@ class _Walk:
 
 
 def _value_words(value: Any) -> Any:
-    """What stands for a value: the shape of an array, of a dataclass what it is."""
+    """A short form of a value: an array's shape, a dataclass's name; other values are returned as they are."""
     return value.shape if isinstance(value, np.ndarray) else f"a {type(value).__name__}" if is_dataclass(value) else value
 
 

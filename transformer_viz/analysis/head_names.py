@@ -25,13 +25,13 @@ THRESHOLD = 0.5
 MARGIN = 0.2
 COVERAGE = 0.5
 BROAD = 0.9
-"""Of the logarithm of the number of allowed keys, which is the entropy of uniform attention."""
+"""A head is broad from this share of the largest entropy on, which is the logarithm of the number of allowed keys."""
 
 
 @dataclass(frozen=True)
 class PlaceRule:
-    """A rule of place: the key that each query row has in it, int (…, query), NONE where it has none; the whole is None where
-    the rule makes no sense.
+    """A rule of place. It gives the key of each query row in its pattern, int (…, query), NONE where the row has none; or None
+    where the rule makes no sense for a kind of attention.
     """
 
     name: str

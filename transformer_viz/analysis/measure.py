@@ -1,6 +1,6 @@
-"""What a measure of heads is, and what it is given: one number a head, from one run or from each of many.
+"""The class `Measure`, which computes one number for each head, and the data that it gets from one or many runs.
 
-`measures/` has one file each.
+`measures/` has one file for each measure.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,7 @@ from transformer_viz.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """Rows of all heads of one kind of attention, which measures are computed of: of one run, or, with an axis before all
-    others, of many.
+    """The data of a measure: the rows of all heads of one kind, of one run or, with one more axis in front, of many.
 
     Attributes:
         kind: of attention.
@@ -113,15 +112,15 @@ class Measure:
     """One number of every head.
 
     Attributes:
-        of: computes it, (…, layer, head) float64, NaN where a head has none; None where no head of this kind has it.
+        of: the function that computes it, float64 (…, layer, head), NaN where a head has no number; or None for a kind without.
         column: its heading in a table; a word or two.
-        title: what it is called beside the number.
-        help: what it is, in a sentence.
-        order: its place among the others, any number; of equal ones the name decides.
+        title: its name beside the number.
+        help: its meaning, in a sentence.
+        order: its place in lists, any number; measures with one number are sorted by name.
         is_share: whether it lies between 0 and 1, so that tiles can be tinted by it.
-        missing: why a kind of attention may have none.
-        of_uniform: what uniform attention always has, where that is one number; then no baseline is listed.
-        is_for_many: whether it is measured over many texts alone (`surveys`), and listed nowhere for one run.
+        missing: why a kind of attention may have no such number.
+        of_uniform: the number of uniform attention where it is always the same; then no baseline is listed.
+        is_for_many: whether only surveys list it, and no table of one run.
     """
 
     of: Callable[[HeadRows], np.ndarray | None]

@@ -59,7 +59,7 @@ def step_sentences(
 
 
 def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sentence], list[Sentence]]:
-    """Of each step what was read before a head looks, and what is written, as far as both are recorded."""
+    """The beginnings of the steps' sentences, with what was read, and their ends, with what is written, if recorded."""
     joined = ", " if kind == "encoder" else " and "
     ends: list[Sentence] = []
     for step in range(trace.n_steps):
@@ -92,7 +92,7 @@ def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sente
 
 
 def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
-    """Of each token of the source its place and itself, and at a mask token what would stand there."""
+    """The beginnings of the sentences, with place and label of each source token, and their ends: the fills of mask tokens."""
     n, word = len(trace.source_tokens), noun(trace)
     guesses = {fill.place: fill.candidates[0] for fill in trace.fills}
     begins: list[Sentence] = []
@@ -146,7 +146,7 @@ def top_key_sentences(trace: Trace, kind: Kind, layer: int, head: Head) -> list[
 
 
 def step_name(trace: Trace) -> str:
-    """What one goes through: a `step`, or a `token` of an encoder alone."""
+    """The word for a row that a player steps through: `step`, or `token` for an encoder alone."""
     return "step" if trace.writes else "token"
 
 
@@ -170,7 +170,7 @@ def best_head_words(trace: Trace) -> str | None:
 
 
 def source_unit(trace: Trace) -> str:
-    """`letter` where the source is made of them, `word` where pooled, else `token`; what is no part of the text aside."""
+    """The word for a source token, special ones left out: `letter` where all are letters, `word` where pooled, else `token`."""
     if trace.source_ids is not None or is_by_words(trace):
         return noun(trace)
     own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]

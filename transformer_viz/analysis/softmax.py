@@ -80,7 +80,7 @@ def head_softmax(
 
 
 def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:
-    """In words, the weights of a row of scores (key,) of which all is masked."""
+    """The weights of a fully masked row of scores (key,), in words."""
     weights = softmax(scores, np.ones(len(scores), dtype=bool), fill, precision).weights
     if np.isnan(weights).any():
         return "NaN"

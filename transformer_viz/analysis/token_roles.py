@@ -13,7 +13,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END
 
 NONE = -1
-"""Stands where there is no key, and no letter."""
+"""The index that means that there is no such key or letter."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Positions:
 
     @classmethod
     def of(cls, trace: Trace, kind: Kind) -> "Positions":
-        """Of one run."""
+        """The positions of one run."""
         keys = true_keys(trace) if kind == "cross" else ()
         return cls(
             letters=np.array([NONE if letter is None else letter for letter in trace.source_letters], dtype=int),

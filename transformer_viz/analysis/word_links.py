@@ -36,7 +36,7 @@ def links_of(given: str | Iterable[Link], text: str, target: str) -> frozenset[L
     """The links of one text, checked.
 
     Raises:
-        InputError: no link, or one of a word that there is not; the message names it.
+        InputError: not a link, or a link of a word that the text does not have; the message names it.
     """
     pairs = _parsed(given) if isinstance(given, str) else frozenset((int(i), int(j)) for i, j in given)
     n_words = len(words_of(text)), len(words_of(target))

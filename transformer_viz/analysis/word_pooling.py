@@ -88,12 +88,12 @@ def noun(trace: Trace) -> str:
 
 
 def axis_noun(trace: Trace) -> str:
-    """For an axis: `word`, or nothing where the tokens themselves tell what they are."""
+    """The word `word` for the axes of a run by words; empty for tokens, whose labels need none."""
     return UNIT if is_by_words(trace) else ""
 
 
 def kind_title(trace: Trace, kind: Kind, *, in_full: bool = True) -> str:
-    """What an attention is called over a map of this run, and how it was pooled.
+    """The title of a kind of attention over a map of this run; by words, with how weights were pooled.
 
     Args:
         trace: the run.

@@ -106,7 +106,7 @@ def alignment_heads(
 
 
 def cross_heads(model: LoadedModel) -> tuple[HeadPlace, ...]:
-    """All heads of cross-attention; none where there is no such thing."""
+    """All heads of cross-attention; empty for a model without it."""
     return tuple(place for place in all_heads(model.model.sizes) if place.kind == "cross")
 
 

@@ -31,7 +31,7 @@ N_HALVINGS = 12
 def counter_proof(
     model: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON, on_progress: OnProgress | None = None
 ) -> CounterProof:
-    """Moves the weights of some heads as far as the output does not notice.
+    """Moves the weights of some heads as far from where they are as the output stays the same within `epsilon`.
 
     Args:
         model: the model that made the run.

@@ -113,13 +113,13 @@ def all_heads(sizes: Sizes) -> tuple[HeadPlace, ...]:
 
 
 def uniform(weights: Tensor, allowed: Tensor) -> Tensor:
-    """Uniform attention over the allowed keys, of which there may be none; (…, query, key)."""
+    """Uniform attention over the allowed keys, (…, query, key); zeros in rows without one."""
     return allowed.to(weights.dtype) / allowed.sum(-1, keepdim=True).clamp_min(1)
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """Runs with their answers in the place of what they wrote.
+    """Runs whose outputs are replaced by their answers.
 
     Attributes:
         runs: each with its answer.

@@ -1,4 +1,4 @@
-"""What a measure of attribution is. `methods/` has one file each."""
+"""The class `Method`, a measure of attribution; `methods/` has one file for each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from transformer_viz.terms import Kind
 
 @dataclass(frozen=True)
 class Values:
-    """What a measure computed.
+    """The result of a measure.
 
     Attributes:
         values: (layer, head or 1, query, key) or (query, key).
@@ -25,18 +25,18 @@ class Values:
 
 @dataclass(frozen=True)
 class Method:
-    """One measure.
+    """One measure of attribution.
 
     Attributes:
-        of: computes it, from a run, whose keys are judged, and how a key is occluded.
-        title: what it is called.
-        help: what it says, in a sentence.
-        cannot: what it cannot say, to go on after these words.
-        order: its place among the others, any number; of equal ones the name decides.
+        of: the function that computes it from a run, the kind whose keys are judged, and the way to occlude a key.
+        title: its name.
+        help: what it measures, in a sentence.
+        cannot: what it cannot tell; the rest of a sentence.
+        order: its place in lists, any number; measures with one number are sorted by name.
         unit: of its numbers.
         follows_layers: whether it follows attention from layer to layer, and so needs attention wherever positions mix.
-        modes: how a key may be occluded; none for a measure that occludes none.
-        dtype: in which its numbers are kept.
+        modes: the ways to occlude a key; empty for a measure that does not.
+        dtype: the type of its numbers.
     """
 
     of: Callable[[Run, Kind, str], Values]

@@ -231,7 +231,7 @@ class _Pair:
         return site
 
     def tap(self, chosen: Mapping[Site, Tensor]) -> Tap:
-        """Patches what is chosen: bool (text, head, query), or (text, query). Rows that were read since are as they are."""
+        """Patches the chosen places, bool (text, head, query) or (text, query); later rows are left as they are."""
 
         def put(site: Site, value: Tensor) -> Tensor:
             if site not in chosen:

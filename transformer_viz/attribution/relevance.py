@@ -12,7 +12,7 @@ from transformer_viz.terms import Kind
 
 @dataclass(frozen=True)
 class Shares:
-    """What a position is made of after one attention's sublayer.
+    """The shares of keys, and of the position itself, in each position after one attention's sublayer.
 
     Attributes:
         of_keys: (query, key); of self-attention with the position itself in it.
@@ -24,9 +24,10 @@ class Shares:
 
 
 def join_layers(shares: Iterable[tuple[Site, Shares]], n_source: int, n_steps: int) -> dict[Kind, Tensor]:
-    """What each decoder row is made of in the end, (step, key): of source tokens (`cross`), and of what was read (`decoder`).
+    """The shares of source tokens (`cross`) and of tokens that the decoder read (`decoder`) in each row after the last layer,
+    (step, key).
 
-    `shares` stand in the order of the calls: of the encoder first, then in each decoder layer of itself and of the source.
+    `shares` are in the order of the calls: the encoder's layers, then each decoder layer's self-attention and cross-attention.
     """
     encoder = torch.eye(n_source, dtype=torch.float64)
     rows = torch.eye(n_source + n_steps, dtype=torch.float64)[n_source:]

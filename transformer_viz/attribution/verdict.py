@@ -58,7 +58,7 @@ def judge_run(
     kind: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Verdict:
-    """The verdict of one run; what the model cannot give of `methods` is added to `missing`. The others as in `verdict`."""
+    """The verdict of one run, with the arguments of `verdict`; measures that the model does not allow go into `missing`."""
     of_cause = part_of(on_progress, 0, 1 + len(methods))
     of_cause(0)
     cause = attribute(model, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
@@ -73,7 +73,8 @@ def other_attributions(
     missing: dict[str, str] | None = None,
     on_progress: OnProgress | None = None,
 ) -> list[Attribution]:
-    """Other measures of the same keys; what the model cannot give is added to `missing`, or refused where that is None."""
+    """Computes other measures of the same keys. One that the model does not allow is added to `missing`; without `missing` its
+    error is raised."""
     results = []
     for n_done, method in enumerate(methods, 1):
         report = part_of(on_progress, n_done, 1 + len(methods))

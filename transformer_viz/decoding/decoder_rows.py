@@ -9,7 +9,7 @@ from transformer_viz.decoding.reader import Reader, read_opening
 from transformer_viz.model.tap import Site, Tap, TapName
 
 _SHARE = 0.75
-"""Of the rows: only when no more than this are left is the batch made smaller, since that copies what was read of each."""
+"""The batch is made smaller when at most this share of its rows is left, since that copies the cache of each."""
 
 
 class CachedRows:

@@ -11,7 +11,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.schema import whole_number
 
 _AT_ONCE, _IN_MEMORY = 512, 2**14
-"""Texts of a batch, and of which the ids are in memory."""
+"""Texts in a batch, and texts whose ids are in memory at once."""
 _FAILURES = 5
 _LARGEST_SEED = 2**63 - 2
 

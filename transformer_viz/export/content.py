@@ -34,7 +34,7 @@ WIDTH, SCALE = 1200, 2.0
 
 
 class ShownOptions(TypedDict, total=False):
-    """What is shown of a run, and how; `html` says more of each."""
+    """The keywords about what is shown of a run and how; see `html`."""
 
     kind: Kind | None
     layer: int | None
@@ -65,7 +65,7 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class View:
-    """What the page opens with; all numbers from 0."""
+    """The kind, layer, head and step with which a page opens; numbers count from 0."""
 
     kind: Kind
     layer: int

@@ -37,14 +37,14 @@ _HEIGHT = 480
 """Pixels of a picture whose figure has no size of its own."""
 _LONGEST = 40
 _TITLE = 32
-"""Pixels above a picture for what it is of."""
+"""Pixels above a picture for its caption."""
 
 
 @with_keywords(FileOptions, DEFAULTS)
 def save(
     trace: Trace, path: str | PathLike[str], what: str = "player", *, force: bool = False, **options: Unpack[FileOptions]
 ) -> Path:
-    """Writes the run as what the file's ending says: html, png, svg, pdf, csv, parquet or npz.
+    """Writes the run in the format of the file's ending: html, png, svg, pdf, csv, parquet or npz.
 
     Args:
         trace: the run.
@@ -137,7 +137,7 @@ def picture(
 
 
 def _titled(trace: Trace, what: str, options: Any) -> Any:
-    """A figure of a run, and above it of which."""
+    """A figure of a run with a caption that says of which."""
     figure = figure_of(trace, what, **options)
     now = view(trace, *(options.get(name) for name in ("kind", "layer", "head", "step")))
     # Other figures have a title of their own, which says it.

@@ -105,7 +105,7 @@ def colour_axes(
 
 
 def bar_words(scale: Scale, most: float, of: Quantity = WEIGHTS) -> str:
-    """What the bar of `colour_axes` says, where there is no room for one."""
+    """The scale in words, for figures without room for the bar of `colour_axes`."""
     ends = {
         "fixed": f"0 to {of.full:.2g}",
         "head": f"0 to {most:.2g}, this head's maximum",

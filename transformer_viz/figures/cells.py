@@ -123,7 +123,7 @@ def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, no
 
 
 def key_title(tokens: tuple[str, ...], kind: Kind, noun: str) -> str:
-    """What a map's columns are."""
+    """The title of a map's axis of columns."""
     return KEY_TITLES[kind].format(noun or unit(tokens))
 
 

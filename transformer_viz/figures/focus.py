@@ -146,7 +146,7 @@ class Focus:
         return [*axes, *(f"{name}{AXES}" for name in axes if self.beside)]
 
     def _ids(self) -> dict[str, Any]:
-        """What the hover says more where the run has ids, which tell tokens apart whose labels do not."""
+        """The ids of tokens for the hover, in a run that has ids because labels are not unique."""
         source, target, written = self.trace.source_ids, self.trace.target_ids, self.trace.output_ids
         rows, columns = (source if self.kind == "encoder" else target), (target if self.kind == "decoder" else source)
         if rows is None or columns is None:

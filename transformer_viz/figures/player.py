@@ -73,7 +73,7 @@ def _figure(focus: Focus, step: int, frames: list[dict[str, Any]]) -> PlainFigur
 
 
 def scale_words(trace: Trace, kind: Kind, layer: int, head: Head, scale: Scale, measure: Attribution | None) -> str:
-    """What the bars of colours say, where there is no room for them."""
+    """The scales of both maps in words, for figures without room for colour bars."""
     focus = Focus(trace, kind, layer, head, Style(), with_answer=False, measure=measure)
     words = bar_words(scale, most_of(focus.weights, focus.reasons), focus.of)
     return words if focus.beside is None else f"{words}; {focus.beside.scale_words()}"

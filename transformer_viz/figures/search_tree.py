@@ -101,7 +101,7 @@ class _Labels:
     texts: list[str]
     """One for each node; empty where a node has none."""
     reach: float
-    """To either side of a node, in steps; 0 where nodes stand too close for any."""
+    """How far labels extend to either side of a node, in steps; 0 where nodes are too close for labels."""
     step: float
     """Pixels from one step to the next."""
 

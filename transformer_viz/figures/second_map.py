@@ -108,7 +108,7 @@ class SecondMap:
         return {"word": self.result.title, "unit": "of the row's largest" if self.is_by_row else self.result.unit}
 
     def scale_words(self) -> str:
-        """What the bar says, where there is no room for one."""
+        """The scale in words, for figures without room for a bar."""
         if self.is_by_row:
             return f"{self.result.title}: share of the row's largest"
         first = f"−{self.full:.2g} to +" if self.result.is_signed else "0 to "

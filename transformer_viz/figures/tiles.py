@@ -24,7 +24,7 @@ _SHIFT = 0.14
 
 @dataclass(frozen=True)
 class Tile:
-    """What is written on the tile of a head, in a colour that is seen on it; row and column from 0."""
+    """The number and name on a head's tile, in a colour that is readable on it; row and column count from 0."""
 
     row: int
     column: int

@@ -27,11 +27,11 @@ from transformer_viz.terms import REASON_WORDS, Reason
 from transformer_viz.trace.inside import Inside
 
 _AGREES = 1e-3
-"""How far a weight may be from what the softmax gives before something else has made it."""
+"""A weight that differs from the softmax by more than this was made by something else, such as an edit."""
 
 
 def explain(inside: Inside, address: str) -> Explanation:
-    """How the number at an address comes about.
+    """Explains how the number at an address is computed.
 
     Raises:
         OptionError: this row has no such number.
@@ -131,7 +131,7 @@ def _exp(row: Row, key: int) -> Explanation:
 
 
 def _sum(row: Row) -> Explanation:
-    """Of all keys that are not masked, or the largest of them and the rest as one."""
+    """The sum over all keys that are not masked; with many, the largest ones and the rest as one term."""
     inside, powers = row.inside, exps(row.inside)
     keys = _summed(powers, ~inside.masked)
     specs: list[Spec] = [("+" if n else "", f"exp.{key + 1}") for n, key in enumerate(keys)]

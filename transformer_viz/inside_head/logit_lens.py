@@ -25,7 +25,7 @@ def decided(inside: Inside) -> int | None:
 
 
 def verdict(inside: Inside) -> Sentence:
-    """When what is written is decided."""
+    """A sentence about the layer from which on the written token is the most probable."""
     assert inside.lens is not None
     last = inside.lens[-1]
     written, state = of_run(last.token), decided(inside)

@@ -39,7 +39,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         return [name for name in names if numbers.NUMBERS[name].make(inside) is not None]
 
     def addresses(inside: Inside, name: str) -> list[str]:
-        """Of the numbers of the keys that are shown, where there is something to explain."""
+        """The addresses of the shown keys' numbers; empty where no number has anything to explain."""
         found = [f"{name}.{key + 1}" for key in numbers.shown_keys(inside)]
         return found if name == "dot" or any(len(explain(inside, each).terms) > 1 for each in found) else []
 

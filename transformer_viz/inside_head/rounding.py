@@ -29,16 +29,16 @@ class Term:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How one number comes about.
+    """The explanation of one number.
 
     Attributes:
         address: of the number.
-        label: what it is, for a title.
-        words: what is done, in a sentence.
-        heads: of a table of products, its columns; none where there is no table.
-        rows: of that table.
-        terms: of the formula, from left to right, the number last; after a table the number alone.
-        is_rounded: whether the figures do not quite add up.
+        label: its name, for a title.
+        words: how it is computed, in a sentence.
+        heads: the column headings of a table of products; empty without a table.
+        rows: the rows of that table.
+        terms: the terms of the formula from left to right, the number last; after a table the number alone.
+        is_rounded: whether the shown numbers do not quite add up.
     """
 
     address: str
@@ -51,7 +51,7 @@ class Explanation:
 
 
 Operand = str | tuple[float, str]
-"""An address, or a number that has none and what it is called."""
+"""An address, or a number without one and its name."""
 Spec = tuple[str, Operand]
 """An operator and what it is applied to, from left to right; the first has none."""
 

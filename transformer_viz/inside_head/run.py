@@ -22,7 +22,7 @@ from transformer_viz.tracing.edit_tap import changing_tap
 from transformer_viz.tracing.token_ranks import steps_of
 
 N_CANDIDATES = 5
-"""Of each state that the logit lens reads."""
+"""Candidates that the logit lens keeps for each state."""
 _STREAMS: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "added")
 _OF_KEYS: Mapping[str, TapName] = {"keys": "key", "values": "value"}
 _OF_ROWS: Mapping[str, TapName] = {
@@ -113,10 +113,10 @@ def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, 
 
 
 class _RowTap:
-    """Keeps what one attention hands over, and one row of the decoder's states.
+    """Keeps the intermediates of one attention, and one row of the decoder's state after each layer.
 
-    Of the last layer's state the rows that nobody asks for give way to those states, so that they too go through the final norm
-    and the output; where there are too few rows, they stand in further sentences of the batch.
+    These states must go through the final norm and the output too. So they replace rows of the last layer's state that are not
+    needed; where there are too few of them, further sentences are added to the batch.
     """
 
     names = frozenset((*_STREAMS, *_OF_KEYS.values(), *_OF_ROWS.values(), "state"))
@@ -126,7 +126,7 @@ class _RowTap:
         self.seen: dict[TapName, Tensor] = {}
         self.states: list[Tensor] = []
         self.places: list[tuple[int, int]] = []
-        """Of each state, sentence and row of its logits."""
+        """For each state the sentence and the row of its logits."""
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if name != "state":

@@ -47,7 +47,7 @@ class CallableAnswers:
 
     @property
     def precision(self) -> Precision:
-        """For the report."""
+        """The precision of the check, for its report."""
         return Precision(name_of(self.own), name_of(self.computed_in), self.tolerance, self.why_coarser)
 
     def own_answer(self, source: Tensor, target: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ class CallableAnswers:
         self.computed_in = coarser(self.computed_in, own if own in TOLERANCES else torch.float32)
 
     def compare(self, own: Tensor, rows: Rows) -> None:
-        """Gives float64 up where it is not what the callable itself answers."""
+        """Stops using float64 where the callable answers differently in it."""
         limit = torch.finfo(self.own).max
         # A ban is the lowest number of the type, whichever that is.
         change = ((own.clamp(-limit, limit) - rows.values.clamp(-limit, limit)) / rows.sizes).abs()

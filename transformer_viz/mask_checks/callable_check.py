@@ -109,7 +109,7 @@ class _Check:
         self.is_deterministic = True
         self.n_pairs = self.n_perturbed = 0
         self.sees: dict[int, Tensor] = {}
-        """By the target's length: which step changed with which token, bool (step, token)."""
+        """For each length of the target: which step changed with which token, bool (step, token)."""
         self.example = ""
         self.example_length = 0
         self.shortest = {"source": 1, "target": 1}

@@ -14,7 +14,7 @@ TOLERANCES = {
     torch.float16: Tolerance(1e-2, 0.3),
     torch.bfloat16: Tolerance(1e-1, 1.0),
 }
-"""By the type that is computed in. At another shape a kernel may add in another order."""
+"""Tolerances by the type of the computation; rounding differs since at another shape a kernel may add in another order."""
 
 
 @dataclass(frozen=True)

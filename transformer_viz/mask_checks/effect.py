@@ -24,9 +24,9 @@ from transformer_viz.tracing.tokenize_batch import framed_sources
 
 MOST_SAMPLES = 5_000
 SAMPLES = 500
-"""Strings unless somebody asks for another number."""
+"""The default number of strings."""
 COUNTED = 100
-"""Strings after which the numbers are those of a fair sample again: within them the short ones are decoded first."""
+"""Results are a fair sample after every so many strings, within which short strings are decoded first."""
 _AT_ONCE = COUNTED // 4
 # Keeps the strings apart from those of training and of `evaluate`.
 _STREAM = 78

@@ -27,7 +27,7 @@ from transformer_viz.tracing.edit_tap import changing_tap
 
 @dataclass(frozen=True)
 class Pass:
-    """What one forward pass showed, on the CPU.
+    """Attention and logits of one forward pass, on the CPU.
 
     Attributes:
         weights: of each kind of attention that the model has (batch, layer, head, query, key).
@@ -192,7 +192,7 @@ class LoadedModelCheck:
             findings.add_output("batch invariance", rows.change(alone.logits), allowed)
 
     def _run_same(self, batch: Batch) -> Pass:
-        """To be compared with others of the same shape."""
+        """A pass to compare with others of the same shape."""
         return self._run(batch, exact=self._same_type != self._own)
 
     def _compare(self, rule: Rule, base: _Base, other: Batch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:

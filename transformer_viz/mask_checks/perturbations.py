@@ -15,7 +15,7 @@ from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.vocabulary import SPECIAL_TOKENS, START
 
 MOST_TEXTS, MOST_TOKENS = 8, 16
-"""Of texts that are not a task's: each rule needs a pass at every place."""
+"""The most texts, and tokens of each, where texts are not a task's: each rule needs a pass at every place."""
 _PAIRS = 16
 _EXTRA_PADDING = 3
 _SHORTEST = 2

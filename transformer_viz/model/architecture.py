@@ -25,11 +25,11 @@ class Block:
     """One step of the computation.
 
     Attributes:
-        role: what kind of step; `fold` stands for layers that are not drawn one by one.
+        role: the kind of step; `fold` replaces layers that are not drawn one by one.
         title: its name in the drawing.
         sentence: what it does, and its sizes.
-        place: names it within the model; the same in two models where they have the same step.
-        module: by which name the model has it; empty = not known. One module may be several blocks.
+        place: its address within the model, the same in two models that both have this step.
+        module: the name of its module in the model; empty = not known. One module may be several blocks.
         n_parameters: trained numbers of the module.
         kind: of an attention.
         layer: from 0, of what is in one.
@@ -140,7 +140,7 @@ def _stack(config: ModelConfig, side: Side) -> Stack:
 
 
 def _begin(config: ModelConfig, side: Side) -> Iterator[Block]:
-    """From tokens to what the first layer is given."""
+    """The blocks from the tokens to the input of the first layer."""
     width, is_source = config.d_model, side == "encoder"
     size = config.source_vocabulary_size if is_source else config.target_vocabulary_size
     is_scaled = config.embedding_scale == "both" or (config.embedding_scale == "encoder" and is_source)
@@ -176,7 +176,7 @@ def _begin(config: ModelConfig, side: Side) -> Iterator[Block]:
 
 
 def _sublayers(config: ModelConfig, side: Side, number: int) -> Iterator[Sublayer]:
-    """Of one layer: its attention, and the feed-forward layer."""
+    """The sublayers of one layer: its attention, and the feed-forward layer."""
     width, inner = config.d_model, config.d_ff
     keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
     n = 2 * width * (keys + values) + config.attention_bias * (2 * keys + values + width)
@@ -239,7 +239,7 @@ def _norm(
 
 
 def _end(config: ModelConfig, side: Side) -> Iterator[Block]:
-    """From what the last layer gives to logits, or to what a decoder reads of its encoder."""
+    """The blocks from the output of the last layer to the logits, or to the memory that a decoder reads."""
     if config.final_norm:
         what = f"What leaves the {side}'s last layer:"
         yield _norm(config, f"{side}.final-norm", f"{side}_norm", "Final norm", what)

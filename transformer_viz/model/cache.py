@@ -13,12 +13,12 @@ from transformer_viz.model.tap import Tap
 
 @dataclass
 class Cache:
-    """What a decoder computed of the tokens that it has read.
+    """The keys and values of the tokens that a decoder has read.
 
     Attributes:
-        length: how many tokens those are.
-        tensors: of each sublayer (its kind and layer), with a row for each sentence: keys and values, (batch, head, key,
-            d_head); of a recurrence the memory.
+        length: how many tokens were read.
+        tensors: for each sublayer (its kind and layer), with a row for each sentence: keys and values, (batch, head, key,
+            d_head); for a recurrence its memory.
     """
 
     length: int = 0

@@ -78,16 +78,16 @@ def reads(tap: Tap, name: TapName) -> bool:
 
 
 SiteTap = Callable[[TapName, "Tensor"], "Tensor"]
-"""From a named intermediate of one place to what the model goes on with."""
+"""A tap at one place: from an intermediate's name and value to the value that the model uses."""
 
 
 def no_tap(name: TapName, value: "Tensor") -> "Tensor":
-    """The intermediate as it is: nobody looks."""
+    """A tap that reads nothing: returns the intermediate as it is."""
     return value
 
 
 SURROUNDING: frozenset[TapName] = frozenset(get_args(TapName)) - {"scores", "mask", "weights", "heads"}
-"""What most taps read nothing of."""
+"""The intermediates around the weights, which most taps do not read."""
 
 
 def site_tap(tap: Tap | None, kind: Kind, layer: int, first_query: int = 0) -> SiteTap:

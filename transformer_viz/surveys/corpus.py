@@ -136,7 +136,7 @@ def held_out_corpus(model: LoadedModel, n: int, seed: int) -> Corpus:
 
 
 def _read(given: Lines) -> list[tuple[str, str | None]]:
-    """Of each line its text, or the beginning of it, and why it is not read."""
+    """For each line its text, or the beginning of one that is not read, with the reason."""
     if not isinstance(given, str | PathLike):
         if wrong := [text for text in given if not isinstance(text, str)]:
             raise InputError(f"{short_repr(wrong[0])} is no text.")

@@ -62,7 +62,8 @@ class Heads:
                 self._compare(places, np.concatenate(tops, 1))
 
     def _compare(self, places: Sequence[int], tops: np.ndarray) -> None:
-        """Of the largest keys (text, layer, head, query), NONE in rows that are not judged, where two heads have the same."""
+        """Counts rows in which two heads have the same largest key, from these keys, int (text, layer, head, query); NONE in
+        rows that are not judged."""
         tops = tops.reshape(len(tops), -1, tops.shape[-1])
         n_heads, n_rows = tops.shape[1:]
         is_judged = (tops != NONE).astype(np.float32)
@@ -159,7 +160,7 @@ def _uniform(heads: HeadRows) -> tuple[HeadRows, np.ndarray]:
 def _positions(
     batch: Batch, kind: Kind, these: range, labels: Labels, size: tuple[int, int], n: tuple[list[int], list[int]]
 ) -> Positions:
-    """Of some texts; NONE behind the shorter ones."""
+    """The positions of some texts; NONE after the end of shorter ones."""
     n_queries, n_rows = n
     width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
     some = slice(these.start, these.stop)

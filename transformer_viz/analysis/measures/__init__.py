@@ -7,6 +7,6 @@ from transformer_viz.analysis.measure import Measure
 
 _FOUND = {module.name: import_module(f"{__name__}.{module.name}").MEASURE for module in iter_modules(__path__)}
 OF_MANY: dict[str, Measure] = dict(sorted(_FOUND.items(), key=lambda named: (named[1].order, named[0])))
-"""All, in the order in which tables list them: what is measured over many texts."""
+"""All measures, in the order of tables; surveys compute them over many texts."""
 MEASURES: dict[str, Measure] = {name: measure for name, measure in OF_MANY.items() if not measure.is_for_many}
-"""Those of one run."""
+"""The measures that are listed for one run."""

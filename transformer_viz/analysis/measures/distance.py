@@ -18,7 +18,7 @@ def of(heads: HeadRows) -> np.ndarray | None:
 
 
 def _steps(heads: HeadRows, reference: np.ndarray, n_keys: int) -> np.ndarray:
-    """Of each row, from a position (…, query)."""
+    """The weighted distance of each row's keys from a position, int (…, query)."""
     steps = np.abs(np.arange(n_keys) - reference[..., None])
     return np.einsum("...k,...k->...", heads.weights, steps[..., None, None, :, :].astype(np.float64))
 

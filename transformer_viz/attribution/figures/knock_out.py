@@ -1,4 +1,4 @@
-"""What is lost without each head: layers × heads of one kind."""
+"""A map of what is lost without each head: layers × heads of one kind."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ def knock_out(
     *,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Layers × heads by what is lost without each; the colours go from the lowest to the highest number of all.
+    """Draws layers × heads, coloured by what is lost without each head, from the lowest number to the highest.
 
     Args:
         found: from `tv.knock_out`.

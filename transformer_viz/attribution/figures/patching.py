@@ -35,7 +35,7 @@ def patching(
     limit: float | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Heads, or layers, × positions of a kind: blue, B comes nearer to what A wrote; orange, it goes farther away.
+    """Draws heads or layers × positions of a kind: blue where B comes nearer to A's output, orange where it goes farther away.
 
     Args:
         found: what `patch` has found.

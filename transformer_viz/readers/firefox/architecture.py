@@ -14,7 +14,7 @@ _MODULES = {"embedding": "embedding", "output": "output_bias"}
 
 
 def architecture_of_translator(config: ModelConfig) -> Architecture:
-    """That of the paper with norms behind each sublayer, and a recurrence in the place of masked self-attention."""
+    """The drawing: the paper's architecture, with a norm after each sublayer and a recurrence for masked self-attention."""
     encoder, decoder = architecture_of(config).stacks
     width = config.d_model
     n_parameters = 2 * width * width + width

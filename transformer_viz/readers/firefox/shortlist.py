@@ -19,7 +19,7 @@ from transformer_viz.readers.firefox.folder import LARGEST_LEXICON
 _MAGIC = 0xF11A48D5013417F5
 _HEAD = 6 * 8
 _MOST_PLACES = 2**24
-"""Of the table: tokens times the most that one of them allows."""
+"""The most entries of the table: tokens times the most that one of them allows."""
 
 
 @dataclass(frozen=True)

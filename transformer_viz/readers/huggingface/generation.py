@@ -101,7 +101,7 @@ _SERVED: dict[str, _Setting] = {
         (False,), lambda value, _: value is True, "true or false", lambda hf, x, at: hf.LogitNormalization()
     ),
 }
-"""In the order in which transformers applies them."""
+"""The settings that are applied, in the order in which transformers applies them."""
 _OF_SOURCE = frozenset({"encoder_repetition_penalty", "encoder_no_repeat_ngram_size"})
 _OF_ENDS = frozenset({"min_length", "min_new_tokens"})
 _REFUSED: dict[str, tuple[Any, ...]] = {
@@ -119,21 +119,21 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "token_healing": (False,),
     "forced_decoder_ids": ([],),
 }
-"""Settings that would change what is written and are not served, and values of each that change nothing."""
+"""Settings that would change the output and cannot be followed, with the values of each that change nothing."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """The part of a generation config that is looked at.
+    """The settings of a generation config that decoding uses.
 
     Attributes:
         start_id: the first token that the decoder reads; None where there is no encoder beside a decoder.
         end_ids: tokens that end a sentence.
-        pad_id: what stands where nothing is.
+        pad_id: the id that fills the rows of shorter sentences.
         settings: those that are in force, by their names in a generation config.
         refused: those that are set and cannot be followed.
-        default_max_length: the most tokens that are written unless a person says otherwise.
-        default_total_length: the most tokens of a prompt and what is written together; None = there is no such limit.
+        default_max_length: the most tokens that are written by default.
+        default_total_length: the most tokens of a prompt and its output together; None = no such limit.
         is_on: whether settings count.
         target: the setting that makes it write a language that a person asked for, and that language's token: in force
             whether settings count or not.

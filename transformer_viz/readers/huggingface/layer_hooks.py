@@ -14,7 +14,7 @@ from transformer_viz.readers.huggingface.layers import AttentionModules, first_i
 from transformer_viz.terms import Kind
 
 NAMES: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "added", "state")
-"""Of what a tap may see here; hooks stand in the model for as long as a pass whose tap reads one of them."""
+"""The intermediates that need hooks; these are in the model only during a pass whose tap reads one of them."""
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def hook_layers(now: Pass | None, modules: Mapping[Place, AttentionModules]) -> 
 
 
 class _Hooks:
-    """Of one pass, on modules that other threads may be using: what is not this pass is let by."""
+    """The hooks of one pass. Other threads may use the same modules; their passes are ignored."""
 
     def __init__(self, now: Pass, modules: Mapping[Place, AttentionModules]) -> None:
         self.now, self.modules = now, modules

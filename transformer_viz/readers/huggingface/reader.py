@@ -58,7 +58,7 @@ class HuggingFaceReader:
 
     @property
     def pad_id(self) -> int:
-        """What stands where nothing is."""
+        """The id that fills the rows of shorter sentences."""
         return self.generation.pad_id
 
     @property
@@ -118,7 +118,7 @@ class HuggingFaceReader:
             yield
 
     def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
-        """What a decoder is told of its source."""
+        """The arguments with which a decoder gets its source."""
         # Some families take a tuple for what their encoder returns, and some only the class itself.
         assert self.probed.encoder_output is not None
         returned = self.probed.encoder_output(last_hidden_state=memory)

@@ -18,7 +18,7 @@ Token = str | int
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Of a model."""
+    """The tokens of a model, to choose from."""
 
     model: "LoadedModel"
 
