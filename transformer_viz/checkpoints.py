@@ -119,7 +119,19 @@ def _read_known(kind: Any, data: Mapping[str, Any], where: str) -> Any:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model that is ready to run, with the task it was trained for."""
+    """A trained model that is ready to run, with its task.
+
+    Attributes:
+        name: its folder's name.
+        folder: where it lies.
+        model: in eval mode, on `device`.
+        task: what it was trained for.
+        variant: the published architecture that it has.
+        recipe: how it was trained, as plain data.
+        metrics: the results of its evaluation, as plain data; empty for a snapshot.
+        device: the device that the model is on.
+        snapshot: the step of its training; None = its end.
+    """
 
     name: str
     folder: Path
@@ -129,9 +141,7 @@ class Checkpoint:
     recipe: Mapping[str, Any]
     metrics: Mapping[str, Any]
     device: "torch.device"
-    """The device that the model is on."""
     snapshot: int | None = None
-    """The step of its training; None = its end."""
 
     default_total_length = None
     generation = MappingProxyType[str, Any]({})
@@ -236,10 +246,14 @@ def find_name(name: str) -> Path:
 
 
 def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
-    """Loads a checkpoint by its name or folder onto a device (`auto`, `cpu`, `cuda` or `mps`).
+    """Loads a checkpoint onto a device.
+
+    Args:
+        name: of the checkpoint; or its folder, with a path separator as in `./mine`.
+        device: `auto`, `cpu`, `cuda` or `mps`.
 
     Raises:
-        CheckpointError: missing, truncated, tampered with, or made by something else.
+        CheckpointError: there is none, it is damaged, or this program did not make it.
         DeviceError, OptionError: the device is not there, or not known.
     """
     from transformer_viz.model import devices
@@ -279,7 +293,11 @@ def snapshots(folder: Path) -> dict[int, Path]:
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
-    """The checkpoint as it was after `step` steps of its training, on the same device.
+    """Loads a checkpoint as it was during its training, onto the same device.
+
+    Args:
+        checkpoint: one that kept snapshots.
+        step: the steps of training after which the snapshot was taken.
 
     Raises:
         CheckpointError: there is no such snapshot, or it is damaged.

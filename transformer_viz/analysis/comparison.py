@@ -86,10 +86,14 @@ class MaskDifference:
 
 
 def compare(a: Trace, b: Trace) -> "Comparison":
-    """Compares the attention of two runs cell by cell; `compare(b, a)` has the same differences with the other sign.
+    """Compares the attention of two runs cell by cell.
+
+    Args:
+        a: the run from which is subtracted.
+        b: the run that is subtracted; `compare(b, a)` has the same differences with the other sign.
 
     Raises:
-        OptionError: something else than two Traces.
+        OptionError: an argument is not a Trace.
     """
     check_traces(a=a, b=b)
     return Comparison(a, b)

@@ -49,11 +49,11 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
             within it may change places, and the rank of the written token with them.
         ignore: parts that are not compared, for instance `["model"]`; see `diff_report.What`.
 
-    Probabilities and candidates are compared as far as both runs have read the same tokens, attention and masks for
-    the layers, heads, rows and columns that both have. Other shapes are a difference, not an error.
+    Probabilities and candidates are compared as far as both runs have read the same tokens; attention and masks in the
+    layers, heads, rows and columns that both have. Different shapes are reported, and are no error.
 
     Raises:
-        OptionError: something else than two Traces, or an impossible keyword.
+        OptionError: an argument is not a Trace, or an impossible keyword.
     """
     check_traces(before=before, after=after)
     finite_number("tolerance", tolerance, 0, 1e300)

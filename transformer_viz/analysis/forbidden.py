@@ -10,14 +10,15 @@ from transformer_viz.trace.trace import Trace
 
 
 def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Kind, float] | None:
-    """The kind of attention with the most weight on forbidden keys, and its mean share; None where nothing is forbidden.
+    """Finds the kind of attention with the most weight on forbidden keys, and the mean weight there.
 
     Args:
         right: teacher-forced runs with the right masks.
         given: the same sentences and targets with other masks.
 
-    Only real queries count, and of them only those that have a forbidden key; the mean is over sentences,
-    layers, heads and queries.
+    Returns:
+        The kind and the mean weight, 0 to 1, over sentences, layers, heads and those real queries that have a forbidden key;
+        None where nothing is forbidden.
     """
     shares: dict[Kind, float] = {}
     for kind in KINDS:

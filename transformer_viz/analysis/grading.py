@@ -71,7 +71,7 @@ class HeadGrade(Measures):
 
 @dataclass(frozen=True)
 class Grades(Sequence[HeadGrade]):
-    """All heads of a run, best first: by mass; those that have none after them, by kind and score."""
+    """The grades of all heads of a run, best first: sorted by mass, then heads without it by kind and score."""
 
     heads: tuple[HeadGrade, ...]
 
@@ -122,7 +122,7 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
     """Grades of every head of a run, best first.
 
     Args:
-        trace: the run. Without true keys `mass` and `hit_rate` are None; a kind that it does not have is not there.
+        trace: the run. Without true keys `mass` and `hit_rate` are None.
         untrained: the run of an untrained model over the same tokens, from `tv.untrained`.
 
     Raises:

@@ -20,8 +20,8 @@ class MaskPart:
 
 
 def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, ...]:
-    """Encoder padding, decoder padding, causal, its window where a layer has one, all of these combined, and cross, as they
-    were in force.
+    """The masks of a run one by one: encoder padding, decoder padding, causal, a layer's window if it has one, the combined
+    mask of the decoder, and the cross mask.
 
     Args:
         trace: the run; padding shows where it was kept (`pad_to`, `pad_target_to`).

@@ -105,14 +105,16 @@ def kind_title(trace: Trace, kind: Kind, *, in_full: bool = True) -> str:
 
 
 def by_words(trace: Trace) -> Trace:
-    """The run with one token for each word; see `Words`. Weights are single precision.
+    """Pools a run by words: in the result each word is one token. Weights are float32 (layer, head, word, word).
 
-    A step has the probability of the word's pieces after each other, and candidates where the word is one piece. Scores before
-    the mask, the tree of a search, groups, insides and attributions belong to tokens and are left out; a fill of a mask token
-    stays.
+    The probability of a step is that of all pieces of its word; there are candidates where the word is a single piece. Scores,
+    the tree of a search, groups, insides and attributions belong to tokens and are left out; fills of mask tokens are kept.
+
+    Args:
+        trace: a run by tokens.
 
     Raises:
-        OptionError: it is by words already.
+        OptionError: the run is by words already.
     """
     if is_by_words(trace):
         raise OptionError("This run is by words already.")

@@ -40,15 +40,15 @@ def alignment_heads(
     by how often they link as the reference does.
 
     Args:
-        model: with an encoder and a decoder.
-        texts: what it reads.
-        targets: what it should write for each; by default the task's true answer, or what it writes by itself.
-        links: for each text the words that say the same, as `0-0 1-2` or as pairs; words are split as on the pages, with
-            punctuation apart, and count from 0. They need targets.
-        reference: layer and head, from 0, that the others are compared with; by default the one that aligns best, or without
+        model: with an encoder and a decoder, from `load_checkpoint` or `load_model`.
+        texts: the source texts.
+        targets: a translation of each; by default the task's true answer, or what the model writes by itself.
+        links: for each text the pairs of words that correspond, as `0-0 1-2` or as tuples; words are split as on the pages,
+            with punctuation apart, and count from 0. They need targets.
+        reference: layer and head, from 0, with which the others are compared; by default the one that aligns best, or without
             links the one with the largest effect.
         effect: whether each head is also ablated, which takes most of the time.
-        on_progress: is told which share is done.
+        on_progress: is called with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:
         OptionError: a model without cross-attention, or an impossible argument.

@@ -31,7 +31,7 @@ N_HALVINGS = 12
 def counter_proof(
     model: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON, on_progress: OnProgress | None = None
 ) -> CounterProof:
-    """Moves the weights of some heads as far from where they are as the output stays the same within `epsilon`.
+    """Moves the weights of some heads as far away as possible without changing an output probability by more than `epsilon`.
 
     Args:
         model: the model that made the run.
@@ -41,7 +41,7 @@ def counter_proof(
         on_progress: is called before each halving with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:
-        OptionError: an impossible argument, a run of another model, or one whose steps were passes of their own.
+        OptionError: an impossible argument, a run of another model, or one in which each step was a pass of its own.
         DeviceError: the device ran out of memory.
     """
     heads = _heads(model, scope)

@@ -40,8 +40,8 @@ def faithfulness(
         model: the model that made the runs.
         traces: one run, or several.
         maps: by their names in `tv.verdict`, such as `L2 H1`, `L1 mean` or `rollout`.
-        mode: how tokens are occluded.
-        kind: whose keys.
+        mode: how tokens are occluded, as in `tv.attribute`.
+        kind: whose keys, as in `tv.attribute`.
         seed: of the random ranking, and of the resampling.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 

@@ -41,8 +41,8 @@ def knock_out(
     Args:
         model: the model that made the runs.
         traces: the runs.
-        how: `zero`, `mean` or `uniform`.
-        heads: those that are ablated; by default every one.
+        how: what replaces a head's output: `zero`, its `mean` over all texts, or that of `uniform` attention.
+        heads: the heads to ablate; by default every one.
         seed: of the resampling of texts.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 

@@ -49,9 +49,9 @@ def patch(
         model: the model that made both runs.
         a: where the activations come from.
         b: where they are patched in.
-        by: `head`, each head's output at each query, or `layer`, what all heads of a layer add to each.
+        by: `head` patches each head's output at each query, `layer` what all heads of a layer add to each query.
         kind: of attention; None = every kind that the model has.
-        layers: their numbers, from 0; None = all.
+        layers: the layers' numbers, from 0; None = all.
         on_progress: is called with the share of the places that is done, from 0 to 1.
 
     Raises:

@@ -32,9 +32,9 @@ def accuracy_by_length(
 
     Args:
         checkpoint: from `load_checkpoint`.
-        lengths: source lengths in symbols; by default from 1 to 1.5 times the longest of training, as far as the
-            model has positions, and at most 64 of them. A length of which the task has no strings is left out.
-        samples: strings per length, of all of the task's sources alike.
+        lengths: source lengths in symbols; by default up to 64 lengths from 1 to 1.5 times the longest of training, as far as
+            the model has positions. A length for which the task has no strings is left out.
+        samples: strings for each length, evenly from all of the task's sources.
         seed: another seed draws other strings; the strings of one length are the same whatever other lengths are asked for.
         on_progress: is called before each length with the share that is done, from 0 to 1; what it raises ends the work.
 

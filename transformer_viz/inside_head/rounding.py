@@ -19,7 +19,7 @@ LEAST_DIGITS, MOST_DIGITS = 3, 6
 
 @dataclass(frozen=True)
 class Term:
-    """A figure of a formula: what it is, what is done with it, and where its own arithmetic is, if it has any."""
+    """A number in a formula: its name, the operator before it, and the address of its own explanation, if it has one."""
 
     figure: str
     words: str

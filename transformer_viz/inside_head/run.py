@@ -37,13 +37,13 @@ _OF_ROWS: Mapping[str, TapName] = {
 def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Inside:
     """Records every number of one head for one query row, from the vector that enters to the residual stream after it.
 
-    The run's own tokens are read once more in one pass (teacher forcing), under its edits and its mistake.
+    The run's tokens are read again in one pass (teacher forcing), with its edits and its mistake in force.
 
     Args:
-        reader: what made the run: from `load_checkpoint` or `load_model`, with the same switches.
+        model: the model that made the run, from `load_checkpoint` or `load_model`, with the same options.
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
-        layer: by its number, from 0.
+        layer: its number, from 0.
         head: from 0.
         query: the row, from 0.
 

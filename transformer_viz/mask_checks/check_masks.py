@@ -37,23 +37,23 @@ def check_masks(
     avoid: Iterable[int] = (),
     on_progress: OnProgress | None = None,
 ) -> MaskReport:
-    """Proves, or disproves, that nothing leaks through a model's masks.
+    """Tests whether anything leaks through a model's masks, by replacing tokens that must not be seen.
 
     Args:
         model: a checkpoint or what `load_model` returns, or any callable from (source ids, target ids), int64 (batch, length)
             both, to logits (batch, target length, vocabulary).
-        texts: of a loaded model: what is read, at most 8 texts, of which 16 tokens each are looked at. By default pairs of its
-            task, and where it has none strings of random tokens: a mask does not know which tokens they are.
+        texts: for a loaded model: up to 8 texts, of which the first 16 tokens are used. By default pairs of its task, or,
+            without a task, random tokens, since masks do not depend on which tokens are read.
         mistake: a deliberate mistake to check with (not with a callable; see `model.mistakes`).
         edits: edits to check with (not with a callable; see `edits`).
         replacements: random replacements of each position.
         seed: another seed draws other pairs and replacements.
-        vocabulary_size: of a callable, source and target alike: ids from 0 to this - 1.
-        pad_id: of a callable; None when it knows no padding, which is then not checked.
-        max_length: of a callable: the longest source and target, before up to 7 pads are appended; None is 12.
-        avoid: of a callable: ids that must not be drawn, special symbols for instance.
-        on_progress: of a loaded model: is called before each pass with the share that is done, from 0 to 1; what it raises ends
-            the check.
+        vocabulary_size: for a callable: ids of source and target are from 0 to this - 1.
+        pad_id: for a callable: the id of padding; None when it knows no padding, which is then not checked.
+        max_length: for a callable: the longest source and target, before up to 7 pads are appended; None is 12.
+        avoid: for a callable: ids that must not be drawn, such as special symbols.
+        on_progress: for a loaded model: is called before each pass with the share that is done, from 0 to 1; what it raises
+            ends the check.
 
     Raises:
         OptionError: an impossible keyword.

@@ -188,10 +188,10 @@ def effect(
 
     Args:
         model: from `load_checkpoint` or `load_model`.
-        texts: what is read, at most 5,000; by default fresh strings of the model's task.
-        edits: what is changed; positions that a string does not have are passed over.
+        texts: up to 5,000 source texts; by default fresh strings of the model's task.
+        edits: the changes, as in `decode`; positions that a string does not have are ignored.
         mistake: a deliberate mistake (see `model.mistakes`).
-        samples: without texts: how many strings, of all lengths and sources alike; None is 500.
+        samples: without texts: how many strings, evenly from all lengths and sources; None is 500.
         seed: without texts: another seed draws other strings.
         max_length: with texts: the most tokens to write, as in `decode`.
 

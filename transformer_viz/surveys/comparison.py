@@ -90,7 +90,7 @@ def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
     Args:
         a: the first survey.
         b: the second, of a model with as many layers and heads of each kind.
-        name: of a number that both have, as `columns` calls it; a role that one of them does not have has the share 0 there.
+        name: a number that both have, by its name in `columns`; a role that no head of one survey has counts as 0 there.
 
     Raises:
         OptionError: the sizes differ, or neither has such a number.

@@ -473,10 +473,10 @@ class Survey:
 
 
 def load_survey(path: str | PathLike[str]) -> Survey:
-    """Reads a survey from its `summary.json`, or from the folder in which it lies.
+    """Reads a survey from its file `summary.json`, or from the folder of that file.
 
     Raises:
-        SurveyError: there is none, or it is damaged, too large, or of another version.
+        SurveyError: there is no such file, or it is damaged, too large, or of another version.
     """
     file = Path(path) / NAME if untrusted_files.is_folder(Path(path)) else Path(path)
     try:

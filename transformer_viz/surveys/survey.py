@@ -82,10 +82,10 @@ def survey(
         targets: the known answers in the same form, one for each text; an empty one is not known. None = those that the
             model's task knows.
         held_out: instead of `texts`: how many of the texts by which models of this task are judged.
-        output: a folder for all files, so that the survey can go on where it ended; None = nothing is kept.
+        output: a folder for all files, from which an interrupted survey is resumed; None = nothing is kept.
         workers: processes of this machine, or tasks of Ray at a time; None = one for each processor that may be used.
-        ray: `auto` for a Ray cluster that the environment names, else one of this machine alone; or a cluster's address.
-        gpus_per_worker: how much of a GPU a task of Ray has; 0 = it computes on the CPU.
+        ray: a Ray cluster's address; or `auto` for the one that the environment names, else one on this machine alone.
+        gpus_per_worker: the share of a GPU for each task of Ray; 0 = tasks compute on the CPU.
         device: where the model runs, as in `load_model`.
         k: how many typical and unusual texts are kept of each head, and how many of the worst outputs.
         by: the statistic that makes texts typical or unusual; None = `mass` where there is a true key, else `entropy_share`.

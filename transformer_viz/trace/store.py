@@ -59,7 +59,16 @@ _DATE = (2017, 6, 12, 0, 0, 0)
 
 
 def save_trace(trace: Trace, path: str | PathLike[str]) -> None:
-    """Writes `trace` to `path`, over what is there."""
+    """Writes a trace to a file, which replaces one of this name.
+
+    Args:
+        trace: the run.
+        path: of the file, by custom with the ending `.npz`; its folder must be there.
+
+    Raises:
+        TraceError: the run holds something that a file cannot, such as an object in `made_by`.
+        OSError: the disk is full, or the folder cannot be written to; a file that was there is still there.
+    """
     write_bytes(to_bytes(trace), Path(path))
 
 
@@ -137,7 +146,7 @@ def load_trace(
 
     Raises:
         TraceError: not a trace, damaged, or of a later version.
-        TraceTooLargeHere: a TraceError too, of a file that has or unpacks to more than allowed.
+        TraceTooLargeHere: a TraceError too; the file has, or unpacks to, more bytes than allowed.
     """
     name = str(path if isinstance(path, str | PathLike) else getattr(path, "name", None) or "the file")[-200:]
     try:

@@ -105,9 +105,9 @@ def trace_size(
     target: Target | Sequence[Target] | None = None,
     **options: Unpack[DecodeKeywords],
 ) -> TraceSize:
-    """How large the Trace of `decode` with the same arguments would be, without running anything.
+    """Predicts the size in bytes of what `decode` would return for the same arguments, without running the model.
 
-    `max_trace_bytes` and `on_token` are ignored. Raises what `decode` raises for an impossible text or keyword.
+    `max_trace_bytes` and `on_token` are ignored. An impossible text or keyword raises the error that `decode` raises.
     """
     return predicted(DecodeRequest.of(model, text, target, **options).plan())
 

@@ -34,7 +34,7 @@ _LOGIT = 44
 
 @dataclass(frozen=True)
 class TraceSize:
-    """Bytes, all at the most.
+    """The predicted size of a run, in bytes; every number is an upper limit.
 
     Attributes:
         arrays: weights, scores, the masks' reasons and the rows of a search; `Trace.nbytes`. Exact where a target is

@@ -20,10 +20,10 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
-    """Runs a model of the checkpoint's sizes with fresh random parameters over the source and the output of a run.
+    """Runs a model of the checkpoint's sizes, but with random parameters, over the source and the output of a run.
 
-    One pass (teacher forcing) over the tokens that the trained model read, so that every row of the two runs stands
-    for the same tokens. Edits, a mistake, kept padding and what is kept of the attention are those of the run.
+    It reads the same tokens as the trained model in one pass (teacher forcing), so that the rows of the two runs correspond.
+    The run's edits, mistake and padding stay in force, and the same attention is kept.
 
     Args:
         checkpoint: the trained model; its task, sizes and device are used, its parameters are not.

@@ -66,26 +66,26 @@ def trace_module(
         target_tokens: a label for each target id.
         output_ids: what should be written from each target position. By default the next target id, and after the
             last one the id that the model finds most probable.
-        vocabulary: tokens by id (list or dict), or a tokenizer; labels what has none, otherwise the id itself does.
+        vocabulary: tokens by id (list or dict), or a tokenizer; it labels ids that have no label. Without it the id does.
         pad_id: which id is padding; by default that of a Hugging Face model's configuration. A Hugging Face model is
             given the matching masks, any other module makes its own.
-        call: how the model is run, if not as `model(source_ids, target_ids)`: a function of the ids that are not None.
-        logits: whether what the model returns are logits. By default only where that is certain: Hugging Face's
-            `.logits`, or as many columns as `vocabulary` has tokens. Without them the steps have no probabilities.
+        call: a function of the ids that are not None that runs the model, if not `model(source_ids, target_ids)`.
+        logits: whether the model returns logits. By default only where that is certain: Hugging Face's `.logits`, or as
+            many columns as `vocabulary` has tokens. Without logits the steps have no probabilities.
         candidates: how many of the most probable tokens each step keeps.
-        allow_missing: what may be missing from the Trace, because the model computes that attention in a way that cannot be
-            recorded: kinds (`"encoder"`), or names of modules, each with all that is in it. `made_by["not_seen"]` names it.
+        allow_missing: attention that may be missing from the Trace, because the model computes it in a way that cannot be
+            recorded: kinds (`"encoder"`), or names of modules, with everything inside them. `made_by["not_seen"]` lists it.
 
-    Layers have the numbers that they have in the model's `nn.ModuleList`. Where others stand between them that have no
-    attention, as in Qwen3-Next and Jamba, `Attention.layers` says the numbers.
+    Layers are numbered as in the model's `nn.ModuleList`. Where layers without attention lie between them, as in Qwen3-Next
+    and Jamba, `Attention.layers` has the numbers.
 
     The run is in eval mode without gradients. While it lasts, torch's fast path is off in this process, and another
     thread that runs the same Hugging Face model gets the eager attention.
 
     Raises:
-        OptionError: an impossible keyword, a model that fails, one whose attention cannot be seen or is not all seen,
-            or one whose rows of weights do not sum to 1.
-        ModelError: a Hugging Face model of which a module's eager attention is nowhere written out.
+        OptionError: an impossible keyword, a model that fails, one whose attention cannot be recorded completely, or one
+            whose rows of weights do not sum to 1.
+        ModelError: a module of a Hugging Face model has no eager attention, where attention is recorded.
         TraceError: attention that does not fit the tokens.
     """
     if not isinstance(model, nn.Module):
