@@ -43,7 +43,7 @@ def html(
     colours: Scale = "fixed",
     aligner: str | None = None,
 ) -> str:
-    """The whole run as one HTML page: step player, all heads, all masks. Opens from disk, without any network.
+    """Makes one HTML page of a whole run: step player, all heads, all masks. It opens from disk, without a network.
 
     Args:
         trace: the run.
@@ -102,7 +102,7 @@ def shown(trace: Trace) -> str | None:
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:
-    """Any figure as an HTML page of its own.
+    """Makes an HTML page of any figure.
 
     Args:
         figure: from `transformer_viz.figures`.

@@ -116,7 +116,7 @@ def picture(
     what: str = "player",
     **options: Unpack[ShownOptions],
 ) -> bytes:
-    """A picture's bytes. A Chrome or Chromium of the system draws it, which takes about three seconds.
+    """Makes a picture, as the bytes of its file. A Chrome or Chromium of the system draws it, in about three seconds.
 
     Args:
         shown: a figure from `transformer_viz.figures`, or a Trace.
@@ -162,7 +162,7 @@ def _titled(trace: Trace, what: str, options: Any) -> Any:
 
 
 def table(trace: Trace, format: str = "csv") -> bytes:
-    """The tidy frame, one row a weight, as CSV (UTF-8) or Parquet; or the whole run as `.npz`.
+    """The bytes of a table with one row for each weight, as CSV (UTF-8) or Parquet; or of the whole run as `.npz`.
 
     Layers, heads and positions count from 0, as in `trace.to_frame()`.
 

@@ -29,8 +29,8 @@ def attention(
     scale: Scale = "fixed",
     style: Style = Style(),
 ) -> PlainFigure:
-    """The map of one head: rows are queries, row 0 on top; columns are keys; colours go from 0 to 1. The map of a head that an
-    edit of the run switched off is struck out.
+    """Draws the map of one head: rows are queries, row 0 on top; columns are keys; colours go from 0 to 1. The map of a head
+    that an edit of the run switched off is struck out.
 
     Args:
         trace: the run.

@@ -15,7 +15,7 @@ from transformer_viz.terms import head_title
 
 @plotly_figure
 def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
-    """Exact match with its 95 % interval, and the best head's mass below it; the lengths of training are shaded.
+    """Draws exact match over length with its 95 % interval, and the best head's mass below; trained lengths are shaded.
 
     Args:
         accuracy: from `evaluation.accuracy_by_length.accuracy_by_length`.

@@ -25,9 +25,9 @@ def change(
     height: int = 330,
     style: Style = Style(),
 ) -> PlainFigure:
-    """The signed difference of one head's weights in two runs of the same source, on the axes that `mask` draws for `after`.
+    """Draws the signed difference of one head's weights between two runs of the same source.
 
-    Beside a mask of the same height its rows stand beside the mask's.
+    The axes are those of `mask` for the run `after`: at the same height, the rows of both figures are level.
 
     Args:
         before: the run as it was.

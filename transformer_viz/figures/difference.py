@@ -35,7 +35,7 @@ def difference(
     limit: float = 1.0,
     style: Style = Style(),
 ) -> PlainFigure:
-    """One head in two runs, and the signed difference A − B where both have the cell.
+    """Draws one head in two runs, and the signed difference A − B in the cells that both have.
 
     Args:
         a: the run from which is subtracted.

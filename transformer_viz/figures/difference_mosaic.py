@@ -36,7 +36,7 @@ def difference_mosaic(
     height: int | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Every layer and head that both runs have, as small maps of A − B.
+    """Draws a small map of A − B for every layer and head that both runs have.
 
     Args:
         a: the run from which is subtracted.

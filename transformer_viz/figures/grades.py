@@ -30,7 +30,7 @@ _HEAD, _TITLE, _TICKS, _GAP = 24, 30, 26, 18
 
 @plotly_figure
 def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -> PlainFigure:
-    """Layers × heads of every kind; the colour, 0 to 1, is the grade that `tint` names.
+    """Draws layers × heads of every kind, coloured from 0 to 1 by the grade that `tint` names.
 
     Args:
         run: a run, or its grades from `analysis.alignment`.

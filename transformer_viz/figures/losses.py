@@ -17,7 +17,7 @@ _LONGEST_SOURCE = 14
 
 @plotly_figure
 def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style()) -> PlainFigure:
-    """Rows are sentences, columns are steps, colour is −log p; each cell names the token that should be written.
+    """Draws the loss of each token: rows are sentences, columns are steps, colour is −log p of the right token, in its cell.
 
     Args:
         traces: teacher-forced runs with the same number of steps.

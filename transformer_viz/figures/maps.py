@@ -30,7 +30,7 @@ _HEAD = 40
 def softmax_maps(
     trace: Trace, kind: Kind, layer: int, head: int, computed: Softmax, row: int, *, style: Style = Style()
 ) -> PlainFigure:
-    """Scores before the mask, after it, and weights after the softmax; `row` has a frame.
+    """Draws scores before and after the mask, and weights after the softmax; `row` has a frame.
 
     Args:
         trace: a run with scores (`record=("weights", "scores")`).
@@ -62,7 +62,7 @@ def softmax_maps(
 
 @plotly_figure
 def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: Head, *, style: Style = Style()) -> PlainFigure:
-    """One head in two runs of the same source, and the signed difference where both have a cell.
+    """Draws one head in two runs of the same source, and the signed difference in the cells that both have.
 
     Args:
         before: the run as it was.

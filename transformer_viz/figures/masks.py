@@ -38,7 +38,7 @@ def mask(
     before: np.ndarray | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """The mask in force for a kind: rows are queries, columns are keys, colours are reasons.
+    """Draws the mask in force for a kind: rows are queries, columns are keys, colours are reasons.
 
     Args:
         trace: the run.
@@ -91,7 +91,7 @@ def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int 
 def mask_grid(
     sentences: Sequence[Sequence[MaskPart]], names: Sequence[str], *, columns: int = 5, style: Style = Style()
 ) -> PlainFigure:
-    """The masks of one sentence or of a whole batch, as one figure.
+    """Draws the masks of one sentence or of a whole batch in one figure.
 
     Args:
         sentences: the matrices of each sentence, from `analysis.mask_parts`.

@@ -59,7 +59,7 @@ def mosaic(
     measure: Attribution | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Every layer and head of a kind as a small map; colours go from 0 to 1, masked cells are grey.
+    """Draws a small map for every layer and head of a kind; colours go from 0 to 1, masked cells are grey.
 
     Args:
         trace: the run.

@@ -18,7 +18,7 @@ def overview(
     *,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Layers × heads by a measure. The colours go from the lowest to the highest number of all heads, which the bar says.
+    """Draws layers × heads by a measure. Colours go from the lowest to the highest number, which the bar shows.
 
     Args:
         trace: the run.

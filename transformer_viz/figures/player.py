@@ -31,7 +31,7 @@ def player(
     measure: Attribution | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """The focus head's map with the row of the step outlined, and what could have been written.
+    """Draws the step player: the map of one head with the row of the step outlined, and the step's candidates.
 
     Args:
         trace: the run.

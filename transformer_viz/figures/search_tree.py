@@ -38,7 +38,7 @@ _SYMBOLS: dict[State, str] = {
 
 @plotly_figure
 def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None = None, style: Style = Style()) -> PlainFigure:
-    """Every continuation that was looked at: kept, pruned, finished.
+    """Draws the tree of a beam search: every continuation that was considered, whether kept, pruned or finished.
 
     Args:
         trace: a beam search.

@@ -90,7 +90,7 @@ _FROM_RIGHT = ("R", "AL")
 
 @dataclass(frozen=True)
 class Style:
-    """How a figure looks.
+    """The looks of a figure.
 
     Attributes:
         theme: `light` or `dark`.

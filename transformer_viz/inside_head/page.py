@@ -20,7 +20,7 @@ _STREAMS = ("entered", "added", "residual_before", "residual_after", "projected"
 
 
 def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False) -> str:
-    """The inside of every head and row that a run holds, as one page that asks nothing of the network and runs nothing.
+    """Makes one HTML page of every `Inside` that a run holds. It loads nothing from the network and runs no script.
 
     Args:
         trace: the run.

@@ -88,7 +88,7 @@ class Step:
         title: its heading.
         text: paragraphs.
         start: where the page goes as the step is entered; None leaves it where it is.
-        point: what is lit, a name of `points.POINTS`, or nothing.
+        point: the part of the page that is highlighted, a name of `points.POINTS`, or empty.
         do: what the learner does before the next step.
         ask: the question.
         hints: up to three, each telling more.
@@ -174,7 +174,7 @@ def read_lesson(file: Path) -> Lesson:
     """A lesson from its file.
 
     Raises:
-        LessonError: it cannot be read, or says what is not possible; the message says in which step.
+        LessonError: it cannot be read, or asks for something impossible; the message says in which step.
     """
     name = _NAME.fullmatch(file.stem)
     if name is None:

@@ -32,7 +32,7 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 T = TypeVar("T")
 WITHIN, BLURRED = 0.05, 0.1
-"""What is within the first of the largest is right too; where another lies between the two, the question is not asked."""
+"""A value within `WITHIN` of the largest is right too; if one lies between `WITHIN` and `BLURRED`, nothing is asked."""
 MOST_KEYS, MOST_OPTIONS, FEWEST_NATS, FEWEST_ROWS = 14, 4, 0.1, 3
 CAUSE = "occlusion_word_cross"
 """The measure that `matters-most` reads from the run."""
@@ -44,13 +44,13 @@ COVERS: dict[str, Literal["row", "mask", "cause", "grades", "search", "mistake"]
     "greedy-or-beam": "search",
     "mistake": "mistake",
 }
-"""What a page may not tell before the question is answered: the run from the question's row on, as `hide_answer` covers it;
-which cells are masked; what matters; the numbers and the names of heads; what a search finds; the mistake's name."""
+"""What a page must hide until the question is answered: the run from the question's row on, as `hide_answer` covers it; the
+masked cells; the causes; the numbers and names of heads; the result of a search; the mistake's name."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """What a page has in focus; numbers from 0."""
+    """The focus of a page; numbers count from 0."""
 
     kind: Kind
     layer: int
@@ -71,12 +71,12 @@ class Question:
         kind: of question.
         spot: the head and the row that it is about.
         text: the question.
-        options: what may be answered; none where a number is typed.
-        right: numbers of the options that are right.
-        is_several: whether all right options are to be named, and not one of them.
+        options: the possible answers; empty where a number is typed.
+        right: the indices of the right options.
+        is_several: whether all right options must be named, not just one of them.
         number: the right number, where one is typed.
         tolerance: how far from it an answer may be.
-        why: what is to be said once it has been answered.
+        why: the explanation that follows an answer.
     """
 
     kind: str
@@ -107,7 +107,7 @@ class NotAsked:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a kind of question is made from: the run, what the lesson says, the head and the row, and the words."""
+    """The data for making a question: the run, the lesson's `ask`, the head and the row, and the words of a language."""
 
     trace: Trace
     ask: Ask
@@ -131,7 +131,7 @@ class Asked:
         return [place_label(key, display_token(tokens[key]) if key <= read else HIDDEN) for key in keys]
 
     def shuffled(self, options: Iterable[T]) -> list[T]:
-        """In an order that tells nothing, and is the same whenever the run is."""
+        """The options in an order that gives nothing away and depends on the run alone."""
         seed = f"{self.trace.source}\0{self.spot.row}\0"
         return sorted(options, key=lambda option: hashlib.sha256(f"{seed}{option}".encode()).digest())
 
@@ -237,7 +237,7 @@ def writes(asked: Asked) -> Question | NotAsked:
         return asked.none("nothing-written")
     token, own = trace.output_tokens[step], [token for token in trace.source_tokens if token not in SPECIAL_TOKENS]
     right = trace.expected_tokens[step] if trace.expected_tokens and step < len(trace.expected_tokens) else token
-    # What somebody who has not understood would say: the first of the source, the one in the same place, what was read last.
+    # Answers of somebody who has not understood: the source's first token, the one at the same place, the token read last.
     tempting = [right, *own[:1], *own[step : step + 1], *own[-1:], trace.target_tokens[step], *own]
     tempting += [candidate for candidate, _ in trace.steps[step].candidates]
     others = [other for other in dict.fromkeys(tempting) if other not in (token, trace.target_tokens[0])]

@@ -93,7 +93,7 @@ def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:
 
 
 def _items(ask: Ask, name: str, head: tuple[Kind, int, int], show: _Show, seed: int, language: str) -> Iterator[Item]:
-    """What drawn texts can be asked, each at another row."""
+    """Questions about random texts, each at another row."""
     model, say = load_model(name), words(language)
     texts = sample_texts(model, _MOST_TEXTS, seed)
     if ask.kind == "greedy-or-beam":
@@ -115,7 +115,7 @@ def _items(ask: Ask, name: str, head: tuple[Kind, int, int], show: _Show, seed: 
 
 
 def _is_worth_asking(made: Question, trace: Trace) -> bool:
-    """Whether there is something to think about: no weight of everything or nothing, no head that looks at the cause itself."""
+    """Whether a question makes one think: a number is near neither 0 nor 1, and the head does not look at the cause itself."""
     if made.kind == "matters-most":
         looked = trace.cross.row(made.spot.layer, made.spot.head, made.spot.row).argmax()
         return place_labels(trace.cross.keys)[looked] not in {made.options[place] for place in made.right}
@@ -197,4 +197,4 @@ _KINDS: tuple[tuple[Ask, str, tuple[Kind, int, int], _Show], ...] = (
     (Ask(kind="writes"), "reverse", ("cross", 1, 1), _map),
     (Ask(kind="matters-most"), "german", ("cross", 0, 1), _causes),
 )
-"""What is asked of which model and head, and what is shown with it: one for each shipped lesson, in their order."""
+"""For each shipped lesson, in their order: the question, its model and head, and what is shown with it."""

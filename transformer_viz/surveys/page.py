@@ -27,7 +27,7 @@ LISTS = {"highest": "highest", "typical": "typical: nearest to the mean", "unusu
 
 
 def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = "packed") -> str:
-    """A survey as one page; it depends on the survey and the arguments alone, to the last byte.
+    """Makes one HTML page of a survey; the same survey and arguments give the same bytes.
 
     Args:
         survey: of many texts.

@@ -19,7 +19,7 @@ from transformer_viz.trace.trace import Trace
 def counter_proof(
     trace: Trace, proofs: Sequence[CounterProof], layer: int, head: int, *, style: Style = Style()
 ) -> PlainFigure:
-    """The weights of one head as they are, and the farthest found of each scope that was moved, on one scale from 0 to 1.
+    """Draws the weights of one head beside those that were moved farthest, for each scope, on one scale from 0 to 1.
 
     Args:
         trace: the run, by tokens.

@@ -20,7 +20,7 @@ _PANELS = (
 
 @plotly_figure
 def faithfulness(curves: Sequence[MeanCurve], *, style: Style = Style()) -> PlainFigure:
-    """Probability lost, over the number of tokens k: comprehensiveness, and beside it sufficiency, on one scale.
+    """Draws the lost probability over the number of tokens k: comprehensiveness beside sufficiency, on one scale.
 
     Args:
         curves: from `tv.faithfulness`. Intervals are drawn where there are several texts.

@@ -19,7 +19,7 @@ _LEAST, _CELL = 240, 14
 
 @plotly_figure
 def survey_agreement(survey: Survey, kind: Kind, *, style: Style = Style()) -> PlainFigure:
-    """The share of rows with a choice of keys in which two heads have the same largest one, 0 to 1; 1 on the diagonal.
+    """Draws, for each two heads, the share of rows with the same largest key, among rows with a choice of keys: 0 to 1.
 
     Args:
         survey: of many texts.

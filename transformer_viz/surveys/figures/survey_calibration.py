@@ -20,7 +20,7 @@ _LEAST = 0.7
 
 @plotly_figure
 def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> PlainFigure:
-    """The share of right tokens over their probability, with 95 % intervals; below it how many tokens were written so surely.
+    """Draws the share of right tokens over their probability, with 95 % intervals, and below it the number of tokens.
 
     Points on the dotted diagonal are right as often as their probability says.
 

@@ -18,7 +18,7 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_title
 def survey_difference(
     comparison: SurveyComparison, kind: Kind, focus: tuple[int, int] | None = None, *, style: Style = Style()
 ) -> PlainFigure:
-    """Layers × heads: blue where the second survey has more, orange where it has less; hatched where 0 is within the interval.
+    """Draws layers × heads: blue where the second survey has more, orange where less, hatched where the interval holds 0.
 
     Args:
         comparison: from `tv.compare_surveys`. Its largest difference, of any kind, has the strongest colour.

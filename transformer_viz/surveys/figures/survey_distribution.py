@@ -30,8 +30,8 @@ def survey_distribution(
     other: HeadStatistic | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Shares of the texts by a head's statistic; a line at the mean, a band as wide as its 95 % interval, dots at uniform
-    attention's mean. The first and the last bin also hold what lies outside.
+    """Draws a histogram of a head's statistic over all texts, with a line at the mean, a band for its 95 % interval, and dots
+    at the mean of uniform attention. The first and the last bin also count texts outside of them.
 
     Args:
         survey: of many texts.

@@ -13,7 +13,7 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_title
 def survey_heads(
     survey: Survey, kind: Kind, name: str, focus: tuple[int, int] | None = None, *, style: Style = Style()
 ) -> PlainFigure:
-    """Layers × heads; the colours go from the lowest to the highest number of this kind, which the bar says.
+    """Draws layers × heads by a number of a survey. Colours go from the lowest to the highest number, which the bar shows.
 
     Args:
         survey: of many texts.

@@ -10,7 +10,7 @@ from transformer_viz.surveys.result import SurveyedOutputs
 
 @plotly_figure
 def survey_lengths(outputs: SurveyedOutputs, *, style: Style = Style()) -> PlainFigure:
-    """Exact match by length with its 95 % interval, the share of right tokens, and BLEU where it is known.
+    """Draws, over length, exact match with its 95 % interval, the share of right tokens, and BLEU where it is known.
 
     Args:
         outputs: of a survey.

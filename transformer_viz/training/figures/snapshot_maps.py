@@ -25,7 +25,7 @@ def snapshot_maps(
     per_row: int = 6,
     style: Style = Style(),
 ) -> PlainFigure:
-    """The same head of several Traces of one source and one target, so that the rows are the same everywhere.
+    """Draws one head of several Traces with the same source and target, so that the rows of all maps correspond.
 
     Args:
         moments: a title for each, and the run.

@@ -13,7 +13,7 @@ from transformer_viz.training.result import Row, best_head, head_masses
 
 @plotly_figure
 def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> PlainFigure:
-    """Two panels over the steps: the loss (logarithmic), and shares from 0 to 1.
+    """Draws the course of a training in two panels over the steps: the loss (logarithmic), and shares from 0 to 1.
 
     Args:
         rows: rows of a checkpoint's history; every one has `step` and `loss`, some have `held_out` and `mass_LAYER_HEAD`.

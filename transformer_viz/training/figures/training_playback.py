@@ -36,15 +36,15 @@ def training_playback(
     with_answer: bool = True,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Attention while it forms.
+    """Draws the playback of a training: one head's map, every head's progress and one position's candidates, at each moment.
 
     Args:
         moments: from `replay`.
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0; by default the first that the runs have.
         head: from 0.
-        moment: the place among the moments that is drawn first, from 0; the last by default.
-        position: the place in the target whose candidates are shown, from 0; its row has a frame.
+        moment: the index of the moment that is drawn first, from 0; by default the last.
+        position: the position in the target whose candidates are shown, from 0; its row has a frame.
         with_answer: ring the true key of each row.
         style: theme and size; in a narrow figure everything stands below each other.
 
