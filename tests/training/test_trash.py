@@ -63,5 +63,5 @@ def test_it_is_put_back_over_nothing(thrown, tmp_path):
 
 def test_the_trash_counts_in_number_and_bytes(thrown, monkeypatch):
     monkeypatch.setattr(jobs, "MOST_JOBS", 1)
-    with pytest.raises(OptionError, match="with the trash"):
+    with pytest.raises(OptionError, match="the trash included"):
         jobs.start(RECIPE, "another", ANNA)
