@@ -23,7 +23,9 @@ WORDS = re.compile(r"(help|titles?|headline|notes?|words|sentences?|verdict|why_
 """Leaves that are written for people, and may be written in another way."""
 SINCE: dict[str, str] = {}
 """What the name of a leaf was when it was recorded, as a pattern, and what it is called today."""
-TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
+TOLERANCE = {"page.read": 2e-3, "half precision": 1e-3, "float64": 1e-12, "": 5e-5}
+"""By words of title and leaf. Between processors a score of float32 differs by 2e-5, and what is rounded, as in half precision
+or on a page, by its last digit."""
 _MOST = 160
 """Numbers that are kept of one array; a longer one is kept as so many sums over neighbours."""
 
@@ -161,7 +163,8 @@ def differences(title: str, recorded: Flat, now: Flat) -> list[str]:
     lines = [f"{title}: {name} is gone" for name in recorded if name not in now]
     lines += [f"{title}: {name} is new" for name in now if name not in recorded]
     for name in recorded.keys() & now.keys():
-        if line := _difference(recorded[name], now[name], TOLERANCE["float64" if "float64" in title else "float32"]):
+        tolerance = next(most for words, most in TOLERANCE.items() if words in f"{title}: {name}")
+        if line := _difference(recorded[name], now[name], tolerance):
             lines.append(f"{title}: {name} {line}")
     return sorted(lines)
 

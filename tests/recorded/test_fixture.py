@@ -1,4 +1,4 @@
-"""What the recordings notice: a change of 2e-5 anywhere, NaN that move, another rank; and not how a processor rounds."""
+"""What the recordings notice: a change of 1e-4 anywhere, NaN that move, another rank; and not how a processor rounds."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def test_what_is_written_is_read_and_a_small_change_is_noticed(tmp_path: Path) -
     fixture.write(tmp_path / "two", {"one": fixture.kept(result), "in float64": fixture.kept(result)})
     read = fixture.read(tmp_path / "two")
     assert [*read["one"]] == ["weights", "steps.token", "steps.rank", "steps.p"]
-    for title, least in (("one", 2e-5), ("in float64", 1e-10)):
+    for title, least in (("one", 1e-4), ("in float64", 1e-10)):
         assert not fixture.differences(title, read[title], fixture.kept(result))
         for place in ((0, 0, 0, 1), (1, 2, 17, 3), (2, 3, 30, 16)):
             changed = weights.astype(float)
