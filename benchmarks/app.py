@@ -29,10 +29,11 @@ def measure(report: Report) -> None:
         plain = browser.opened(running, bare.url, "bench.plainRun()")
         report.remark(f"Chromium {running.version}, software rendering, {TRIES} tries")
         texts = [browser.letters(12 + number % 9, number) for number in range(TRIES + 5)]
-        entered, drawn = zip(*((browser.enter(app, text), browser.enter_plain(plain, text)) for text in texts), strict=True)
-        reference = Number.of(browser.PLAIN_NAME, drawn[5:])
+        tries = [(browser.enter(app, text), browser.enter(plain, text, bare=True)) for text in texts]
+        entered, drawn = zip(*tries[5:], strict=True)
+        reference = Number.of(browser.PLAIN_NAME, drawn)
         steps = [browser.step(app, number) for number in range(TRIES)]
-        for key, what, times in (("enter", "Enter until all is drawn", entered[5:]), ("key", "an arrow key", steps)):
+        for key, what, times in (("enter", "Enter until all is drawn", entered), ("key", "an arrow key", steps)):
             number = Number.of("ours", times)
             report.add(Line(what, number, reference, "ms", TRIES))
             assert number.p95 is not None
@@ -49,12 +50,12 @@ def measure(report: Report) -> None:
 def _switch(app: Page, name: str, own: str) -> float:
     """Milliseconds from the click until the page's own parts are there and every chart is drawn."""
     app.evaluate(
-        """(own) => bench.on(document, 'click', () => true, () => ({ drawn: () => {
+        """(own) => bench.on(document, 'click', () => true, () => () => {
           const charts = [...document.querySelectorAll('.stMain .chart')];
           const isDone = document.querySelector('[data-test-script-state="notRunning"]');
           return isDone && document.querySelector(`.st-key-${own}`) && charts.length && charts.every((chart) => chart.__drawn);
-        } }))""",
+        })""",
         own,
     )
     app.get_by_role("link", name=name).first.click()
-    return browser.took(app)["drawn"]
+    return browser.took(app)

@@ -22,8 +22,8 @@ _PATIENCE_MS = 120_000
 _LOOK_MS = 50
 _SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
 _TEXT = ':is(input, textarea)[aria-label="Source text"]'
-_ON_ENTER = f"""(marks) => bench.on(document.querySelector('{_TEXT}'), 'keydown',
-  (event) => event.key === 'Enter', new Function('return ' + marks))"""
+_ON_ENTER = f"""(isDrawn) => bench.on(document.querySelector('{_TEXT}'), 'keydown',
+  (event) => event.key === 'Enter', new Function('return ' + isDrawn))"""
 
 
 @contextmanager
@@ -63,9 +63,9 @@ def new_page(running: Browser, script: str = "") -> Page:
     return page
 
 
-def visit(running: Browser, url: str, marks: str) -> dict[str, float]:
-    """Milliseconds from the beginning of the navigation to each mark, of another person's browser."""
-    page = new_page(running, f"{_SCRIPT}\nbench.opened({marks})")
+def visit(running: Browser, url: str, drawn: str) -> float:
+    """Milliseconds from the beginning of the navigation until a condition holds, of another person's browser."""
+    page = new_page(running, f"{_SCRIPT}\nbench.opened(() => {drawn})")
     page.goto(url, wait_until="commit")
     found = took(page, pause_ms=0)
     page.context.close()
@@ -81,25 +81,16 @@ def opened(running: Browser, url: str, drawn: str) -> Page:
     return page
 
 
-def enter(page: Page, text: str) -> float:
-    """Milliseconds from Enter until everything is drawn."""
-    return _enter(page, text, f"bench.ofRun({text!r})")
-
-
-def enter_plain(page: Page, text: str) -> float:
-    """The same on the bare page."""
-    return _enter(page, text, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
-
-
-def _enter(page: Page, text: str, marks: str) -> float:
+def enter(page: Page, text: str, *, bare: bool = False) -> float:
+    """Milliseconds from Enter until everything is drawn, on a page of the app or on the bare one."""
     page.fill(_TEXT, text)
-    page.evaluate(_ON_ENTER, marks)
+    page.evaluate(_ON_ENTER, f"() => bench.plainRun() === {text!r}" if bare else f"bench.ofRun({text!r})")
     page.keyboard.press("Enter")
-    return took(page)["drawn"]
+    return took(page)
 
 
-def took(page: Page, pause_ms: float = PAUSE_MS) -> dict[str, float]:
-    """What the stopwatch took, by mark."""
+def took(page: Page, pause_ms: float = PAUSE_MS) -> float:
+    """The milliseconds that the stopwatch took."""
     found = page.wait_for_function("window.took", polling=_LOOK_MS).json_value()
     page.wait_for_timeout(pause_ms)
     return found
@@ -113,12 +104,12 @@ def step(page: Page, number: int) -> float:
           const chart = document.querySelector('.st-key-focus .chart');
           let painted = false;
           chart.addEventListener('step-drawn', () => { painted = true; }, { once: true });
-          bench.watch({ drawn: () => painted });
+          bench.watch(() => painted);
           document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
         }""",
         "ArrowLeft" if number % 20 < 10 else "ArrowRight",
     )
-    return took(page)["drawn"]
+    return took(page)
 
 
 def letters(length: int, number: int) -> str:

@@ -39,37 +39,26 @@ async def _rounds(url: str) -> list[float]:
         for _ in range(CLIENTS):
             socket = connect(address, origin=Origin(url), subprotocols=[Subprotocol("streamlit")], max_size=None, proxy=None)
             clients.append(await stack.enter_async_context(socket))
-        boxes = [await _opened(client) for client in clients]
+        boxes = [await _run_page(client, ClientState()) for client in clients]
+        assert all(boxes), "the page has no box for a text"
         lasts = []
         for number in range(ROUNDS + 1):
-            texts = [browser.letters(LENGTH, 1000 * (number + 1) + who) for who in range(CLIENTS)]
+            states = [ClientState() for _ in range(CLIENTS)]
+            for who, (state, box) in enumerate(zip(states, boxes, strict=True)):
+                text = browser.letters(LENGTH, 1000 * (number + 1) + who)
+                state.widget_states.widgets.add(id=box, string_value=text)
             began = time.perf_counter()
-            await asyncio.gather(*map(_enter, clients, boxes, texts))
+            await asyncio.gather(*map(_run_page, clients, states))
             lasts.append(time.perf_counter() - began)
         return lasts[1:]
 
 
-async def _received(client: ClientConnection) -> ForwardMsg:
-    message = ForwardMsg()
-    message.ParseFromString(await client.recv(decode=False))
-    return message
-
-
-async def _opened(client: ClientConnection) -> str:
-    """Opens the page; the id of its box."""
-    await client.send(BackMsg(rerun_script=ClientState()).SerializeToString())
-    box = ""
-    while not (message := await _received(client)).HasField("script_finished"):
+async def _run_page(client: ClientConnection, state: ClientState) -> str:
+    """Waits until the page has been made with a state of its widgets; returns the id of its box for a text."""
+    await client.send(BackMsg(rerun_script=state).SerializeToString())
+    message, box = ForwardMsg(), ""
+    while not message.HasField("script_finished"):
+        message.ParseFromString(await client.recv(decode=False))
         field = message.delta.new_element.text_input
         box = field.id if field.label == "Source text" else box
-    assert box, "the page has no box for a text"
     return box
-
-
-async def _enter(client: ClientConnection, box: str, text: str) -> None:
-    """Types a text, and waits until the page has been made."""
-    state = ClientState()
-    state.widget_states.widgets.add(id=box, string_value=text)
-    await client.send(BackMsg(rerun_script=state).SerializeToString())
-    while not (await _received(client)).HasField("script_finished"):
-        pass

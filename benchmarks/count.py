@@ -67,27 +67,6 @@ def functions(trees: dict[Path, ast.Module]) -> list[str]:
     return [_row("private functions", len(uses)), _row("... used once", uses.count(1)), "largest, in lines", *largest]
 
 
-def circles(trees: dict[Path, ast.Module]) -> list[str]:
-    """Modules that import each other, also where the import is inside a function or for type checkers alone."""
-    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in trees}
-    imports: dict[str, set[str]] = {}
-    for name, path in names.items():
-        aimed = {
-            there if (there := f"{node.module}.{alias.name}") in names else node.module
-            for node in ast.walk(trees[path])
-            if isinstance(node, ast.ImportFrom) and node.module
-            for alias in node.names
-        }
-        imports[name] = aimed & names.keys() - {name, PACKAGE.name}
-    reached = {name: {*there} for name, there in imports.items()}
-    for middle in names:
-        for name in names:
-            if middle in reached[name]:
-                reached[name] |= reached[middle]
-    found = {tuple(sorted(other for other in names if name in reached[other] and other in reached[name])) for name in names}
-    return [_row("import circles", len(found - {()})), *(f"  {' · '.join(circle)}" for circle in sorted(found - {()}))]
-
-
 def calls_of(use: Callable[[], object], below: Path = PACKAGE) -> Counter[tuple[str, str]]:
     """The calls of a use by file and function, in all threads that begin meanwhile; of functions below a folder alone."""
     calls: Counter[tuple[str, str]] = Counter()
@@ -138,7 +117,7 @@ def main() -> None:
     last = ["git", "log", "-1", "--format=%h, %s", "--", str(PACKAGE)]
     commit = subprocess.run(last, cwd=PACKAGE, capture_output=True, text=True, check=True).stdout
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-    parts = [rooms(trees), functions(trees), circles(trees), uses()]
+    parts = [rooms(trees), functions(trees), uses()]
     print(f"The package as of {commit}", *("\n".join([*part, ""]) for part in parts), sep="\n")
 
 

@@ -1,10 +1,10 @@
-"""What a run was measured on: processor, system, versions, and how busy the machine was before it began."""
+"""What a run was measured on: processor, system, versions, and how busy the machine was."""
 
 import os
 import platform
 import re
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 
 import torch
@@ -17,6 +17,7 @@ PACKAGES = ("torch", "numpy", "streamlit", "plotly", "transformers", "bertviz")
 def machine() -> dict[str, str | int | float | None]:
     """Names and versions as plain data; None where something is not there."""
     info = Path("/proc/cpuinfo")
+    versions = {package.name: package.version for package in distributions()}
     found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE) if info.exists() else None
     return {
         "processor": found[1] if found else platform.processor() or platform.machine(),
@@ -26,21 +27,9 @@ def machine() -> dict[str, str | int | float | None]:
         "system": f"{platform.system()} {platform.machine()}",
         "load average at the start": round(os.getloadavg()[0], 2),
         "Python": platform.python_version(),
-        **{package: _version(package) for package in PACKAGES},
+        **{package: versions.get(package) for package in PACKAGES},
         "commit": _commit(),
     }
-
-
-def is_busy() -> bool:
-    """Whether other programs were at work: then absolute times are not those of this machine."""
-    return os.getloadavg()[0] > 0.5
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _commit() -> str | None:

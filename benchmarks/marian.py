@@ -16,9 +16,9 @@ from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 _NEVER = -1e4
 
 
-def config(size: dict[str, int], vocabulary: int) -> ModelConfig:
-    """Our configuration of Marian's layout: post-norm, one embedding for everything, biases everywhere."""
-    return ModelConfig(
+def ours(size: dict[str, int], vocabulary: int) -> Transformer:
+    """Our model in Marian's layout, with random weights, that never ends by itself."""
+    config = ModelConfig(
         source_vocabulary_size=vocabulary,
         target_vocabulary_size=vocabulary,
         d_model=size["d_model"],
@@ -30,12 +30,8 @@ def config(size: dict[str, int], vocabulary: int) -> ModelConfig:
         final_norm=False,
         tied_embeddings="all",
     )
-
-
-def ours(size: dict[str, int], vocabulary: int) -> Transformer:
-    """Our model with random weights that never ends by itself."""
     torch.manual_seed(0)
-    model = Transformer(config(size, vocabulary)).eval().requires_grad_(False)
+    model = Transformer(config).eval().requires_grad_(False)
     # A tied model with random weights writes one token for ever, which would hide a difference. Random positions stir it.
     assert model.positions.table is not None
     model.positions.table.normal_()
@@ -81,6 +77,12 @@ def theirs(model: Transformer) -> Any:
     marian = marian.eval().requires_grad_(False)
     _copy(model, marian)
     return marian.to(next(model.parameters()).device)
+
+
+def generated(model: Any, source: torch.Tensor, n: int) -> Any:
+    """What Hugging Face's own greedy `generate` writes in `n` tokens, with all attentions."""
+    asked = {"attention_mask": torch.ones_like(source), "max_new_tokens": n, "do_sample": False, "num_beams": 1}
+    return model.generate(source, **asked, output_attentions=True, return_dict_in_generate=True)
 
 
 def _copy(model: Transformer, marian: Any) -> None:

@@ -9,6 +9,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import median, quantiles
 from typing import Any, Literal
 
+import torch
+
+from benchmarks import table
+
 LEAST_RUNS = 3
 
 
@@ -87,7 +91,7 @@ class Report:
     def add(self, line: Line) -> Line:
         """Keeps a line and prints it at once: a whole run takes minutes."""
         self.lines.append(line)
-        print(f"  {words(line)}", flush=True)
+        print(table.row(line.to_json()), flush=True)
         return line
 
     def remark(self, text: str) -> None:
@@ -101,29 +105,11 @@ class Report:
         self.values[key] = pick(self.values.get(key, value), value)
 
 
-def words(line: Line) -> str:
-    """A line of the table as text."""
-    return (
-        f"{line.what:<58} {shown(line.ours.value):>9}{_p95(line.ours)} {line.unit:<9} "
-        f"{line.other.name}: {shown(line.other.value)}{_p95(line.other)}, {line.ratio:.2f}× ({line.runs} runs)"
-    )
-
-
-def shown(value: float) -> str:
-    """Three significant digits, none lost before the point."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _p95(number: Number) -> str:
-    return "" if number.p95 is None else f" (p95 {shown(number.p95)})"
-
-
 def in_turns(
     works: Mapping[str, Callable[[], object]],
     *,
     budget: float,
     most: int = 15,
-    synchronize: Callable[[], None] = lambda: None,
 ) -> dict[str, list[float]]:
     """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
 
@@ -134,8 +120,10 @@ def in_turns(
         works: what to do, by name.
         budget: seconds within which a further round is begun; at least three are made.
         most: the most rounds.
-        synchronize: waits for what was asked of the device.
     """
+
+    # What was asked of a GPU is waited for.
+    synchronize = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
 
     def seconds(work: Callable[[], object]) -> float:
         synchronize()

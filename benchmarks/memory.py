@@ -56,7 +56,7 @@ def _main(way: str, size: str) -> None:
     def run(n: int) -> Any:
         if other is None:
             return tv.decode(checkpoint, decoding.text_of(n), max_length=n)
-        return decoding.generated(other, checkpoint, n)
+        return marian.generated(other, decoding.source_of(checkpoint, n), n)
 
     run(4)
     before, peaks = _bytes_of("VmRSS"), []

@@ -34,7 +34,7 @@ def measure(report: Report) -> None:
         ids = torch.tensor([ours.tokenizer.encode_source(text)])
         works = {
             "traced": partial(tv.decode, ours, text, max_length=N_TOKENS),
-            "Hugging Face, with all attentions": partial(_own, theirs, ids),
+            "Hugging Face, with all attentions": partial(marian.generated, theirs, ids, N_TOKENS),
         }
         seconds = in_turns(works, budget=_BUDGET)
         mine, other = (Number.of(whose, [1000 * each for each in taken]) for whose, taken in seconds.items())
@@ -65,8 +65,3 @@ def _folder() -> tuple[str, LoadedModel, Any, str]:
 
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     return folder, tv.load_model(folder, "cpu"), theirs, "Once upon a time there was"
-
-
-def _own(model: Any, ids: torch.Tensor) -> Any:
-    asked = {"attention_mask": torch.ones_like(ids), "max_new_tokens": N_TOKENS, "do_sample": False, "num_beams": 1}
-    return model.generate(ids, **asked, output_attentions=True, return_dict_in_generate=True)

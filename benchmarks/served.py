@@ -35,15 +35,6 @@ class Server:
 
     url: str
     pid: int
-    seconds: float
-    """From its start until it answered."""
-
-
-@contextmanager
-def app() -> Generator[str]:
-    """Starts the app as `make app` does, yields its address, stops it."""
-    with server() as running:
-        yield running.url
 
 
 @contextmanager
@@ -66,7 +57,6 @@ def server(
     port = free_port("127.0.0.1" if address == "localhost" else address)
     ours = ["transformer_viz", "app", "--port", str(port), "--address", address]
     other = ["streamlit", "run", str(script), f"--server.port={port}", f"--server.address={address}"]
-    started = time.perf_counter()
     with (output or Path(os.devnull)).open("wb") as printed:
         process = subprocess.Popen(
             [sys.executable, "-m", *(ours if script is None else other)],
@@ -78,7 +68,7 @@ def server(
         )
     try:
         wait_for(f"http://{address}:{port}/_stcore/health")
-        yield Server(f"http://{address}:{port}", process.pid, time.perf_counter() - started)
+        yield Server(f"http://{address}:{port}", process.pid)
     finally:
         # The app may have started trainings: they are in the same session.
         os.killpg(process.pid, signal.SIGTERM)

@@ -1,19 +1,10 @@
-// In every measured page from its beginning. `bench.watch(marks)` takes the milliseconds from now, and `bench.opened(marks)`
-// those from the beginning of the navigation, until each condition holds and the browser has painted the frame after.
+// In every measured page from its beginning. `bench.watch(isDrawn)` takes the milliseconds from now, and `bench.opened(isDrawn)`
+// those from the beginning of the navigation, until the condition holds and the browser has painted the frame after.
 (() => {
-  const watch = (marks, started) => {
-    const took = Object.fromEntries(Object.keys(marks).map((name) => [name, null]));
+  const watch = (isDrawn, started) => {
     window.took = null;
     const look = () => {
-      for (const [name, holds] of Object.entries(marks)) {
-        if (took[name] !== null || !holds()) continue;
-        took[name] = NaN;
-        requestAnimationFrame(() => setTimeout(() => {
-          took[name] = performance.now() - started;
-          if (Object.values(took).every((ms) => ms > 0)) window.took = took;
-        }));
-      }
-      if (Object.values(took).some((ms) => ms === null)) requestAnimationFrame(look);
+      requestAnimationFrame(isDrawn() ? () => setTimeout(() => { window.took = performance.now() - started; }) : look);
     };
     look();
   };
@@ -40,25 +31,24 @@
   window.bench = {
     focusRun,
     everyRun,
-    shows,
     // The bare page has a chart of Streamlit's, of which the one before is still there for a moment.
     plainRun: () => {
       const charts = document.querySelectorAll(".js-plotly-plot");
       return charts.length === 1 ? charts[0]._fullLayout?.meta?.run ?? null : null;
     },
-    watch: (marks) => watch(marks, performance.now()),
-    opened: (marks) => watch(marks, 0),
+    watch: (isDrawn) => watch(isDrawn, performance.now()),
+    opened: (isDrawn) => watch(isDrawn, 0),
     // Until another run of `text` is drawn.
     ofRun: (text) => {
       const before = everyRun();
-      return { drawn: () => shows(text) && everyRun() !== null && everyRun() !== before };
+      return () => shows(text) && everyRun() !== null && everyRun() !== before;
     },
     // What `watch` waits for once the event has happened.
-    on: (target, kind, isIt, marks) =>
+    on: (target, kind, isIt, isDrawn) =>
       target.addEventListener(kind, function heard(event) {
         if (!isIt(event)) return;
         target.removeEventListener(kind, heard, true);
-        window.bench.watch(marks());
+        window.bench.watch(isDrawn());
       }, true),
   };
 })();

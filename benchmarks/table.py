@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.measure import shown
-
 _HEAD = "| what | ours | against | theirs | ratio | runs |\n| --- | ---: | --- | ---: | ---: | ---: |"
 
 
@@ -21,7 +19,7 @@ def markdown(data: Mapping[str, Any]) -> str:
         parts.append(f"**{group['title']}** ({group['seconds']:.0f} s)")
         parts += group["remarks"]
         if group["lines"]:
-            parts.append("\n".join([_HEAD, *map(_row, group["lines"])]))
+            parts.append("\n".join([_HEAD, *map(row, group["lines"])]))
     return "\n\n".join(parts)
 
 
@@ -30,7 +28,8 @@ def verdicts(data: Mapping[str, Any]) -> str:
     return "\n".join(_verdict(target) for group in data["groups"] for target in group["targets"])
 
 
-def _row(line: Mapping[str, Any]) -> str:
+def row(line: Mapping[str, Any]) -> str:
+    """A line of the table."""
     ours, other, unit = line["ours"], line["other"], line["unit"]
     return (
         f"| {line['what']} | {_cell(ours, unit)} | {other['name']} | {_cell(other, unit)} "
@@ -39,8 +38,13 @@ def _row(line: Mapping[str, Any]) -> str:
 
 
 def _cell(number: Mapping[str, Any], unit: str) -> str:
-    p95 = "" if number["p95"] is None else f", p95 {shown(number['p95'])}"
-    return f"{shown(number['value'])} {unit}{p95}"
+    p95 = "" if number["p95"] is None else f", p95 {_shown(number['p95'])}"
+    return f"{_shown(number['value'])} {unit}{p95}"
+
+
+def _shown(value: float) -> str:
+    """Three significant digits, none lost before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _verdict(target: Mapping[str, Any]) -> str:
@@ -49,4 +53,4 @@ def _verdict(target: Mapping[str, Any]) -> str:
         return f"not measured  {target['words']}: {limit}"
     word = "held         " if target["held"] else "NOT HELD     "
     share = target["value"] / target["limit"]
-    return f"{word} {target['words']}: {shown(target['value'])} {target['unit']} ({limit}; {share:.2f} of it)"
+    return f"{word} {target['words']}: {_shown(target['value'])} {target['unit']} ({limit}; {share:.2f} of it)"

@@ -4,6 +4,7 @@ Both train on the same batches of reversed letters, with the same sizes, share o
 """
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from benchmarks.decoding import SIZES
 from benchmarks.measure import Line, Number, Report, in_turns
 from transformer_viz import tasks
-from transformer_viz.model import devices
+from transformer_viz.model.devices import title
 from transformer_viz.model.positions import sinusoid
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import batches
@@ -28,36 +29,31 @@ _BATCH, _N_BATCHES, _BUDGET = {"1+1": 256, "6+6": 32}, 8, 20.0
 
 def measure(report: Report) -> None:
     """Both sizes, in float32."""
-    for device in [torch.device("cpu"), *([torch.device("cuda")] if torch.cuda.is_available() else [])]:
-        for name, batch_size in _BATCH.items():
-            _size(name, batch_size, device, report)
-
-
-def _size(name: str, batch_size: int, device: torch.device, report: Report) -> None:
-    size = SIZES[name]
-    layers = {"n_encoder_layers": size["layers"], "n_decoder_layers": size["layers"]}
-    recipe = recipe_for(
-        "reverse",
-        "torch-reference",
-        settings={"batch_size": batch_size, "precision": "float32", "mix": {"uniform": 1.0}},
-        model={**layers, "d_model": size["d_model"], "n_heads": size["heads"], "d_ff": size["d_ff"]},
-        task_options={"trained_lengths": [10, 19]},
-    )
-    task = tasks.make_task(recipe.task, recipe.task_options)
-    batch_at = batches(recipe, task)
-    prepared = [batch_at(step) for step in range(_N_BATCHES)]
-    tokens = sum(int((batch.target_out != PAD_ID).sum()) for batch in prepared) / len(prepared)
-    ours = make_model(recipe, task)
-    models: dict[str, Any] = {"ours": ours, "nn.Transformer": TorchTransformer(ours)}
-    works = {}
-    for whose, model in models.items():
-        trainer = Trainer(model, lambda step: prepared[step % len(prepared)], recipe, device)
-        works[whose] = partial(next, trainer.run(lambda step: True))
-    synchronize = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    seconds = in_turns(works, budget=_BUDGET, synchronize=synchronize)
-    numbers = [Number.of(whose, [tokens / each for each in taken]) for whose, taken in seconds.items()]
-    what = f"{name} layers, batch {batch_size}, {devices.title(device)}"
-    report.add(Line(what, *numbers, "tokens/s", len(seconds["ours"]), "more"))
+    devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    for device, (name, batch_size) in product(map(torch.device, devices), _BATCH.items()):
+        size = SIZES[name]
+        layers = {"n_encoder_layers": size["layers"], "n_decoder_layers": size["layers"]}
+        recipe = recipe_for(
+            "reverse",
+            "torch-reference",
+            settings={"batch_size": batch_size, "precision": "float32", "mix": {"uniform": 1.0}},
+            model={**layers, "d_model": size["d_model"], "n_heads": size["heads"], "d_ff": size["d_ff"]},
+            task_options={"trained_lengths": [10, 19]},
+        )
+        task = tasks.make_task(recipe.task, recipe.task_options)
+        batch_at = batches(recipe, task)
+        prepared = [batch_at(step) for step in range(_N_BATCHES)]
+        tokens = sum(int((batch.target_out != PAD_ID).sum()) for batch in prepared) / len(prepared)
+        ours = make_model(recipe, task)
+        models: dict[str, Any] = {"ours": ours, "nn.Transformer": TorchTransformer(ours)}
+        works = {}
+        for whose, model in models.items():
+            trainer = Trainer(model, lambda step, prepared=prepared: prepared[step % len(prepared)], recipe, device)
+            works[whose] = partial(next, trainer.run(lambda step: True))
+        seconds = in_turns(works, budget=_BUDGET)
+        numbers = [Number.of(whose, [tokens / each for each in taken]) for whose, taken in seconds.items()]
+        what = f"{name} layers, batch {batch_size}, {title(device)}"
+        report.add(Line(what, *numbers, "tokens/s", len(seconds["ours"]), "more"))
 
 
 class TorchTransformer(nn.Module):

@@ -50,12 +50,12 @@ def main(folder: Path) -> None:
     chromium = served.chromium()
     if chromium is None:
         sys.exit("Chromium is needed (Debian: apt install chromium)")
-    with served.app() as url, sync_playwright() as playwright:
+    with served.server() as app, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
         for name, query, width, height, scheme, is_whole in SHOTS:
-            _shoot(browser, f"{url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
+            _shoot(browser, f"{app.url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
             print(folder / f"{name}.png")
-        _film(browser, f"{url}/?text={TEXT}&step=1", folder / MOVING)
+        _film(browser, f"{app.url}/?text={TEXT}&step=1", folder / MOVING)
         print(folder / MOVING)
         browser.close()
 

@@ -19,8 +19,7 @@ def test_marian_has_our_weights_and_writes_our_tokens_and_weights() -> None:
     model = marian.ours(SIZE, VOCABULARY)
     source = torch.tensor([[START_ID, *range(4, 4 + SOURCE - 2), END_ID]])
     other = marian.theirs(model)
-    asked = {"attention_mask": torch.ones_like(source), "max_new_tokens": STEPS, "do_sample": False, "num_beams": 1}
-    found = other.generate(source, **asked, output_attentions=True, return_dict_in_generate=True)
+    found = marian.generated(other, source, STEPS)
     decoded = greedy(model, source, None, max_length=STEPS)
     assert found.sequences[0, 1:].tolist() == decoded.ids[0].tolist()
     assert len(set(decoded.ids[0].tolist())) > 1

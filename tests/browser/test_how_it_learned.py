@@ -41,8 +41,8 @@ def server(folder: Path) -> Iterator[str]:
     before = os.environ.get(FOLDERS_VARIABLE)
     os.environ[FOLDERS_VARIABLE] = str(folder)
     try:
-        with served.app() as url:
-            yield url
+        with served.server() as running:
+            yield running.url
     finally:
         del os.environ[FOLDERS_VARIABLE]
         if before is not None:

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,11 +75,11 @@ def caddy(ports: Sequence[int]) -> Generator[served.Server]:
 def _running(name: str, arguments: Sequence[str], port: int) -> Generator[served.Server]:
     found = program(name)
     assert found, f"{name} is not installed"
-    started, url = time.perf_counter(), f"http://localhost:{port}"
+    url = f"http://localhost:{port}"
     process = subprocess.Popen([found, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         served.wait_for(f"{url}/_stcore/health")
-        yield served.Server(url, process.pid, time.perf_counter() - started)
+        yield served.Server(url, process.pid)
     finally:
         process.terminate()
         process.wait(timeout=20)
