@@ -12,8 +12,10 @@ from tests.browser.accessible import faults
 from tests.browser.charts import at_rest
 from tests.browser.told import SENT, told, weights_from
 from transformer_viz.learn.lesson import LESSONS, Lesson, read_lessons
+from transformer_viz.learn.points import POINTS
 from transformer_viz.terms import MISTAKE_TITLES
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import pages, path
 
 pytestmark = pytest.mark.browser
 CARD = ".st-key-lesson-card"
@@ -40,7 +42,7 @@ def card(page: Page) -> Locator:
 def press(page: Page, place: Locator, key: str = "Enter") -> None:
     """By keyboard alone: the Tab key until it is there, then this key."""
     place.wait_for()
-    for _ in range(150):
+    for _ in range(400):
         if place.evaluate("(one) => one.matches(':focus, :focus-within')"):
             page.keyboard.press(key)
             at_rest(page)
@@ -264,9 +266,9 @@ def test_a_row_is_hidden_until_its_question_is_answered(
 def test_no_picture_is_there_where_all_of_it_would_tell(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
 ) -> None:
-    """Masks, a row of the encoder, and pages that ask nothing of their own run."""
+    """Masks, a row of the encoder, and a moment of a training; the page Train has an example of another model."""
     open_step(page, server, lessons[name], number)
-    assert not page.locator(".chart").count()
+    assert not page.locator(".chart:not(.st-key-training-example .chart)").count()
     assert not page.locator("[data-part=output]").count()
     assert not page.get_by_role("tab").count()
     button(page, "Skip").click()
@@ -334,3 +336,32 @@ def test_the_row_that_was_asked_about_is_shown_with_what_is_right(
     button(page, way).click()
     expect(sentence.filter(has_text="Step 3 of 12")).to_be_visible()
     expect(card(page)).to_contain_text("10·h")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["map", "number", "future", "three-kinds", "heads", "beam", "training", "explanation"])
+def test_next_goes_through_a_lesson_from_its_first_step_to_the_list(
+    page: Page, server: str, lessons: dict[str, Lesson], name: str
+) -> None:
+    """On the page where each step begins, with what it begins with, and what it points at in sight."""
+    lesson, titles = lessons[name], {path(one): one.TITLE for one in pages()}
+    open_step(page, server, lesson, 1)
+    for place, step in enumerate(lesson.steps):
+        link = lesson.start_of(place)
+        assert link is not None
+        expect(page.locator("h1")).to_have_text(titles[link.page])
+        expect(card(page)).to_contain_text(f"step {place + 1} of {len(lesson.steps)}")
+        expect(card(page).get_by_role("heading")).to_have_text(step.title)
+        if step.ask is not None:
+            button(page, "Skip").click()
+            expect(card(page).locator('[role="status"]').first).to_contain_text("Skipped.")
+        # Only what is not the page's default is in its address.
+        if "text" in link.values:
+            expect(page.get_by_label("Source text", exact=True)).to_have_value(link.values["text"])
+        at_rest(page)
+        if step.point:
+            (box, *_) = page.locator(POINTS[step.point].selector).all()
+            assert box.evaluate("(one) => one.getBoundingClientRect().top < innerHeight - 40"), step.title
+        is_last = place + 1 == len(lesson.steps)
+        button(page, "All lessons" if is_last else "Next").click()
+    expect(page.get_by_role("heading", name="Learn")).to_have_count(1)

@@ -8,11 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
 from transformer_viz import app_folders
+from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.learn.lesson import LESSONS as LESSONS_OF_ALL
 from transformer_viz.learn.lesson import Step, find_lessons, read_lesson
 from transformer_viz.learn.links import PAGES as NAMES
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.words import languages
+from transformer_viz.training.replay import replay
 from transformer_viz.views import glossary
 
 Start = Callable[..., AppTest]
@@ -91,3 +93,41 @@ def test_what_the_browser_shows_is_a_link_for_a_lesson(start: Start, shipped: Pa
     at = start("masks", sources="hello\nab", mistake="no-causal", sentence="2")
     link = read_link("/masks?" + "&".join(f"{key}={value}" for key, value in dict(at.query_params).items() if key != "sources"))
     assert link.number("sentence") == 2
+
+
+def tick(at: AppTest, right: set[int]) -> AppTest:
+    """Answers a question of which several options are right."""
+    for place, box in enumerate(at.checkbox):
+        box.set_value(place in right)
+    return at.button(key=next(key for button in at.button if "Answer" in (key := str(button.key)))).click().run()
+
+
+def said(at: AppTest) -> str:
+    return " ".join(part.proto.body for part in at.get("html"))
+
+
+def test_masks_ask_of_ones_own_sentences_and_of_each_change_anew(start: Start, shipped: Path) -> None:
+    at = start("masks", lesson="future.6")
+    at.text_area(key="sources").input("longest\nabc").run()
+    assert "<code>abc</code>: Row 2 reads" in said(at) and "Sentence 2 of 2" not in "".join(one.value for one in at.markdown)
+    # <start>, three letters and <end>; the rest of nine is padding.
+    tick(at, {5, 6, 7, 8})
+    assert "Right." in said(at) and "Sentence 2 of 2" in "".join(one.value for one in at.markdown)
+    at.selectbox(key="mistake").set_value("wrong-axis").run()
+    assert "Right." not in said(at) and "lesson-skip" in {button.key for button in at.button}
+    at.selectbox(key="mistake").set_value("none").run()
+    assert "Right." in said(at)
+
+
+def test_train_asks_of_ones_own_text_at_the_moment_of_the_step(start: Start, shipped: Path) -> None:
+    at = start("train", lesson="training.3")
+    at.text_input(key="text").input("planet").run()
+    moment = next(one for one in replay(load_checkpoint("reverse-small", "cpu"), "planet") if one.step == 141)
+    assert "<code>planet</code>: " in said(at)
+    (asked,) = (radio for radio in at.radio if str(radio.key).startswith("lesson-answer"))
+    asked.set_value(asked.options.index(moment.written.output_tokens[2]))
+    at.button(key=next(key for button in at.button if "Answer" in (key := str(button.key)))).click().run()
+    assert "Right." in said(at)
+    # Another moment is looked at, and nothing is asked anew.
+    at.text_input(key="moment").input("227").run()
+    assert "Right." in said(at) and at.session_state.moment == "227"

@@ -93,9 +93,8 @@ def _differences(lesson: Lesson) -> Iterator[str]:
             yield f"it has {len(lesson.steps)} steps, and {folder.name}/{file.name} has {len(other.steps)}"
             continue
         for number, (step, its) in enumerate(zip(map(_wordless, lesson.steps), map(_wordless, other.steps), strict=True), 1):
-            for part in fields(Step):
-                if getattr(step, part.name) != getattr(its, part.name):
-                    yield f"step {number}: {part.name} differs from that of {folder.name}/{file.name}"
+            for name in (part.name for part in fields(Step) if getattr(step, part.name) != getattr(its, part.name)):
+                yield f"step {number}: {name} differs from that of {folder.name}/{file.name}"
 
 
 def _wordless(step: Step) -> Step:

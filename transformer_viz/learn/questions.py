@@ -199,9 +199,12 @@ def looks_most(asked: Asked) -> Question | NotAsked:
     largest_first = _largest_first(weights)
     keys = sorted({*right, *largest_first[:MOST_KEYS]})
     top = [f"{_key(asked.attention.keys, key)} {_share(weights[key])}" for key in largest_first[:3]]
+    why = asked.say("looks-most.why", row=row + 1, list=asked.say.list(top))
+    if asked.spot.kind != "encoder" and row < len(asked.trace.output_tokens):
+        why += asked.say("looks-most.writes", token=code(asked.trace.output_tokens[row]))
     return asked.made(
         asked.say("looks-most.question", row=row + 1, token=code(asked.attention.queries[row]), head=asked.spot.label),
-        asked.say("looks-most.why", row=row + 1, list=asked.say.list(top)),
+        why,
         asked.labels(keys),
         (keys.index(key) for key in right),
     )
@@ -331,8 +334,7 @@ def matters_most(asked: Asked) -> Question | NotAsked:
     losses = np.nan_to_num(trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1).astype(np.float64))
     if losses.max() < FEWEST_NATS:
         return asked.none("all-alike")
-    right = _near_largest(losses / losses.max())
-    if right is None:
+    if (right := _near_largest(losses / losses.max())) is None:
         return asked.none("too-close")
     weights = asked.weights
     looked, best, token = int(weights.argmax()), int(losses.argmax()), code(trace.output_tokens[spot.row])

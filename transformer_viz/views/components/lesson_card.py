@@ -1,7 +1,8 @@
 """The card of a lesson, beside the page: one step's text, its question, hints, and the way on.
 
-Until the question is answered a page draws nothing that tells the answer: it asks `ask` of its run, and draws what the cover
-allows. A page that does not ask is not drawn meanwhile; the way on, *Skip*, and the end of the lesson are always open.
+Until the question is answered a page draws nothing that tells the answer. Explore, Masks and Train ask `ask` of their own
+run, and draw what the cover allows. A page that does not ask is not drawn meanwhile; the way on, *Skip*, and the end of the
+lesson are always open.
 """
 
 import base64
@@ -39,6 +40,8 @@ from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, 
 _CARD, _ASKED = "lesson_card_now", "lesson_asked"
 """In the session: the card of this run, and the question that was made last."""
 _TAGS = {"strong": "b", "emphasis": "em", "code": "code"}
+_ASKING = ("explore", "masks", "train")
+"""Pages that ask of what they show."""
 _LARGEST_IMAGE = 1_000_000
 _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
@@ -76,24 +79,40 @@ def waits() -> bool:
     return _CARD in st.session_state and st.session_state[_CARD].is_waiting
 
 
-def ask(trace: Trace, model: LoadedModel, searched: Trace | None = None, *, is_by_words: bool = False) -> Cover | None:
+def ask(
+    trace: Trace,
+    model: LoadedModel,
+    searched: Trace | None = None,
+    *,
+    written: Trace | None = None,
+    is_by_words: bool = False,
+) -> Cover | None:
     """Asks the open step's question of the run of a page.
 
     Args:
         trace: the run.
         model: that made it.
         searched: the search that it is a branch of.
+        written: what the model writes by itself, where the run only reads its target.
         is_by_words: whether the page shows it by words.
 
     Returns:
         What the page may draw before the answer; None where nothing is to be covered.
     """
-    card = st.session_state.get(_CARD)
+    card, state = st.session_state.get(_CARD), st.session_state
     if card is None:
         return None
-    now = focus.current()
-    example = Example(model, trace, Spot(now.kind, now.layer, now.head, now.step))
+    trace = written if written is not None and card.step.ask is not None and card.step.ask.kind == "writes" else trace
+    # Masks and Train have no step of their own.
+    row = focus.current().step if card.here == "explore" else (card.place.start.number("step") or 1) - 1
+    example = Example(model, trace, Spot(state.kind, state.layer, state.head, row))
     return card.ask(example, searched, is_by_words=is_by_words)
+
+
+def at_start(name: str) -> str | None:
+    """What the link of the open step says of a control; None where no lesson is open."""
+    card = st.session_state.get(_CARD)
+    return None if card is None else card.place.start.values.get(name)
 
 
 class _Card:
@@ -133,8 +152,7 @@ class _Card:
         # Until a run is asked it is as it was last.
         known = st.session_state.get(WAITS)
         self.is_waiting = lesson_place.answer() is None and not lesson_place.is_skipped() if known is None else known
-        if self.is_at_home and self.here != "explore":
-            # Explore asks of its own run, and other pages not at all.
+        if self.is_at_home and (step.ask.kind == "mistake" or self.here not in _ASKING):
             return self._ask_of_link(step.ask)
         if self.is_waiting and not self.is_at_home and self.here != "learn":
             st.info(say("card.other-page"), icon=":material/visibility_off:")
@@ -142,7 +160,8 @@ class _Card:
         return True
 
     def _ask_of_link(self, ask: Ask) -> bool:
-        """Asks of the run of the step's link, whatever has been changed on the page. Gives whether the page may be drawn."""
+        """Asks of the run of the step's link: a mistake that the learner has chosen is no riddle. Gives whether the page may be
+        drawn."""
         try:
             example = example_of(self.place.start.address, is_of_writing=ask.kind == "writes")
         except TransformerVizError as error:
@@ -166,7 +185,9 @@ class _Card:
         self._was_asked = True
         if self.step.ask.kind == "greedy-or-beam" and searched is not None:
             example = replace(example, trace=searched)
-        run = hashlib.sha256(repr((example.model.name, example.trace.source, self.place.word)).encode()).hexdigest()[:8]
+        trace = example.trace
+        of = (example.model.name, trace.source, self.place.word, *filter(None, (trace.mistake, trace.edits)))
+        run = hashlib.sha256(repr(of).encode()).hexdigest()[:8]
         given = lesson_place.answer()
         given = given if given is not None and given.run == run else None
         asked = self._find(example, self.step.ask, example.focus if given is None else given.spot)
@@ -177,13 +198,13 @@ class _Card:
                 self._say(asked.why)
                 st.button(self.say("card.example"), "lesson-example", on_click=lesson_place.open_step, args=(self.place, True))
                 return None
-            # Explore asks of the learner's own text.
-            asks = asked.text if self.here == "explore" else f"{code(example.trace.source)}: {asked.text}"
+            # Elsewhere than on Explore there may be several texts.
+            asks = asked.text if self.here == "explore" else f"{code(trace.source)}: {asked.text}"
             self._say(asks)
             with self._line:
                 self._say(asks)
             if self.is_waiting:
-                row = _covered_from(asked, example.trace, is_by_words=is_by_words, is_search=searched is not None)
+                row = _covered_from(asked, trace, is_by_words=is_by_words, is_search=searched is not None)
                 if self.here == "explore" and COVERS[asked.kind] == "row":
                     self._row = row
                 lesson_question.draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)

@@ -62,8 +62,9 @@ def draw_judged(asked: Question, given: list[int] | float | None, say: Words) ->
         right = sorted(asked.right) if asked.number is None else asked.number
         sentences.append(say("card.is-right", right=_said(asked, right, say)))
     judged = say("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
-    words = with_code(" ".join([*sentences, asked.why]))
-    st.html(f'<p class="lesson-say" role="status"><b>{escape(judged)}</b> {words}</p>')
+    blank = say("common.blank")  # Chinese has none between sentences
+    words = with_code(blank.join([*sentences, asked.why]))
+    st.html(f'<p class="lesson-say" role="status"><b>{escape(judged)}</b>{blank}{words}</p>')
 
 
 def read_words(asked: Question, words: str) -> list[int] | float | None:

@@ -1,5 +1,5 @@
 // What Python cannot know of a browser: whether its window is narrow, and what it is to keep for the next visit; a term that leads
-// to a lesson; and for the printer how wide the page is: charts are drawn for the window, and paper is another width. A page as
+// to a lesson, and whether what a lesson points at is in sight; and for the printer how wide the page is: charts are drawn for the window, and paper is another width. A page as
 // wide as the window is printed smaller, and whole.
 
 const NARROW_PX = 768, YEAR_S = 31_536_000;
@@ -14,6 +14,21 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   measure();
   addEventListener("resize", measure);
   document.onclick = (event) => openLesson(event, setTriggerValue);
+  bringIntoSight(data.point);
+}
+
+// Once a step, as soon as it is drawn: who scrolls away afterwards wants to.
+function bringIntoSight(point) {
+  document.removeEventListener("chart-drawn", document.__lookAgain);
+  const found = point && document.querySelector(point.selector);
+  if (!point || document.__broughtFor === point.step) return;
+  if (found?.clientHeight && [...found.querySelectorAll(".chart")].every((chart) => chart.__drawn)) {
+    document.__broughtFor = point.step;
+    found.scrollIntoView({ block: "nearest" });
+  } else {
+    document.__lookAgain = () => bringIntoSight(point);
+    document.addEventListener("chart-drawn", document.__lookAgain);
+  }
 }
 
 // A term leads to a lesson in this session, by an entry of the browser's history of its own, which history.js would not make.

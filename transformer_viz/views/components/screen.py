@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.learn.points import POINTS
 from transformer_viz.views.state import lesson_place, lesson_progress
 
 _KEY = "screen"
@@ -18,11 +19,18 @@ def is_narrow() -> bool:
 
 
 def watch() -> None:
-    """Asks it, once on every page, and draws nothing. It also keeps how far somebody is in the lessons, and hears of a term
-    that leads to one."""
-    about = {"narrow": is_narrow(), "cookie": lesson_progress.cookie()}
+    """Asks it, once on every page, and draws nothing. It also keeps how far somebody is in the lessons, shows what a
+    step of one points at, and hears of a term that leads to one."""
+    about = {"narrow": is_narrow(), "cookie": lesson_progress.cookie(), "point": _pointed()}
     hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}
     _component()(key=_KEY, data=about, default={"narrow": False}, height=1, **hears)
+
+
+def _pointed() -> dict[str, str] | None:
+    """Where what the open step points at stands, with the step's own name."""
+    place = lesson_place.read_place(st.session_state.get(lesson_place.KEY, ""))
+    point = None if place is None else POINTS.get(place.step.point)
+    return None if place is None or point is None else {"step": place.word, "selector": point.selector}
 
 
 def _open_lesson() -> None:

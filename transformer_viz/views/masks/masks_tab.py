@@ -26,13 +26,18 @@ def has_focus(setup: Setup) -> bool:
     return setup.is_narrow or _differ_by_layer(setup.forced())
 
 
+def draw_view_box() -> None:
+    """Whether masks of the whole batch are shown, or of one sentence."""
+    words: Any = {"words": _VIEW_WORDS.__getitem__, "label_visibility": "collapsed"}
+    link.segmented_control("Show", list(_VIEW_WORDS), key="masks_of", **words)
+
+
 def show(setup: Setup) -> None:
     """The switch and the figure; on a phone one mask at a time."""
     traces = setup.forced()
     with st.container(horizontal=True, vertical_alignment="center", key="mask-controls"):
         if not setup.is_narrow:
-            words: Any = {"words": _VIEW_WORDS.__getitem__, "label_visibility": "collapsed"}
-            link.segmented_control("Show", list(_VIEW_WORDS), key="masks_of", **words)
+            draw_view_box()
         if has_focus(setup):
             focus.controls(traces[setup.sentence], combined=False, with_best=False)
     is_batch = not setup.is_narrow and st.session_state.masks_of == "batch"

@@ -11,9 +11,9 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, screen, tabs
+from transformer_viz.views.components import bar, lesson_card, screen, tabs
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.masks import batch, setup
+from transformer_viz.views.masks import batch, masks_tab, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 
@@ -36,7 +36,12 @@ def show() -> None:
         now = setup.start(model, batch.typed(model), screen.is_narrow())
         trace = now.forced(changed=False)[now.sentence]
         focus.start_place(trace, chosen.checkpoint)
-        _header(now)
+        _boxes(now)
+        read, written = (run(changed=True)[now.sentence] for run in (now.forced, now.decoded))
+        if (cover := lesson_card.ask(read, model, written=written)) is not None:
+            _covered(trace, cover)
+            return
+        _say_outcome(now)
         title = tabs.show(TABS, "masks_tab", now)
         if not (hasattr(TABS[title], "has_focus") and TABS[title].has_focus(now)):
             focus.draw_hidden_boxes(trace)
@@ -51,8 +56,8 @@ def show() -> None:
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
 
 
-def _header(now: Setup) -> None:
-    """The sentence in focus, the mistake, the way back, and in words what happens to it."""
+def _boxes(now: Setup) -> None:
+    """The sentence in focus, the mistake, and the way back."""
     sources = now.typed.sources
     with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
         link.segmented_control(
@@ -63,9 +68,22 @@ def _header(now: Setup) -> None:
             link.selectbox("Mistake", [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
         if now.is_changed:
             st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
+
+
+def _covered(trace: Trace, cover: lesson_card.Cover) -> None:
+    """No picture and no word of what happens, before a lesson's question is answered; the link stays whole."""
+    st.info(cover.words, icon=":material/visibility_off:")
+    with st.container(key="in-link-masks_tab"):
+        link.tabs(list(TABS), key="masks_tab")
+        masks_tab.draw_view_box()
+    focus.draw_hidden_boxes(trace)
+
+
+def _say_outcome(now: Setup) -> None:
+    """What becomes of the sentence in focus, and how large it is."""
     before = now.decoded(changed=False)[now.sentence]
     words = (
-        f"Sentence {now.sentence + 1} of {len(sources)}: **{of_run(before.source)}** {_becomes(before, now.model)} "
+        f"Sentence {now.sentence + 1} of {len(now.typed.sources)}: **{of_run(before.source)}** {_becomes(before, now.model)} "
         f"It has {_size(before, now.model)}."
     )
     if now.is_changed:

@@ -15,7 +15,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.training.figures.training_playback import training_playback
 from transformer_viz.training.result import TrainingSnapshot, when
 from transformer_viz.views.cache import model_list, runs
-from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
+from transformer_viz.views.components import bar, chart, code, figure_file, lesson_card, player, screen, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import display_options, focus, link
@@ -55,6 +55,12 @@ def _show() -> None:
         return
     last = found[-1].forced
     _start(found, checkpoint)
+    begins = lesson_card.at_start("moment")
+    asked = next((moment for moment in found if str(moment.step) == begins), found[_place(found)])
+    if (cover := lesson_card.ask(asked.forced, checkpoint, written=asked.written)) is not None:
+        st.info(cover.words, icon=":material/visibility_off:")
+        _draw_hidden(found)
+        return
     now, position = _now(found), st.session_state.position
 
     above = st.container()
@@ -69,8 +75,7 @@ def _show() -> None:
         # Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own.
         with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
             focus.controls(last, combined=False)
-            looks: Any = {"words": _position_words(last), "width": 230, "label_visibility": "collapsed"}
-            link.selectbox("Candidates of position", range(len(last.steps)), key="position", **looks)
+            _position_box(last)
         with st.container(key=player.FOCUS_KEY):
             figure = _playback_call(found, now, st.session_state.position)()
             words = (
@@ -92,6 +97,20 @@ def _start(found: Moments, checkpoint: Checkpoint) -> None:
     link.hidden_value("moment", *_moments(found))
     link.option("position", range(len(last.steps)), words=_position_words(last))
     st.session_state.replay_run = _fingerprint(found, checkpoint)
+
+
+def _draw_hidden(found: Moments) -> None:
+    """The boxes, for the link, where a lesson still asks of the run."""
+    last = found[-1].forced
+    focus.draw_hidden_boxes(last, combined=False)
+    with st.container(key="in-link-position"):
+        _position_box(last)
+    link.hidden("moment", *_moments(found))
+
+
+def _position_box(trace: Trace) -> None:
+    looks: Any = {"words": _position_words(trace), "width": 230, "label_visibility": "collapsed"}
+    link.selectbox("Candidates of position", range(len(trace.steps)), key="position", **looks)
 
 
 def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
