@@ -1,6 +1,7 @@
 """Lessons in a real browser: lesson 1 by keyboard, what a question hides, and what reload and wandering keep."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,8 +12,10 @@ import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest
 from tests.browser.told import SENT, told, weights_from
-from transformer_viz.learn.lesson import LESSONS, Lesson, read_lessons
+from transformer_viz.learn.lesson import LESSONS, Ask, Lesson, read_lessons
+from transformer_viz.learn.links import Link
 from transformer_viz.learn.points import POINTS
+from transformer_viz.learn.questions import COVERS
 from transformer_viz.terms import MISTAKE_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import pages, path
@@ -155,7 +158,9 @@ def test_reload_wandering_and_back_lose_nothing(page: Page, server: str, lessons
     assert "lesson" not in page.url
 
 
-def test_a_link_with_a_step_alone_goes_to_where_it_begins(page: Page, server: str) -> None:
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_link_with_a_step_alone_goes_to_where_it_begins(page: Page, server: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{server}/?lesson=future.4")
     expect(page.locator("h1")).to_have_text("Masks")
     expect(page.get_by_role("combobox", name="Mistake")).to_have_value(MISTAKE_TITLES["no-causal"])
@@ -226,15 +231,32 @@ def test_all_but_what_a_step_speaks_of_is_dimmed(page: Page, server: str, lesson
     assert page.locator(".st-key-focus").evaluate(shadow) == "none"
 
 
+def asking(holds: Callable[[Ask, Link], bool], *first: tuple[str, int]) -> list[Any]:
+    """Every question of every lesson for which it holds, by lesson and step; all but the first ones are slow."""
+    found = []
+    for lesson in read_lessons(LESSONS / "en")[0]:
+        for number, step in enumerate(lesson.steps, start=1):
+            link = lesson.start_of(number - 1)
+            if step.ask is not None and link is not None and holds(step.ask, link):
+                marks = [pytest.mark.slow] * ((lesson.name, number) not in first)
+                found.append(pytest.param(lesson.name, number, marks=marks))
+    assert len(found) > len(first)
+    return found
+
+
+def hides_a_row(ask: Ask, link: Link) -> bool:
+    return COVERS[ask.kind] == "row" and link.page == "explore" and link.kind != "encoder"
+
+
+def hides_all(ask: Ask, link: Link) -> bool:
+    return COVERS[ask.kind] in ("row", "mask") and not hides_a_row(ask, link)
+
+
 def made(link_values: Any) -> Trace:
     return tv.decode(tv.load_checkpoint(link_values.get("checkpoint", "reverse"), device="cpu"), link_values["text"])
 
 
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [("map", 1), ("map", 9), ("number", 3), ("beam", 2)]
-    + [pytest.param(*step, marks=pytest.mark.slow) for step in (*(("map", n) for n in (3, 4, 5, 7)), ("heads", 1))],
-)
+@pytest.mark.parametrize(("name", "number"), asking(hides_a_row, ("map", 1), ("map", 9), ("number", 3), ("beam", 2)))
 def test_a_row_is_hidden_until_its_question_is_answered(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
 ) -> None:
@@ -258,11 +280,7 @@ def test_a_row_is_hidden_until_its_question_is_answered(
     assert page.locator("[data-part=output] button").nth(row).inner_text() == trace.output_tokens[row]
 
 
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [("future", 1), ("three-kinds", 4), ("training", 5)]
-    + [pytest.param("future", number, marks=pytest.mark.slow) for number in (3, 6)],
-)
+@pytest.mark.parametrize(("name", "number"), asking(hides_all, ("future", 1), ("three-kinds", 4), ("training", 5)))
 def test_no_picture_is_there_where_all_of_it_would_tell(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
 ) -> None:
@@ -275,25 +293,27 @@ def test_no_picture_is_there_where_all_of_it_would_tell(
     page.locator(".chart .main-svg").first.wait_for()
 
 
+TELLS = {
+    "matters-most": r"[Cc]ause|occlusion",
+    "heads-by": r"entropy of|best:",
+    "aligns": r"best:|of the right|share on",
+    "greedy-or-beam": r"beam [a-z]+ found|rank|hypothes",
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "number", "words"),
-    [
-        ("explanation", 2, r"[Cc]ause|occlusion"),
-        pytest.param("heads", 2, r"entropy of|best:", marks=pytest.mark.slow),
-        ("heads", 5, r"best:|of the right|share on"),
-        ("beam", 4, r"beam [a-z]+ found|rank|hypothes"),
-        pytest.param("beam", 7, r"hypothes", marks=pytest.mark.slow),
-    ],
+    ("name", "number"), asking(lambda ask, link: ask.kind in TELLS, ("explanation", 2), ("heads", 5), ("beam", 4))
 )
 def test_numbers_of_heads_causes_and_searches_are_not_told(
-    page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int, words: str
+    page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
 ) -> None:
-    lesson = lessons[name]
+    lesson, ask = lessons[name], lessons[name].steps[number - 1].ask
+    assert ask is not None
     open_step(page, server, lesson, number)
     said_outside = page.evaluate(SENT)["texts"]
     outside = re.sub(r"<style.*?</style>|<script.*?</script>", "", said_outside, flags=re.DOTALL)
     outside = outside.replace(page.locator(CARD).evaluate("(one) => one.outerHTML"), "")
-    assert not re.search(words, re.sub(r"<[^>]*>", " ", outside))
+    assert not re.search(TELLS[ask.kind], re.sub(r"<[^>]*>", " ", outside))
     assert not page.locator(".st-key-search-tree .chart").count()
     assert not page.get_by_role("tab").count()
 

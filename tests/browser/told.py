@@ -28,7 +28,7 @@ def weights_from(trace: Trace, row: int) -> set[str]:
     known = np.concatenate([*shown, np.arange(12) / 11])
     found = {f"{value:.6f}"[:6] for value in map(float, hidden) if 0.02 < value < 0.98}
     found -= {words for value in map(float, known) for words in (f"{value:.4f}", f"{value:.9f}"[:6])}
-    assert len(found) > 5
+    assert len(found) > 1
     return found
 
 
