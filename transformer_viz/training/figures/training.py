@@ -51,7 +51,7 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
     across = axis(colours, size, (0, steps * 1.01), "step", showgrid=True)
     loss = axis(colours, size, (least, max(most, least + 1)), showgrid=True, **decades)
     said = (
-        f"<span style='color:{colours.chosen}'>● exact match, held out</span><br>attention on the right token: "
+        f"<span style='color:{colours.chosen}'>● exact match, held out</span><br>attention on the right token:<br>"
         f"<span style='color:{colours.accent}'>● best head</span>, others grey"
     )
     looks = {"size": size - (1 if narrow else 0), "colour": colours.muted, "align": "left"}
@@ -60,7 +60,7 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
         {
             **base_layout(colours, size),
             "height": 520 if narrow else 300,
-            "margin": {"l": 8, "r": 8, "t": 42, "b": 8},
+            "margin": {"l": 8, "r": 8, "t": 56, "b": 8},
             **panel_axes(1, across, loss, [0, 1 if narrow else 0.46], [0.6 if narrow else 0, 1]),
             **panel_axes(2, across, axis(colours, size, (-0.02, 1.02), showgrid=True), [right, 1], [0, 0.4 if narrow else 1]),
             "annotations": [
