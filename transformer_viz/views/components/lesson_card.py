@@ -59,9 +59,11 @@ def beside(title: str) -> Generator[bool]:
     """Around a page: draws the card where a lesson is open. Gives whether the page may be drawn."""
     here = {page.TITLE: path(page) for page in pages()}[title]
     place = lesson_place.current()
-    to = st.session_state.pop(TO, here)
+    # Until the page is there: this one may be drawn anew before the browser has pressed the other's link.
+    to = st.session_state.get(TO, here)
     if to != here:
         link.go_to(next(page.TITLE for page in pages() if path(page) == to))
+    st.session_state.pop(TO, None)
     if place is None:
         yield True
         return

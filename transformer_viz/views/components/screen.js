@@ -8,7 +8,8 @@ const PAPER = document.getElementById("paper") ?? made();
 
 export default function ({ data, setStateValue, setTriggerValue }) {
   const isNarrow = window.innerWidth < NARROW_PX;
-  if (data.narrow !== isNarrow) setStateValue("narrow", isNarrow);
+  // Who goes to another page at once says it there: here it would be answered with this page.
+  if (data.narrow !== isNarrow && !data.leaving) setStateValue("narrow", isNarrow);
   const folder = location.pathname.slice(0, location.pathname.lastIndexOf("/") + 1);
   if (data.cookie) document.cookie = `${data.cookie}; path=${folder}; max-age=${YEAR_S}; samesite=lax`;
   measure();

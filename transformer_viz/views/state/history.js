@@ -4,8 +4,15 @@
 
 export default function ({ data }) {
   if (!history.__isOnePerPage) keepOne();
+  if (data.to) press(data.to);
+}
+
+// The link of a page, as soon as it is there.
+function press(title) {
   const links = [...document.querySelectorAll(".st-key-pages a")];
-  if (data.to) links.find((link) => link.querySelector("p").textContent === data.to).click();
+  const link = links.find((one) => one.querySelector("p")?.textContent === title);
+  if (link) link.click();
+  else requestAnimationFrame(() => press(title));
 }
 
 function keepOne() {
