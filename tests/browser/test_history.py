@@ -105,7 +105,8 @@ ACTS = {
 }
 
 
-@pytest.mark.parametrize("title", [pytest.param(title, marks=[] if title == "Explore" else pytest.mark.slow) for title in ACTS])
+@pytest.mark.slow
+@pytest.mark.parametrize("title", ACTS)
 def test_each_pair_of_pages(new_page: Page, server: str, title: str) -> None:
     page = new_page
     page.goto(f"{server}/{'' if title == TITLES[0] else PATHS[title]}")

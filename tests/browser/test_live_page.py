@@ -119,10 +119,10 @@ def same_mosaics(page: Page, trace: Trace) -> None:
     ("name", "text", "knows"),
     [
         ("reverse", "Hello <b> $x$", True),
-        ("reverse", "abcdefghijklmnopqrstuvwxyz012345", True),
+        pytest.param("reverse", "abcdefghijklmnopqrstuvwxyz012345", True, marks=pytest.mark.slow),
         ("german", "der Hund sieht den alten Mann, wenn die Frau das Haus sieht", False),
         ("german", "ich möchte ein Bier", True),
-        ("pinyin", "快", False),
+        pytest.param("pinyin", "快", False, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.slow)])

@@ -104,7 +104,7 @@ def names_of_jobs() -> set[str]:
     return {file.parent.name for file in (app_folders.trained() / ".jobs").glob("*/job.json")}
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize("size", [(1280, 720), pytest.param((390, 844), marks=pytest.mark.slow)])
 def test_a_preset_trains_on_one_click(page: Page, server: str, emptied: None, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{server}/train")
