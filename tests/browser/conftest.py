@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Under pytest-xdist two processes, each with a server and a Chromium, begin with them: the largest groups come first.
 
     One that fails is run once more, and the summary says so: Streamlit forgets a press that comes while its answer to the last
-    one is under way, which a script does on a busy machine, and no hand.
+    one is under way, and a script on a busy machine is quicker than a hand.
     """
     files = sorted({item.path for item in items if item.get_closest_marker("browser")})
     for item in items:

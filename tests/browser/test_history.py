@@ -53,7 +53,7 @@ def fill(page: Page, key: str, text: str) -> None:
     box.press("ControlOrMeta+Enter" if box.evaluate("(box) => box.tagName") == "TEXTAREA" else "Enter")
 
 
-# Streamlit forgets a press that comes while the answer to the last one is written into the address: nobody is as quick.
+# Streamlit forgets a press that comes while the answer to the last one is written into the address.
 def on_explore(page: Page) -> None:
     fill(page, "text", "hello")
     expect(page.locator("[data-part=source]")).to_contain_text("hello")
