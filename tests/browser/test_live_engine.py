@@ -139,8 +139,7 @@ def compared(runs: list[dict[str, Any]], traces: list[Trace], precision: WeightP
                 np.testing.assert_array_equal(reasons, attention.reasons)
         n_steps += n
     assert worst_attention <= most, worst_attention
-    # PyTorch's own rounding of the logits, which grow to 20, differs between processors by 1e-5 of a probability.
-    assert worst_probability <= 5 * most, worst_probability
+    assert worst_probability <= most, worst_probability
     return Worst(worst_attention, worst_probability, n_steps)
 
 
@@ -190,8 +189,11 @@ def test_edited_masks_and_heads(engine: Engine, edits: str) -> None:
     checkpoint = tv.load_checkpoint("reverse", device="cpu")
     asked = ["edit it", "reversethis", "ab"]
     cases = [(text, {"edits": edits}) for text in asked[: 3 - edits.count("=3,")]]
-    traces = [tv.decode(checkpoint, text, edits=[edits]) for text, _ in cases if len(text) > 4 or "6" not in edits]
-    compared(engine(checkpoint, cases[: len(traces)], "float32"), traces, "float32")
+    cases = [case for case in cases if len(case[0]) > 4 or "6" not in edits]
+    runs = engine(checkpoint, cases, "float32")
+    # An edit can make the model doubt, and then PyTorch's own float32 is off by more than the engine, which has 64 bits.
+    checkpoint.model.double()
+    compared(runs, [tv.decode(checkpoint, text, edits=[edits]) for text, _ in cases], "float32")
 
 
 def test_a_beginning_of_ones_own_and_banned_tokens(engine: Engine) -> None:
