@@ -41,7 +41,7 @@ check: lint quick ## formatting, lint, types and the quick tests, in less than a
 quick: $(VENV)/.dev-installed ## the quick tests alone, which need no POSIX
 	$(PYTEST) -m "not slow and not browser" $(QUICK)
 
-# MARKS="not slow and not browser" leaves those in a browser out.
+# MARKS="not slow and not browser" leaves those in a browser out; MARKS=browser runs all of them, the slow ones too.
 MARKS ?= not slow
 test: $(VENV)/.dev-installed ## run the tests but the slow ones; those in a browser need Chromium
 	$(PYTEST) -m "$(MARKS)"

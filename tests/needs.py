@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,11 @@ def needs(*names: str) -> pytest.MarkDecorator:
     """Marks a test that is skipped where one of `names` is not installed."""
     lacking = [name for name in names if not _is_there(name)]
     return pytest.mark.skipif(bool(set(lacking) - _REQUIRED), reason=_reason(lacking))
+
+
+def slow(*values: Any) -> Any:
+    """One of several cases of a test, which `make test` leaves out as it does what is marked slow."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def skip_without(name: str) -> None:

@@ -12,6 +12,7 @@ import transformer_viz as tv
 from tests.browser.accessible import background, contrast, faults
 from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
 from tests.browser.drawn import DRAWN
+from tests.needs import slow
 from transformer_viz.export import assets
 from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import place_label, row_labels
@@ -41,17 +42,8 @@ PAGES = {
     "compared": "/survey?survey=surveys/one&survey_beside=surveys/two&survey_number=role+mirror",
     "open": "/?checkpoint=trace+file",
 }
-# Each page once, and each theme and width; the other ways in which a page opens are among ALL.
-ONCE = [
-    ("explore", "light", WIDE),
-    ("masks", "dark", PHONE),
-    ("search", "dark", WIDE),
-    ("compare", "light", PHONE),
-    ("train", "light", WIDE),
-    ("learned", "dark", PHONE),
-    ("survey", "light", PHONE),
-    ("open", "dark", WIDE),
-]
+# Each theme and each width once; ALL has every way in which a page opens.
+ONCE = [("explore", "light", WIDE), ("masks", "dark", PHONE), ("survey", "light", PHONE), ("search", "dark", WIDE)]
 ALL = [(name, scheme, width) for name in PAGES for scheme in ("light", "dark") for width in (WIDE, PHONE)]
 
 
@@ -111,7 +103,7 @@ def popovers(page: Page, seen: set[str]) -> Iterator[str]:
             page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scheme", ["light", slow("dark")])
 def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], trace: tv.Trace, scheme: str) -> None:
     for width in (WIDE, PHONE):
         page = open_page(tv.export.html(trace, step=1), width=width, height=TALL, scheme=scheme)
@@ -123,7 +115,8 @@ def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], 
         assert not [*faults(page)]
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wrong_with_an_exported_figure(open_page: Callable[..., Page], trace: tv.Trace, scheme: Any) -> None:
     figure = tv.figures.mosaic(trace, "cross", style=tv.figures.Style(scheme))
     page = open_page(tv.export.figure_html(figure, title="All heads"), height=TALL, scheme=scheme)
@@ -191,6 +184,7 @@ def test_a_long_table_of_numbers_says_what_it_leaves_out(page: Page) -> None:
     assert tables == [["loss", 1], ["loss: the first 200 of 1,234 lines", 200], ["the first 200 of 1,234 lines", 200]]
 
 
+@pytest.mark.slow
 def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, server: str) -> None:
     open_explore(page, server)
     tabs, step = page.get_by_role("tab"), page.evaluate(f"document.querySelector('{FOCUS}').__step")
@@ -237,6 +231,7 @@ def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> 
     expect(page.locator("[data-part=slider]")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page, server: str) -> None:
     open_explore(page, server)
     expect(page.get_by_role("heading", level=1)).to_have_text("Explore")
@@ -260,7 +255,8 @@ def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page,
     expect(page.get_by_role("heading", level=1)).to_have_text("Masks")
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_keyboard_sees_where_it_is(page: Page, server: str, scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
     open_explore(page, server)
@@ -281,6 +277,7 @@ def test_the_keyboard_sees_where_it_is(page: Page, server: str, scheme: Any) -> 
 # ---- the system's settings
 
 
+@pytest.mark.slow
 def test_without_motion_nothing_moves(page: Page, server: str) -> None:
     """But the player, which steps: no transition, no animation, also within the player and before and after an element."""
     page.goto(f"{server}{PAGES['explore']}&lines=on")
@@ -293,6 +290,7 @@ def test_without_motion_nothing_moves(page: Page, server: str) -> None:
     assert page.evaluate(MOVING)
 
 
+@pytest.mark.slow
 def test_forced_colours_show_what_is_chosen(page: Page, server: str) -> None:
     page.emulate_media(forced_colors="active")
     open_explore(page, server)

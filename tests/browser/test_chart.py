@@ -21,6 +21,7 @@ from tests.browser.charts import (
     wait_for_step,
     wait_until_drawn,
 )
+from tests.needs import slow
 from transformer_viz.trace.search import STATE_WORDS
 
 pytestmark = pytest.mark.browser
@@ -85,6 +86,7 @@ def test_another_figure_is_drawn_into_the_same_chart_and_one_that_stands_there_i
     assert at_rest(page, "() => window.drawings") == 3
 
 
+@pytest.mark.slow
 def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, server: str) -> None:
     open_app(page, server)
     page.keyboard.press("Escape")
@@ -97,6 +99,7 @@ def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, se
         assert np.isnan(drawn(page)[:, 0]).tolist() == before == [False, False, False, True]
 
 
+@pytest.mark.slow
 def test_a_page_is_made_once_and_each_of_its_charts_mounted_once(page: Page, server: str) -> None:
     open_app(page, server)
     page.evaluate(MOUNTS)
@@ -108,6 +111,7 @@ def test_a_page_is_made_once_and_each_of_its_charts_mounted_once(page: Page, ser
         assert mounts_and_runs(page) == (dict.fromkeys(charts, 1), 1)
 
 
+@pytest.mark.slow
 def test_a_search_mounts_its_tree_once_and_the_large_map_stays(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=abc&checkpoint=reverse-small&all_controls=true")
     wait_until_drawn(page)
@@ -120,6 +124,7 @@ def test_a_search_mounts_its_tree_once_and_the_large_map_stays(page: Page, serve
     assert mounts_and_runs(page) == (dict.fromkeys(["search-tree-chart", *MOSAICS], 1), 1)
 
 
+@pytest.mark.slow
 def test_charts_stay_when_the_browser_says_that_it_is_narrow(new_page: Page, server: str) -> None:
     """The page is made twice, at first as a wide one: then another figure is drawn into each chart, which stays."""
     page = new_page
@@ -157,7 +162,11 @@ def drag(page: Page, chart: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "chart"),
-    [("?text=hello&step=6", FOCUS), ("?decoding=beam&text=thisqaipa&checkpoint=reverse-small", TREE), ("train", LOSS)],
+    [
+        ("?text=hello&step=6", FOCUS),
+        slow("?decoding=beam&text=thisqaipa&checkpoint=reverse-small", TREE),
+        slow("train", LOSS),
+    ],
 )
 def test_a_map_a_tree_and_a_loss_zoom_pan_and_come_back(page: Page, server: str, address: str, chart: str) -> None:
     page.goto(f"{server}/{address}")
@@ -178,6 +187,7 @@ def test_a_map_a_tree_and_a_loss_zoom_pan_and_come_back(page: Page, server: str,
     np.testing.assert_allclose(at_rest(page, f"() => ({RANGES})(document.querySelector('{chart}'))"), whole)
 
 
+@pytest.mark.slow
 def test_a_step_and_another_head_keep_a_zoom_and_another_text_does_not(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&step=3&layer=1&head=2&all_controls=true")
     wait_for_step(page, 2)
@@ -198,6 +208,7 @@ def test_a_step_and_another_head_keep_a_zoom_and_another_text_does_not(page: Pag
     assert at_rest(page, f"() => ({RANGES})(document.querySelector('{FOCUS}'))") == [[-0.5, 4.5], [3.5, -0.5]]
 
 
+@pytest.mark.slow
 def test_two_clicks_at_once_pin_nothing_and_keep_what_is_pinned(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&step=6&pin=2,4")
     wait_for_step(page, 5)
@@ -227,6 +238,7 @@ def test_the_mode_bar_saves_a_png_and_leads_nowhere_else(page: Page, server: str
     assert first and box and box["y"] + box["height"] <= first["y"], "the bar is above the first candidate"
 
 
+@pytest.mark.slow
 def test_on_touch_a_finger_scrolls_and_does_not_zoom(browser: Browser, server: str) -> None:
     phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, bypass_csp=True)
     page = phone.new_page()
@@ -249,6 +261,7 @@ def test_the_words_at_the_hand_are_the_cells(page: Page, server: str) -> None:
     expect(page.locator(HOVER)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_words_at_the_hand_are_the_nodes(page: Page, server: str) -> None:
     search = tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "hello", strategy="beam").search
     assert search is not None

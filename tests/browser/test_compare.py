@@ -49,6 +49,7 @@ def small() -> tv.Checkpoint:
     return tv.load_checkpoint("reverse-small", device="cpu")
 
 
+@pytest.mark.slow
 def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, server: str, small: tv.Checkpoint) -> None:
     a = tv.decode(small, "reversethis")
     b = tv.decode(load_snapshot(small, 227), "reversethat", strategy="sample", temperature=1.5, seed=3)
@@ -107,6 +108,7 @@ def test_swap_by_keyboard_and_an_error_of_one_side(page: Page, server: str) -> N
     expect(page.get_by_label("B: source text")).to_have_value("<b>🙂")
 
 
+@pytest.mark.slow
 def test_the_run_of_a_place_by_mouse(page: Page, server: str) -> None:
     model = tv.load_checkpoint("reverse", device="cpu")
     a, b = tv.decode(model, "hello"), tv.decode(model, "hellx")
@@ -139,6 +141,7 @@ def test_the_run_of_a_place_by_mouse(page: Page, server: str) -> None:
     expect(strip).to_have_text(["ABB′", *map("".join, zip(a.output_tokens, b.output_tokens, changed.tokens, strict=True))])
 
 
+@pytest.mark.slow
 def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path) -> None:
     a, b = tv.decode(small, "reversethis"), tv.decode(small, "thisqaipa", strategy="beam")
     tv.save_trace(a, tmp_path / "one.npz")
@@ -161,6 +164,7 @@ def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path
     np.testing.assert_array_equal(difference(page), laid.difference)
 
 
+@pytest.mark.slow
 def test_a_word_asks_the_head_that_aligns_in_its_own_run(page: Page, server: str) -> None:
     """Chosen on Explore, it is known of every run of the model."""
     page.goto(f"{server}/?text=hello&aligner=2.1")

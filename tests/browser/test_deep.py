@@ -23,7 +23,7 @@ from tests.needs import needs
 from tests.tiny_models import DEEP
 from transformer_viz.analysis.head_order import ordered
 
-pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
 TILES, OVERVIEW = ".st-key-mosaic-decoder .chart", ".st-key-overview .chart"
 

@@ -10,7 +10,7 @@ from tests.browser.charts import at_rest, wait_until_drawn
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.model.architecture import architecture_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BLOCK = ".drawing .block"
 

@@ -22,6 +22,7 @@ from tests.browser.charts import (
     wait_for_weights,
     wait_until_drawn,
 )
+from tests.needs import slow
 from tests.until import until
 from transformer_viz.views.components import plotly_js
 
@@ -244,7 +245,8 @@ class Between:
         self.is_holding = False
 
 
-@pytest.mark.parametrize("is_reported_first", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_reported_first", [True, False])
 def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
     new_page: Page, server: str, is_reported_first: bool
 ) -> None:
@@ -285,6 +287,7 @@ def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
         assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
 
 
+@pytest.mark.slow
 def test_bad_input_is_said_and_kept(page: Page, server: str) -> None:
     open_app(page, server)
     box = page.get_by_label("Source text")
@@ -302,6 +305,7 @@ def test_bad_input_is_said_and_kept(page: Page, server: str) -> None:
         expect(page.get_by_text("Traceback")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_playing_goes_to_the_end(page: Page, server: str) -> None:
     open_app(page, server, "?text=abc&step=1", text="abc")
     page.get_by_role("button", name="Play").click()
@@ -309,6 +313,7 @@ def test_playing_goes_to_the_end(page: Page, server: str) -> None:
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_two_people_do_not_meet(page: Page, another: Page, server: str) -> None:
     """What one session types is never seen by another."""
     open_app(page, server)
@@ -319,6 +324,7 @@ def test_two_people_do_not_meet(page: Page, another: Page, server: str) -> None:
     expect_output(another, [*"sruoy", "<end>"])
 
 
+@pytest.mark.slow
 def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_app(page, server)
@@ -346,7 +352,9 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
     expect(page).to_have_url(re.compile(r"[?&]step=11\b"))
 
 
-@pytest.mark.parametrize(("size", "text", "step"), [((1280, 720), "reversethis", 6), ((1440, 900), "incomprehensibility", 19)])
+@pytest.mark.parametrize(
+    ("size", "text", "step"), [((1280, 720), "reversethis", 6), slow((1440, 900), "incomprehensibility", 19)]
+)
 def test_a_projector_has_the_whole_map_and_its_controls_on_one_screen(
     page: Page, server: str, size: tuple[int, int], text: str, step: int
 ) -> None:

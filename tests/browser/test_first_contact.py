@@ -10,6 +10,7 @@ import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
 from tests.browser.told import told, weights_from
+from tests.needs import slow
 from transformer_viz import tasks
 from transformer_viz.analysis.head_order import farthest_head
 
@@ -57,7 +58,7 @@ def test_nothing_is_on_the_page_before_it_happened(page: Page, server: str) -> N
     expect(page.locator("[data-part=answer]")).to_have_text("")
 
 
-@pytest.mark.parametrize(("option", "judged"), [("s", "Right. Step 1 of 12"), ("r", "Not so: you said r. Step 1 of 12")])
+@pytest.mark.parametrize(("option", "judged"), [("s", "Right. Step 1 of 12"), slow("r", "Not so: you said r. Step 1 of 12")])
 def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, option: str, judged: str) -> None:
     page.context.clear_cookies()
     open_bare(page, server)
@@ -82,7 +83,7 @@ def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, o
     expect(ways).to_have_count(0)
 
 
-@pytest.mark.parametrize("away", ["Not now", "Step on", "text"])
+@pytest.mark.parametrize("away", ["text", slow("Not now"), slow("Step on")])
 def test_whoever_does_something_else_is_not_asked_again(page: Page, server: str, away: str) -> None:
     page.context.clear_cookies()
     open_bare(page, server)
@@ -151,6 +152,7 @@ def test_after_the_last_step_there_is_somewhere_to_go(page: Page, server: str) -
     expect(page.get_by_text("Explain this number")).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_playing_moves_no_button_and_ends_at_the_last_step(page: Page, server: str) -> None:
     open_bare(page, server)
     page.get_by_role("combobox", name="Speed").select_option("4")

@@ -6,7 +6,8 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose, link_of, wait_for_link, wait_for_step, wait_until_drawn
-from transformer_viz.terms import KINDS, Kind
+from tests.needs import slow
+from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -54,6 +55,7 @@ def hello() -> Trace:
     return trace
 
 
+@pytest.mark.slow
 def test_a_new_run_is_said_with_its_words_and_with_its_large_map_and_not_with_every_chart(page: Page, server: str) -> None:
     open_app(page, server)
     point_at_cell(page, 2, 5)
@@ -144,6 +146,7 @@ def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
     assert not any(bands(page, "pinned").values())
 
 
+@pytest.mark.slow
 def test_a_box_pins_what_a_click_does_and_knows_what_was_clicked(page: Page, server: str) -> None:
     open_app(page, server)
     sentence = page.locator("[data-part=sentence]")
@@ -170,7 +173,7 @@ def test_a_box_pins_what_a_click_does_and_knows_what_was_clicked(page: Page, ser
     wait_for_link(page, pin="2")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["cross", slow("decoder"), slow("encoder")])
 def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, hello: Trace, kind: Kind) -> None:
     open_app(page, server, f"&kind={kind}&step=3&lines=on")
     row, weights = 3, hello.attentions[kind].weights
@@ -196,6 +199,7 @@ def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, he
         assert page.locator(LINES).count() == 0
 
 
+@pytest.mark.slow
 def test_words_of_two_languages_are_linked_from_the_start_and_the_map_still_fits(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     for model, text, lines in (("german", "gestern habe ich den alten Film gesehen", 9), ("reverse", "hello", 0)):
@@ -205,6 +209,7 @@ def test_words_of_two_languages_are_linked_from_the_start_and_the_map_still_fits
         assert page.locator(".st-key-focus .chart").evaluate("(chart) => chart.getBoundingClientRect().bottom") <= 720
 
 
+@pytest.mark.slow
 def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, server: str) -> None:
     open_app(page, server, "&step=2&lines=on")
     for wanted, duration in (("no-preference", "0.16s"), ("reduce", "0s")):

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.charts import PATIENCE_MS, TREE, at_rest, click_point, click_tile, wait_for_link, wait_until_drawn
 from transformer_viz.views import pages, path
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CROSS = ".st-key-mosaic-cross .chart"
 PATHS = {view.TITLE: path(view) for view in pages()}
@@ -105,7 +105,6 @@ ACTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("title", ACTS)
 def test_each_pair_of_pages(new_page: Page, server: str, title: str) -> None:
     page = new_page

@@ -18,7 +18,7 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAME, TEXT, STEPS = "tiny-learned", "abcabd", (0, 1, 3, 8, 22)
 

@@ -79,6 +79,7 @@ def test_every_number_is_that_of_tv_inside(page: Page, server: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_by_keyboard_alone(page: Page, server: str) -> None:
     """Tab goes from number to number and the arrows along a vector; Enter explains, a term is followed, Escape comes back."""
     open_inside(page, server)
@@ -134,6 +135,7 @@ def test_it_follows_the_step_and_the_pinned_cell(page: Page, server: str) -> Non
     expect(title).to_have_text("weight of 2·h")
 
 
+@pytest.mark.slow
 def test_a_phone_has_room_for_it_and_200_keys(page: Page, server: str) -> None:
     """The explanation stands below the station of its number; of many keys the largest are shown, and the others as one."""
     page.set_viewport_size({"width": 390, "height": 4000})

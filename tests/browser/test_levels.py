@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.charts import FOCUS, at_rest, wait_until_drawn
+from tests.needs import slow
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ def place(page: Page, selector: str) -> dict[str, float]:
     return {"top": box["y"], "bottom": box["y"] + box["height"]}
 
 
-@pytest.mark.parametrize("is_asked", [True, False])
+@pytest.mark.parametrize("is_asked", [False, slow(True)])
 def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, server: str, is_asked: bool) -> None:
     if is_asked:
         page.context.clear_cookies()
@@ -55,7 +56,7 @@ def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, 
     expect(page.get_by_role("button", name="Compare with")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1280, 1366])
+@pytest.mark.parametrize("width", [1280, slow(1366)])
 def test_all_controls_of_the_map_stand_in_one_row(page: Page, server: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 720})
     page.goto(f"{server}/?text=hello&all_controls=true")

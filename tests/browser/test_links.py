@@ -61,6 +61,7 @@ def test_explore(page: Page, server: str, another: Page) -> None:
     same_in_another(page, another, "kind", "what_if_begin", "step", "pin", "explore_tab")
 
 
+@pytest.mark.slow
 def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&explore_tab=What+if&what_if_how=a+beginning+of+your+own&what_if_begin=xy")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
@@ -118,6 +119,7 @@ def test_how_it_learned(page: Page, server: str, another: Page) -> None:
     same_in_another(page, another, "moment")
 
 
+@pytest.mark.slow
 def test_the_code_takes_the_step_of_the_player_and_is_in_the_link(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
     expect(page.locator(".chart")).to_have_count(4)

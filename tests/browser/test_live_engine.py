@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page
 import transformer_viz as tv
 from tests.browser.conftest import PATIENCE_MS
 from tests.conftest import build_checkpoint
+from tests.needs import slow
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.live.assets import engine_script
@@ -159,7 +160,7 @@ def check_texts(engine: Engine, name: str, n: int) -> None:
         assert any(run["expected"] is not None for run in runs)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [name if name in ("german", "reverse") else slow(name) for name in SHIPPED])
 def test_a_shipped_model_writes_the_same(engine: Engine, name: str) -> None:
     check_texts(engine, name, 12)
 
@@ -174,15 +175,15 @@ def test_a_shipped_model_writes_the_same_of_200_texts(engine: Engine, name: str)
     "edits",
     [
         "cross:off",
-        "decoder:off",
-        "encoder:2-3",
+        slow("decoder:off"),
+        slow("encoder:2-3"),
         "cross:2-*,cross.1:*-2",
-        "cross.1.2:zero",
+        slow("cross.1.2:zero"),
         "cross.1.2:2=3,cross.1.1:2=1@0.25+3@0.75",
-        "decoder.1.1:*=uniform",
-        "decoder:2-4,cross.1.3:zero",
-        "decoder.2.2:3=6,encoder.1.2:1-2",
-        "encoder:1-*",
+        slow("decoder.1.1:*=uniform"),
+        slow("decoder:2-4,cross.1.3:zero"),
+        slow("decoder.2.2:3=6,encoder.1.2:1-2"),
+        slow("encoder:1-*"),
     ],
 )
 def test_edited_masks_and_heads(engine: Engine, edits: str) -> None:
@@ -307,7 +308,7 @@ def test_60_models_of_any_switches(engine: Engine) -> None:
     check_random_models(engine, range(100, 160))
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [name if name in ("german", "reverse") else slow(name) for name in SHIPPED])
 def test_texts_that_cannot_be_read_are_told(engine: Engine, name: str) -> None:
     checkpoint = tv.load_checkpoint(name, device="cpu")
     longest = (checkpoint.task.examples()[0].text + (" " if name == "german" else "")) * 40

@@ -16,6 +16,7 @@ import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import click_tile
 from tests.browser.drawn import FOCUS, go, plain, same_as_the_figure
+from tests.needs import slow
 from transformer_viz.analysis.sentences import plain as sentence_words
 from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.errors import OptionError
@@ -119,13 +120,13 @@ def same_mosaics(page: Page, trace: Trace) -> None:
     ("name", "text", "knows"),
     [
         ("reverse", "Hello <b> $x$", True),
-        pytest.param("reverse", "abcdefghijklmnopqrstuvwxyz012345", True, marks=pytest.mark.slow),
-        ("german", "der Hund sieht den alten Mann, wenn die Frau das Haus sieht", False),
+        slow("reverse", "abcdefghijklmnopqrstuvwxyz012345", True),
+        slow("german", "der Hund sieht den alten Mann, wenn die Frau das Haus sieht", False),
         ("german", "ich möchte ein Bier", True),
-        pytest.param("pinyin", "快", False, marks=pytest.mark.slow),
+        slow("pinyin", "快", False),
     ],
 )
-@pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [1440, slow(390)])
 def test_what_is_typed_is_shown_as_the_program_shows_it(
     pages: dict[str, str], open_page: Callable[..., Page], tmp_path: Path, name: str, text: str, knows: bool, width: int
 ) -> None:
@@ -208,6 +209,7 @@ def test_masks_are_edited_by_a_click_and_heads_switched_off(
     expect(page.locator("[data-part=changes] button")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_how_it_writes(pages: dict[str, str], open_page: Callable[..., Page], tmp_path: Path) -> None:
     page = open_page(pages["german"])
     page.get_by_text("How it writes").click()
@@ -226,6 +228,7 @@ def test_how_it_writes(pages: dict[str, str], open_page: Callable[..., Page], tm
     expect(page.locator(TOLD)).to_contain_text("top_k = 0 is not possible")
 
 
+@pytest.mark.slow
 def test_the_address_brings_everything_back(pages: dict[str, str], open_page: Callable[..., Page]) -> None:
     page = open_page(pages["reverse"])
     typed(page, "link & #?")
@@ -248,7 +251,8 @@ def test_the_address_brings_everything_back(pages: dict[str, str], open_page: Ca
 
 
 @pytest.mark.parametrize(
-    "text", ["<img src=x onerror=alert(1)>", "Ω", "\u202eabc", "a" * 33, "</script><script>alert(1)</script>"]
+    "text",
+    ["<img src=x onerror=alert(1)>", *map(slow, ("Ω", "\u202eabc", "a" * 33, "</script><script>alert(1)</script>"))],
 )
 def test_hostile_texts_do_nothing_but_say_so(pages: dict[str, str], open_page: Callable[..., Page], text: str) -> None:
     page = open_page(pages["reverse"])
@@ -262,7 +266,11 @@ def test_hostile_texts_do_nothing_but_say_so(pages: dict[str, str], open_page: C
 
 
 @pytest.mark.parametrize(
-    "hash", ["text=%00%ff", "kind=__proto__&layer=9&head=x&step=-1", "edits=<b>,cross:9-9,,x", "strategy=beam&seed=1e9&text=ab"]
+    "hash",
+    [
+        "kind=__proto__&layer=9&head=x&step=-1",
+        *map(slow, ("text=%00%ff", "edits=<b>,cross:9-9,,x", "strategy=beam&seed=1e9&text=ab")),
+    ],
 )
 def test_hostile_addresses_leave_the_page_whole(
     pages: dict[str, str], open_page: Callable[..., Page], hash: str, tmp_path: Path
@@ -287,6 +295,7 @@ def test_damaged_weights_are_told_and_the_example_stays(pages: dict[str, str], o
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 10 of 12")
 
 
+@pytest.mark.slow
 def test_other_programs_may_ask(pages: dict[str, str], open_page: Callable[..., Page]) -> None:
     """`window.transformerViz.decode`, also several at once and while somebody types."""
     page, checkpoint = open_page(pages["reverse"]), tv.load_checkpoint("reverse", device="cpu")
@@ -312,7 +321,7 @@ def test_other_programs_may_ask(pages: dict[str, str], open_page: Callable[..., 
     assert "There is no option “beam_size”" in said
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1440)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), slow("dark", 1440)])
 def test_nothing_is_wrong_for_eyes_and_screen_readers(
     pages: dict[str, str], open_page: Callable[..., Page], scheme: str, width: int
 ) -> None:
@@ -328,6 +337,7 @@ def test_nothing_is_wrong_for_eyes_and_screen_readers(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_a_tile_opens_its_head(pages: dict[str, str], open_page: Callable[..., Page]) -> None:
     page = open_page(pages["reverse"])
     typed(page, "tiles")

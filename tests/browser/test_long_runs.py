@@ -10,11 +10,12 @@ import transformer_viz as tv
 from benchmarks import served
 from tests.browser.charts import wait_until_drawn
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SLOW = """
 from pathlib import Path
 from tests.until import until
+from tests.needs import slow
 from transformer_viz.views.cache import computing, runs
 
 plain, let_go = runs.decode, Path({folder!r})

@@ -74,6 +74,7 @@ def test_a_click_on_a_cell_changes_the_output_and_reset_takes_it_back(
     expect(page).not_to_have_url(re.compile("edits="))
 
 
+@pytest.mark.slow
 def test_a_label_flips_its_row_or_column_a_second_click_takes_it_back_and_a_row_can_be_forced(
     page: Page, server: str, checkpoint: tv.Checkpoint
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_label_flips_its_row_or_column_a_second_click_takes_it_back_and_a_row_
     expect(page.get_by_text(f"it becomes {after.text}").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_masks(
         page,
@@ -117,6 +119,7 @@ def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str
     expect(page.locator(".stMain")).to_contain_text(f"and 1 edit it becomes {text}")
 
 
+@pytest.mark.slow
 def test_a_click_on_a_row_shows_its_numbers(page: Page, server: str) -> None:
     open_masks(page, server, sources="reversethis\nhello", sentence="2", masks_tab="Scores to weights", kind="decoder")
     click_cell(page, SCORES, 3, 1)
@@ -143,6 +146,7 @@ def test_a_leak_is_seen(page: Page, server: str) -> None:
     assert sum(seen for _, seen in ahead) / 11 > 0.5
 
 
+@pytest.mark.slow
 def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, server: str) -> None:
     open_masks(page, server, checkpoint="reverse-small", sources="aaaaaaaa\nreversethis", masks_tab="Mistakes")
     card = page.locator(".st-key-mistake-source-mask-forgotten")
@@ -168,6 +172,7 @@ PLACES = """() => ['lab-edit-chart', 'lab-change'].map((key) => {
 """Of the mask and of what it changes: the map, the whole chart, and the rows."""
 
 
+@pytest.mark.slow
 def test_cause_and_effect_are_on_the_screen_together(page: Page, server: str) -> None:
     open_masks(page, server, masks_tab="Change and run again")
     click_cell(page, EDIT, 4, 7)
@@ -184,6 +189,7 @@ def test_cause_and_effect_are_on_the_screen_together(page: Page, server: str) ->
     assert change["bottom"] - mask["top"] <= 844, "below each other, on one screen"
 
 
+@pytest.mark.slow
 def test_stop_is_heard(page: Page, server: str) -> None:
     """Without a causal mask every row is computed again at every step: 500 strings take seconds."""
     open_masks(page, server, sources="hello", masks_tab="Change and run again", edits="decoder:off")
@@ -194,6 +200,7 @@ def test_stop_is_heard(page: Page, server: str) -> None:
     expect(page.get_by_role("switch", name="The effect over 500 strings")).not_to_be_checked()
 
 
+@pytest.mark.slow
 def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_masks(page, server, sources="hello\nab", show="sentence")

@@ -40,6 +40,7 @@ def wait_for_one_map(page: Page) -> None:
     page.wait_for_function(f"document.querySelector('{FOCUS}')?.layout && !document.querySelector('{FOCUS}').layout.xaxis3")
 
 
+@pytest.mark.slow
 def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: str) -> None:
     model = tv.load_checkpoint("reverse", device="cpu")
     trace = tv.decode(model, "hello")

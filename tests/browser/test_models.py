@@ -96,6 +96,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     assert str(models) not in page.content()
 
 
+@pytest.mark.slow
 def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     quiet: Page, another: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:
@@ -175,6 +176,7 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     expect(page.get_by_role("tab", name="What if")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     quiet: Page, another: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:
@@ -221,6 +223,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     expect(another.get_by_role("tab", name="Export")).to_have_attribute("aria-selected", "true")
 
 
+@pytest.mark.slow
 def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     quiet: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:

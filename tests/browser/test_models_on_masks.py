@@ -13,7 +13,7 @@ from tests.browser.test_masks import EDIT, click_cell, edits
 from tests.needs import needs
 from tests.tiny_models import GPT2
 
-pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
 
 def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser: Browser, url: str, models: Path) -> None:

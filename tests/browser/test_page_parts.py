@@ -11,6 +11,7 @@ import transformer_viz as tv
 from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
 from tests.figures.conftest import build
 from tests.figures.test_hovers import run
+from tests.needs import slow
 from transformer_viz import figures
 from transformer_viz.export.pages import plotly_file
 from transformer_viz.figures.theme import Style, ThemeName
@@ -27,7 +28,7 @@ def edited() -> Trace:
     return tv.decode(checkpoint, "edit it", edits=["cross.2.3:4-5,decoder.1.2:off"])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", slow("dark")])
 def test_small_maps_are_the_figures_own(open_page: Callable[..., Page], scheme: ThemeName) -> None:
     trace = build()
     page = open_page(tv.export.html(trace, "cross", 1, 2), scheme=scheme)
@@ -128,6 +129,7 @@ def test_hostile_tokens_show_literally(open_page: Callable[..., Page]) -> None:
     assert ticks[2] == "3·$x$"
 
 
+@pytest.mark.slow
 def test_in_a_notebook_neither_reaches_the_other(open_page: Callable[..., Page]) -> None:
     trace = build()
     host = "<meta charset=windows-1252><style>button { display: none }</style><p id=p>notebook</p>" + str(trace._repr_html_())
@@ -153,6 +155,7 @@ def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_p
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 4 of 7")
 
 
+@pytest.mark.slow
 def test_any_figure_is_a_page(open_page: Callable[..., Page]) -> None:
     trace = build()
     figure = figures.mosaic(trace, "cross", style=figures.Style("dark"))

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from tests.browser.conftest import LOOKS, SIZE, put_question_away
+from tests.needs import slow
 from transformer_viz import views
 
 pytestmark = pytest.mark.browser
@@ -13,7 +14,7 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 IS_FORBIDDEN = re.compile("Content Security Policy")
 
 
-@pytest.mark.parametrize("with_tabs", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("with_tabs", [False, slow(True)])
 def test_no_page_does_what_the_policy_forbids(browser: Browser, server: str, with_tabs: bool) -> None:
     """Nor makes any other error in the console, but that Streamlit looks for its server below the page first.
 

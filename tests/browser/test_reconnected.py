@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.charts import wait_until_drawn
 from tests.browser.test_links import settled
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FORGETS = """() => {
   window.sockets = new Set();

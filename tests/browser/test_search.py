@@ -53,6 +53,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
 
 
+@pytest.mark.slow
 def test_a_row_and_the_arrow_keys_choose_a_hypothesis(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
     best = [trace.at_node(number).output_tokens for number in trace.search.best]
@@ -73,6 +74,7 @@ def test_a_row_and_the_arrow_keys_choose_a_hypothesis(page: Page, server: str, t
     expect(page).to_have_url(re.compile(rf"node={trace.search.best[0] + 1}\b"))
 
 
+@pytest.mark.slow
 def test_another_token_changes_the_output(page: Page, server: str) -> None:
     other = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello", prefix=["o", "x"])
     page.goto(f"{server}/?text=hello&step=2")

@@ -39,6 +39,7 @@ def test_the_rules_find_what_they_are_about(page: Page, server: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_phone_shows_all_kinds_of_attention_and_the_box_for_files_is_large(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/?text=abc&step=2")
@@ -69,6 +70,7 @@ def test_a_dark_page_is_printed_on_white_paper(page: Page, server: str) -> None:
     assert paper(page).min() > 240
 
 
+@pytest.mark.slow
 def test_light_and_dark_are_chosen_in_the_app_and_stay_so_on_every_page(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=abc&step=2")
     wait_for_step(page, 1)

@@ -101,6 +101,7 @@ def test_the_report_needs_no_network_and_has_the_same_numbers(open_page: Callabl
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 def test_a_legend_takes_away_a_curve_and_what_belongs_to_it(page: Page, server: str) -> None:
     page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=encoder&layer=layer+1&head=head+1")
     wait_until_drawn(page, DISTRIBUTION)

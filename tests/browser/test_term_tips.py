@@ -48,6 +48,7 @@ def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: 
     expect(term(page, "layer")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&step=2")
     wait_for_step(page, 1)
@@ -73,6 +74,7 @@ def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server
     wait_for_step(page, 1)
 
 
+@pytest.mark.slow
 def test_a_tap_tells_on_a_phone_and_nothing_leaves_the_window(server: str, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, reduced_motion="reduce")
     page = context.new_page()

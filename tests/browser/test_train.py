@@ -60,6 +60,7 @@ def watched(page: Page, server: str, job: Job) -> Locator:
     return page.get_by_role("button", name="Stop and keep")
 
 
+@pytest.mark.slow
 def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, shared: tuple[str, Path], training: Job) -> None:
     server, output = shared
     (secret,) = re.findall(r"[?]owner=(\S+)", output.read_text())
@@ -104,7 +105,8 @@ def names_of_jobs() -> set[str]:
     return {file.parent.name for file in (app_folders.trained() / ".jobs").glob("*/job.json")}
 
 
-@pytest.mark.parametrize("size", [(1280, 720), pytest.param((390, 844), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
 def test_a_preset_trains_on_one_click(page: Page, server: str, emptied: None, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{server}/train")
@@ -125,6 +127,7 @@ def test_other_pages_say_that_a_training_runs(page: Page, server: str, training:
     expect(link).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_form_is_as_it_was_after_another_page(page: Page, server: str) -> None:
     page.goto(f"{server}/train")
     page.get_by_text("A training of your own", exact=True).click()

@@ -11,7 +11,7 @@ from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.numbers_in_words import percent_words
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXT = "hello world"
 
