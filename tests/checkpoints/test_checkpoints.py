@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.checkpoints.tiny import TASK, save, tiny_model
 from transformer_viz import checkpoints, load_checkpoint
-from transformer_viz.errors import CheckpointError, DeviceError, OptionError
+from transformer_viz.errors import CheckpointError
 
 
 def test_round_trip(home):
@@ -54,26 +54,10 @@ def test_a_checkpoint_may_be_linked(home, tmp_path):
 # Names
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        ".",
-        "..",
-        "../x",
-        "../home/good",
-        "a/../../b",
-        "/etc",
-        "good/",
-        "./good",
-        "good\n",
-        "~",
-        "C:\\x",
-        "good\x00",
-        "a" * 300,
-    ],
-    ids=repr,
-)
+NO_NAMES = ("", ".", "..", "../x", "../home/good", "a/../../b", "/etc", "good/", "./good", "good\n", "~", "C:\\x", "good\x00")
+
+
+@pytest.mark.parametrize("name", [*NO_NAMES, "a" * 300], ids=repr)
 def test_a_name_never_becomes_a_path(home, name, monkeypatch):
     """What the app takes from its URL."""
     monkeypatch.chdir(home)
@@ -81,16 +65,10 @@ def test_a_name_never_becomes_a_path(home, name, monkeypatch):
         checkpoints.find_name(name)
 
 
-def test_an_unknown_name_lists_the_known(home):
+@pytest.mark.parametrize("name", ["best", "no/where", "../x", "x/\x00", "a" * 300 + "/b"], ids=lambda n: repr(n)[:20])
+def test_an_unknown_name_or_folder(home, name):
     save(home / "better")
-    with pytest.raises(CheckpointError, match="Known are better, good") as caught:
-        load_checkpoint("best")
-    assert "'best'" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["no/where", "../x", "x/\x00", "a" * 300 + "/b"], ids=lambda n: repr(n)[:20])
-def test_a_folder_that_is_not_there(home, name):
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match="Known are better, good" if name == "best" else None):
         load_checkpoint(name)
 
 
@@ -121,14 +99,6 @@ def test_without_the_variable_or_with_a_wrong_one(home, monkeypatch, tmp_path):
     for wrong in (tmp_path / "nowhere", home / "good" / "config.json"):
         monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(wrong))
         assert checkpoints.entries() == []
-
-
-def test_impossible_devices(home, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(DeviceError, match="cuda"):
-        load_checkpoint("good", device="cuda")
-    with pytest.raises(OptionError, match="tpu"):
-        load_checkpoint("good", device="tpu")
 
 
 # Saving

@@ -1,7 +1,6 @@
 """The drawing of a model against the modules that run: their order, what they compute together, their trained numbers."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -126,17 +125,13 @@ def test_what_is_drawn_computes_what_the_model_does(config: ModelConfig) -> None
 
 def test_every_trained_number_is_in_one_block(config: ModelConfig) -> None:
     model, blocks = made(config), [*architecture_of(config)]
+    assert len({block.place for block in blocks}) == len(blocks)
     for block in blocks:
         held = sum(parameter.numel() for parameter in model.get_submodule(block.module).parameters())
         assert block.n_parameters == held, block
         assert not held or f"; {held:,} parameters" in block.sentence
     once = {block.module: block.n_parameters for block in blocks}
     assert sum(once.values()) == sum(parameter.numel() for parameter in model.parameters())
-
-
-def test_places_tell_blocks_apart(config: ModelConfig) -> None:
-    places = [block.place for block in architecture_of(config)]
-    assert len({*places}) == len(places)
 
 
 def titles(architecture: Architecture, places: set[str]) -> list[str]:
@@ -153,13 +148,10 @@ def test_variants_differ_where_their_settings_do() -> None:
     assert not differing(post, post)
 
 
-def without_attention_biases(blocks: Iterator[Block]) -> int:
-    return sum(block.role == "attention" and "without biases" in block.sentence for block in blocks)
-
-
 def test_biases_are_said() -> None:
-    found = {name: without_attention_biases(iter(architecture_of(CONFIGS[name]))) for name in variants.names()}
-    assert found == {name: 8 * (name in ("bias-free", "residual-post-norm")) for name in variants.names()}
+    for name in variants.names():
+        said = ["without biases" in block.sentence for block in architecture_of(CONFIGS[name]) if block.role == "attention"]
+        assert said == [name in ("bias-free", "residual-post-norm")] * 8
 
 
 def test_a_model_of_which_only_sizes_are_known_has_its_attention_and_nothing_else() -> None:

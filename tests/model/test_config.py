@@ -26,13 +26,6 @@ def test_json_round_trip():
     assert ModelConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
 
 
-def test_head_widths_are_filled_in():
-    assert (ModelConfig(**VOCABULARIES, d_model=12, n_heads=3).key_width) == 4
-    assert (ModelConfig(**VOCABULARIES, d_model=12, n_heads=3).value_width) == 4
-    free = ModelConfig(**VOCABULARIES, d_model=12, n_heads=5, d_k=7, d_v=2)
-    assert (free.key_width, free.value_width) == (7, 2)
-
-
 def test_xavier_reaches_every_matrix():
     """Bounds of a uniform Xavier matrix are √(6 / (in + out)); torch's defaults lie outside them or well inside."""
     torch.manual_seed(0)

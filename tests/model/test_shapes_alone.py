@@ -11,9 +11,9 @@ from transformer_viz.model.transformer import Transformer
 
 CHANGES = [
     *({**variants.settings(name), "d_model": 22, "n_heads": 2, "d_k": None, "d_v": None} for name in variants.names()),
-    *({"position": position} for position in ("sinusoid", "learned", "none")),
-    *({"initialization": initialization} for initialization in ("torch", "xavier-stacks", "xavier")),
-    *({"tied_embeddings": tied} for tied in ("none", "output", "all")),
+    *({"position": position} for position in ("learned", "none")),
+    *({"initialization": initialization} for initialization in ("xavier-stacks", "xavier")),
+    *({"tied_embeddings": tied} for tied in ("output", "all")),
 ]
 
 
