@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tests.plain_transformer import PlainTransformer
-from transformer_viz import decode, load_trace, save_trace, terms
-from transformer_viz.errors import InputError, OptionError
-from transformer_viz.model.mistakes import MISTAKES
-from transformer_viz.terms import KINDS
+from tests.tracing.test_decode import assert_same_run
+from transformer_viz import decode, load_trace, save_trace
+from transformer_viz.model import mistakes
+from transformer_viz.terms import KINDS, MISTAKES
 
 
 def weights_of(trace, kind) -> np.ndarray:
@@ -153,28 +153,20 @@ def test_a_batch_is_what_its_sentences_are_alone_even_where_rows_look_ahead(tiny
     texts = ["hello", "a", "cad b"]
     together = decode(tiny, texts, **change)
     for text, trace in zip(texts, together, strict=True):
-        alone = decode(tiny, text, **change)
-        assert alone.output_tokens == trace.output_tokens
-        for kind in KINDS:
-            np.testing.assert_allclose(weights_of(trace, kind), weights_of(alone, kind), atol=1e-6)
+        assert_same_run(trace, decode(tiny, text, **change))
 
 
 def test_uncached_decoding_is_cached_decoding_where_nothing_looks_ahead(tiny):
     """An edit of the decoder's mask decodes without a cache; this one changes nothing."""
     plain = decode(tiny, ["hello", "bad"])
     for a, b in zip(plain, decode(tiny, ["hello", "bad"], edits=["decoder.1.1:1-1,decoder.1.1:1-1"]), strict=True):
-        assert a.output_tokens == b.output_tokens
-        np.testing.assert_allclose(weights_of(a, "decoder"), weights_of(b, "decoder"), atol=1e-6)
-        assert [s.rank for s in a.steps] == [s.rank for s in b.steps]
-
-
-def test_the_names_that_are_known_without_torch_are_all_that_there_are():
-    assert tuple(MISTAKES) == terms.MISTAKES
+        assert_same_run(a, b)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_leave_the_masks_where_they_do_not_belong(tiny, mistake):
     """What is recorded is what was in force; a run with a mistake is named, saved and loaded."""
+    assert tuple(mistakes.MISTAKES) == MISTAKES
     trace = decode(tiny, ["hello", "a"], mistake=mistake, pad_to=9)[0]
     right = decode(tiny, ["hello", "a"], pad_to=9)[0]
     assert trace.mistake == mistake
@@ -257,15 +249,6 @@ def test_a_forced_target_is_one_pass_with_its_padding_kept(tiny):
         np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), weights_of(trace, "decoder"), atol=1e-6)
 
 
-def test_a_forced_target_of_what_was_decoded_is_the_decoding(tiny, hello):
-    forced = decode(tiny, "hello", target=hello.text)
-    assert forced.output_tokens == hello.output_tokens
-    for kind in KINDS:
-        np.testing.assert_allclose(weights_of(forced, kind), weights_of(hello, kind), atol=1e-6)
-    assert all(step.rank == 0 for step in forced.steps)
-    assert forced.made_by["strategy"] == "teacher forcing"
-
-
 def test_scores_are_kept_only_when_asked(tiny, hello, tmp_path):
     assert all(attention.scores is None for attention in hello.attentions.values())
     trace = decode(tiny, "hello", record=["scores"])
@@ -273,30 +256,3 @@ def test_scores_are_kept_only_when_asked(tiny, hello, tmp_path):
     assert np.isnan(trace.decoder.scores).sum() == 3 * 5 * len(trace.steps) * (len(trace.steps) - 1) / 2
     save_trace(trace, tmp_path / "t.npz")
     np.testing.assert_array_equal(load_trace(tmp_path / "t.npz").cross.scores, trace.cross.scores)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"mistake": "nothing"}, "no-causal"),
-        ({"edits": ["cross:3-8"]}, "no key 8"),
-        ({"edits": ["encoder:8-1"]}, "no query 8"),
-        ({"edits": ["cross.9.1:zero"]}, "no layer 9"),
-        ({"edits": ["cross:13-1"]}, "no query 13"),
-        ({"record": ["everything"]}, "weights, scores"),
-        ({"pad_target_to": 9}, "give target too"),
-        ({"target": "ab", "pad_target_to": 2}, "pad_target_to=2"),
-    ],
-)
-def test_impossible_options_are_named(tiny, options, named):
-    with pytest.raises(OptionError, match=named):
-        decode(tiny, "hello", **options)
-
-
-def test_targets_must_match_sources_in_number(tiny):
-    with pytest.raises(InputError, match="2 sources and 1 targets"):
-        decode(tiny, ["hello", "a"], target=["b"])
-    with pytest.raises(InputError, match="one target text"):
-        decode(tiny, ["hello", "a"], target="b")
-    with pytest.raises(InputError, match="'ü' is not in the vocabulary"):
-        decode(tiny, "hello", target=("ü",))

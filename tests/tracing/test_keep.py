@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.recording_options import keywords_of
@@ -59,22 +58,17 @@ def check(part: Trace, whole: Trace, kept: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
-@pytest.mark.parametrize("kept", KEPT, ids=str)
-def test_a_part_is_the_whole_run_with_less_in_it(tiny, run, kept):
-    """Bitwise; half precision is the rounding of the same numbers."""
-    check(tv.decode(tiny, "hello", **run, **kept), tv.decode(tiny, "hello", **run), kept)
-
-
-@pytest.mark.parametrize("kept", KEPT, ids=str)
-def test_every_hypothesis_of_a_search_keeps_the_same(tiny, kept):
-    options: dict[str, Any] = {"strategy": "beam", "beam_size": 3}
-    whole, part = tv.decode(tiny, "hello", **options), tv.decode(tiny, "hello", **options, **kept)
-    assert part.search is not None
-    assert whole.search is not None
-    assert part.search.nodes == whole.search.nodes
-    assert set(part.search.rows) == set(part.kinds) - {"encoder"}
-    for i in range(len(whole.search.best)):
-        check(part.hypothesis(i), whole.hypothesis(i), kept)
+def test_a_part_is_the_whole_run_with_less_in_it(tiny, run):
+    """Bitwise; half precision is the rounding of the same numbers. Also of every hypothesis of a search."""
+    whole = tv.decode(tiny, "hello", **run)
+    for kept in KEPT:
+        part = tv.decode(tiny, "hello", **run, **kept)
+        check(part, whole, kept)
+        if whole.search is not None and part.search is not None:
+            assert part.search.nodes == whole.search.nodes
+            assert set(part.search.rows) == set(part.kinds) - {"encoder"}
+            for i in range(len(whole.search.best)):
+                check(part.hypothesis(i), whole.hypothesis(i), kept)
 
 
 def test_a_batch_keeps_the_same_of_every_sentence(tiny):
@@ -85,63 +79,23 @@ def test_a_batch_keeps_the_same_of_every_sentence(tiny):
             assert weights_of(part, kind).base is None, "a view would keep the whole batch in memory"
 
 
-def test_rows_of_half_precision_sum_to_1_within_its_rounding(tiny):
-    """A weight is off by at most 2⁻¹² of itself, or by 2⁻²⁵; masked cells are exactly 0."""
-    trace = tv.decode(tiny, "hello", pad_to=11, precision="float16")
-    for kind in KINDS:
-        weights = weights_of(trace, kind)
-        sums = weights.astype(np.float64).sum(-1)
-        assert np.abs(sums - 1).max() <= 2**-11 + weights.shape[-1] * 2**-24
-        assert not weights[np.broadcast_to(trace.attentions[kind].mask, weights.shape)].any()
-
-
 def test_what_is_kept_is_said(tiny):
     """In the record of its making, and nothing where everything is."""
     assert not {"kinds", "layers", "precision"} & tv.decode(tiny, "hello").made_by.keys()
     trace = tv.decode(tiny, "hello", kinds=["cross"], layers=[2, 0], precision="float16")
-    assert {name: trace.made_by[name] for name in ("kinds", "layers", "precision")} == {
-        "kinds": ["cross"],
-        "layers": [0, 2],
-        "precision": "float16",
-    }
-    assert trace.cross.layers == (0, 2)
+    said = {name: trace.made_by[name] for name in ("kinds", "layers", "precision")}
+    assert said == {"kinds": ["cross"], "layers": [0, 2], "precision": "float16"}
     assert "float16" in repr(trace)
 
 
-def layers_of(trace: Trace) -> dict[Kind, tuple[int, ...]]:
-    return {kind: attention.layers for kind, attention in trace.attentions.items()}
+def choice(trace: Trace) -> tuple[dict[Kind, tuple[int, ...]], str]:
+    return {kind: attention.layers for kind, attention in trace.attentions.items()}, trace.precision
 
 
 @pytest.mark.parametrize("kept", [{}, *KEPT], ids=str)
-def test_the_untrained_run_keeps_the_same(tiny, kept):
+def test_the_same_choice_is_made_again_for_an_untrained_run_and_another_text(tiny, kept):
     trace = tv.decode(tiny, "hello", **kept)
     fresh = tv.untrained(tiny, trace)
-    assert (layers_of(fresh), fresh.precision) == (layers_of(trace), trace.precision)
+    assert choice(fresh) == choice(tv.decode(tiny, "ab", **keywords_of(trace, tiny.model.sizes))) == choice(trace)
     grades = tv.analysis.alignment(trace, fresh)
     assert {(grade.kind, grade.layer) for grade in grades} == {(k, n) for k in trace.kinds for n in trace.attentions[k].layers}
-
-
-def test_as_in_makes_the_same_choice_again(tiny):
-    for kept in KEPT:
-        trace = tv.decode(tiny, "hello", **kept)
-        again = tv.decode(tiny, "ab", **keywords_of(trace, tiny.model.sizes))
-        assert (layers_of(again), again.precision) == (layers_of(trace), trace.precision)
-
-
-@pytest.mark.parametrize(
-    ("kept", "words"),
-    [
-        ({"kinds": ("cross", "self")}, ["kinds", "'self'", "encoder, decoder, cross"]),
-        ({"kinds": ()}, ["kinds", "at least one"]),
-        ({"layers": ()}, ["layers", "at least one"]),
-        ({"layers": (2,)}, ["layers", "2", "encoder", "0 to 1", "kinds="]),
-        ({"layers": (3,), "kinds": ("cross",)}, ["layers", "3", "cross", "0 to 2"]),
-        ({"layers": 1.5}, ["layers", "1.5"]),
-        ({"precision": "float64"}, ["precision", "'float64'", "float32, float16"]),
-    ],
-    ids=str,
-)
-def test_impossible_choices_are_named(tiny, kept, words):
-    with pytest.raises(OptionError) as caught:
-        tv.decode(tiny, "hello", **kept)
-    assert all(word in str(caught.value) for word in words), str(caught.value)

@@ -4,7 +4,6 @@ import tracemalloc
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -155,7 +154,7 @@ def test_every_offer_keeps_its_word(tiny):
     """Each fits and says its size; where there is none, the words say so."""
     size = tv.trace_size(tiny, "hello")
     seen = set()
-    for most in range(size.total - 1, 0, -size.total // 60):
+    for most in range(size.total - 1, 0, -size.total // 24):
         with pytest.raises(TraceTooLarge) as caught:
             tv.decode(tiny, "hello", max_trace_bytes=most)
         for options, n_bytes in caught.value.offers:
@@ -179,9 +178,3 @@ def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny):
     with pytest.raises(TraceTooLarge, match=r"making it up to .*, of which 1 GB are allowed; max_trace_bytes"):
         check([wide], size.total)
     check([wide], size.peak // PEAK_TIMES + 1)
-
-
-@pytest.mark.parametrize("value", [0, -1, True, 1.5, "1", np.int64(3)], ids=repr)
-def test_impossible_limits(tiny, value):
-    with pytest.raises(OptionError, match="max_trace_bytes"):
-        tv.decode(tiny, "hello", max_trace_bytes=value)

@@ -11,18 +11,13 @@ from transformer_viz.analysis import alignment
 from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 
 
-def test_it_reads_the_same_tokens_with_other_parameters(tiny, hello):
+def test_it_has_other_parameters_and_grades_that_are_its_own(tiny, hello):
     fresh: Any = untrained(tiny, hello)
-    assert (fresh.source_tokens, fresh.target_tokens) == (hello.source_tokens, hello.target_tokens)
     for kind in KINDS:
-        a, b = hello.attentions[kind].weights, fresh.attentions[kind].weights
-        assert a.shape == b.shape
-        assert np.abs(a - b).max() > 0.01
-        np.testing.assert_array_equal(hello.attentions[kind].reasons, fresh.attentions[kind].reasons)
+        assert np.abs(hello.attentions[kind].weights - fresh.attentions[kind].weights).max() > 0.01
     graded = alignment(hello, fresh)
     for grade in graded:
         own = alignment(fresh).at(grade.kind, grade.layer, grade.head)
@@ -63,11 +58,12 @@ def test_the_seed_decides_and_the_state_of_the_process_stays(tiny, hello):
         {"target": "ab", "pad_to": 11, "pad_target_to": 7},
         {"strategy": "beam", "beam_size": 3},
         {"target": ("<pad>", "h", "<pad>", "e")},
+        {"target": ()},
     ],
     ids=str,
 )
 def test_whatever_the_run_was_its_tokens_and_masks_are_kept(tiny, options: Any):
-    """Guards a run stopped by the limit, a written `<pad>`, and padding that was kept."""
+    """Guards a run stopped by the limit, a written `<pad>`, padding that was kept, and an output of the end alone."""
     run = decode(tiny, "hello", **options)
     fresh = untrained(tiny, run)
     assert (fresh.source_tokens, fresh.target_tokens) == (run.source_tokens, run.target_tokens)
@@ -75,12 +71,6 @@ def test_whatever_the_run_was_its_tokens_and_masks_are_kept(tiny, options: Any):
     for kind in KINDS:
         np.testing.assert_array_equal(run.attentions[kind].mask, fresh.attentions[kind].mask)
     assert len(alignment(run, fresh)) == 2 * 5 + 3 * 5 + 3 * 5
-
-
-def test_an_output_of_the_end_alone(make_model, make_tiny):
-    checkpoint = make_tiny(make_model(0), Reverse("helo abcd", 11, (1, 11)))
-    run = decode(checkpoint, "hello", target=())
-    assert untrained(checkpoint, run).target_tokens == ("<start>",)
 
 
 @pytest.mark.parametrize("seed", [-1, True, 1.0, 2**64])
