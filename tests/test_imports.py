@@ -201,9 +201,3 @@ def test_what_draws_loads_without_torch_and_streamlit(part):
     program = BLOCKED.format(blocked=("torch", "streamlit", "safetensors"))
     program += f"import importlib\nfor name in {names!r}: importlib.import_module(name)\nprint('torch' in sys.modules)"
     assert python(program) == "False"
-
-
-def test_a_trace_is_loaded_and_graded_without_torch_and_plotly():
-    program = BLOCKED.format(blocked=("torch", "plotly", "streamlit"))
-    names = "tv.load_trace; tv.Trace; tv.TransformerVizError"
-    assert python(f"{program}import transformer_viz as tv; {names}; print(tv.analysis.alignment.__name__)") == "alignment"

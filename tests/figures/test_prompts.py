@@ -15,7 +15,6 @@ from transformer_viz.export.strips import legend, output_strip, source_strip, st
 from transformer_viz.figures.theme import token_label
 from transformer_viz.terms import row_labels
 from transformer_viz.text_display import display_token
-from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 from transformer_viz.trace.steps import Fill
 
 PROMPTED = planted.run((1, 5, 6))
@@ -79,15 +78,6 @@ def test_one_steps_through_the_tokens_of_an_encoder_alone() -> None:
     beside = planted.run((1, 2), has_source=True)
     assert beside.rows == beside.target_tokens
     assert [beside.is_stepped(kind) for kind in ("encoder", "decoder", "cross")] == [False, True, True]
-
-
-def test_what_was_given_is_never_covered() -> None:
-    hidden = hide_answer(PROMPTED, 0)
-    assert hidden.output_tokens == (*PROMPTED.output_tokens[:3], HIDDEN, HIDDEN, HIDDEN)
-    assert hidden.target_tokens[:4] == PROMPTED.target_tokens[:4]
-    known, weights = hidden.decoder.weights, PROMPTED.decoder.weights
-    assert np.array_equal(known[:, :, :3], weights[:, :, :3])
-    assert not known[:, :, 3:].any()
 
 
 def test_an_encoder_alone_is_gone_through_token_by_token() -> None:

@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -49,58 +49,31 @@ def test_all_three_kinds_and_nothing_invented():
     assert not trace.cross.mask.any()
 
 
-@pytest.mark.parametrize(
-    ("fields", "kinds"),
-    [
-        ({"cross": CROSS, **LABELS}, ("cross",)),
-        ({"encoder": ENCODER, "source_tokens": SOURCE}, ("encoder",)),
-        ({"decoder": CAUSAL, "target_tokens": TARGET}, ("decoder",)),
-    ],
-)
-def test_one_kind_is_enough(fields, kinds):
-    trace = Trace.from_arrays(**fields)
-    assert trace.kinds == kinds
-    assert set(trace.to_frame()["kind"]) == set(kinds)
-    assert trace.n_steps == (0 if kinds == ("encoder",) else T)
+FORMS: dict[str, tuple[Any, np.ndarray]] = {
+    "heads": (CROSS[0], CROSS[:1]),
+    "matrix": (CROSS[0, 0], CROSS[:1, :1]),
+    "lists": (CROSS.tolist(), CROSS),
+    "half": (CROSS.astype(np.float16), CROSS),
+    "big-endian": (CROSS.astype(">f8"), CROSS),
+    "fortran": (np.asfortranarray(CROSS), CROSS),
+    "strides": (CROSS[:, :, ::-1][:, :, ::-1], CROSS),
+    "tensor": (torch.tensor(CROSS), CROSS),
+    "layers": (tuple(torch.tensor(CROSS[i : i + 1], dtype=torch.float32) for i in range(LAYERS)), CROSS),
+    "batch of one": (CROSS[:, None], CROSS),
+    "integers": (np.eye(T, S, dtype=np.int64), np.eye(T, S)[None, None]),
+}
 
 
-@pytest.mark.parametrize(
-    ("given", "want"),
-    [
-        (CROSS[0], CROSS[:1]),
-        (CROSS[0, 0], CROSS[:1, :1]),
-        (CROSS.tolist(), CROSS),
-        (CROSS.astype(np.float16), CROSS),
-        (CROSS.astype(">f8"), CROSS),
-        (np.asfortranarray(CROSS), CROSS),
-        (CROSS[:, :, ::-1][:, :, ::-1], CROSS),
-        (torch.tensor(CROSS), CROSS),
-        (tuple(torch.tensor(CROSS[layer : layer + 1], dtype=torch.float32) for layer in range(LAYERS)), CROSS),
-        (CROSS[:, None], CROSS),
-        (np.eye(T, S, dtype=np.int64), np.eye(T, S)[None, None]),
-    ],
-    ids=[
-        "heads",
-        "matrix",
-        "lists",
-        "half",
-        "big-endian",
-        "fortran",
-        "strides",
-        "tensor",
-        "layers",
-        "batch of one",
-        "integers",
-    ],
-)
-def test_every_form_gives_the_same(given, want):
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same(form):
     """Hugging Face gives a tuple with one tensor (1, head, query, key) for each layer."""
+    given, want = FORMS[form]
     trace = Trace.from_arrays(cross=given, **LABELS)
     assert trace.cross.weights.dtype == np.float32
     np.testing.assert_allclose(trace.cross.weights, want, atol=1e-3 if getattr(given, "dtype", 0) == np.float16 else 1e-7)
 
 
-@given(arrays.arrays(np.float64, st.tuples(*(st.integers(1, 4),) * 4), elements=st.floats(0.001, 1)))
+@hypothesis.given(arrays.arrays(np.float64, st.tuples(*(st.integers(1, 4),) * 4), elements=st.floats(0.001, 1)))
 def test_any_rows_that_sum_to_1(raw):
     weights = raw / raw.sum(-1, keepdims=True)
     labels = {"source_tokens": ["x"] * raw.shape[3], "target_tokens": ["y"] * raw.shape[2]}
@@ -120,47 +93,78 @@ def test_the_callers_array_stays_the_callers():
         trace.cross.weights[:] = 0
 
 
+MASKS = [
+    (np.zeros((S, T), bool), "(7, 5)", "(5, 7)"),
+    (np.zeros((4, T, S), bool), "(4, 5, 7)"),
+    (np.zeros((T, S)), "float64", "mask < 0"),
+    ("causal", "'causal'"),
+]
+OUT = {"output_tokens": OUTPUT}
+CANDIDATES = [[("b", 0.5), ("c", 0.25)]] * 2 + [[("c", 0.5), ("d", 0.25)]] * 3
+NO_CANDIDATES = [
+    (3, "(token, probability)"),
+    ([("b", 0.1), ("c", 0.2)], "not in order"),
+    ([("b", 0.8), ("c", 0.7)], "sums to 1.5"),
+    ([("b", 0.5), ("b", 0.5)], "twice"),
+    ([(3, 0.5)], "not text"),
+]
+
+
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({}, ["no attention", "encoder=, decoder= or cross="]),
-        ({"cross": CROSS}, ["source_tokens is missing", "cross"]),
-        ({"cross": CROSS, "source_tokens": SOURCE}, ["target_tokens is missing", "cross"]),
-        ({"decoder": CAUSAL, "source_tokens": SOURCE}, ["target_tokens is missing", "decoder"]),
-        ({"cross": CROSS, **LABELS, "source_tokens": SOURCE[1:]}, ["cross", "7 columns", "6 key tokens"]),
-        ({"cross": CROSS.swapaxes(2, 3), **LABELS}, ["cross", "(layer, head, 5, 7)", "swapped"]),
-        ({"cross": CROSS[None].repeat(2, 0), **LABELS}, ["cross", "(2, 2, 3, 5, 7)", "batch axis"]),
-        ({"cross": CROSS[0, 0, 0], **LABELS}, ["cross", "(7,)", "(query, key)"]),
-        ({"cross": 0.5, **LABELS}, ["cross", "()"]),
-        ({"cross": [CROSS[0], CROSS[1, :2]], **LABELS}, ["cross", "cannot be read as one array"]),
-        ({"cross": [], **LABELS}, ["cross", "cannot be read"]),
-        ({"cross": np.zeros((2, 0, T, S)), **LABELS}, ["cross", "(2, 0, 5, 7)", "empty"]),
-        ({"cross": "abc", **LABELS}, ["cross", "numbers are needed"]),
-        ({"cross": CROSS > 0.1, **LABELS}, ["cross", "bool", "numbers"]),
-        ({"cross": CROSS.astype(complex), **LABELS}, ["cross", "complex"]),
-        ({"cross": torch.tensor(CROSS, requires_grad=True), **LABELS}, ["cross", "detach().float().cpu()"]),
-        ({"cross": torch.tensor(CROSS).bfloat16(), **LABELS}, ["cross", "detach().float().cpu()"]),
-        ({"cross": -CROSS, **LABELS}, ["cross", "negative", "[0, 0, 0, 0]", "scores"]),
-        ({"cross": np.where(CROSS[1, 2, 3, 4] == CROSS, np.nan, CROSS), **LABELS}, ["cross", "not finite", "[1, 2, 3, 4]"]),
-        ({"cross": CROSS * 1e60, **LABELS}, ["cross", "not finite"]),
-        ({"cross": CROSS * 1.11, **LABELS}, ["30 of 30 rows", "[0, 0, 0]", "dropout", "normalised=False"]),
-        ({"cross": np.zeros((T, S)), **LABELS}, ["do not sum to 1", "masks="]),
-        ({"cross": CROSS, **LABELS, "source_tokens": "abcdefg"}, ["source_tokens is one text", "list(text)"]),
-        ({"cross": CROSS, **LABELS, "source_tokens": [*SOURCE[1:], 3]}, ["source_tokens[6]", "'3'", "not text"]),
-        ({"cross": CROSS, **LABELS, "source_tokens": 3}, ["source_tokens", "int"]),
-        ({"cross": CROSS, **LABELS, "source_tokens": [*SOURCE[1:], "\ud800"]}, ["source_tokens[6]", "surrogate"]),
-        ({"cross": CROSS, **LABELS, "output_tokens": OUTPUT[1:]}, ["output_tokens has 4", "5 target tokens"]),
-        ({"cross": CROSS, **LABELS, "probabilities": [1] * T}, ["give output_tokens too"]),
-        ({"cross": CROSS, **LABELS, "alignment": [0, 1]}, ["alignment has 2", "5 target tokens"]),
-        ({"cross": CROSS, **LABELS, "alignment": [0, 1, 7, None, 0]}, ["alignment[2]", "'7'", "0 to 6"]),
-        ({"cross": CROSS, **LABELS, "alignment": [0, 1, True, None, 0]}, ["alignment[2]"]),
-        ({"cross": CROSS, **LABELS, "made_by": {"a": {1, 2}}}, ["made_by", "JSON"]),
-        ({"cross": CROSS, **LABELS, "made_by": {"a": math.nan}}, ["made_by", "JSON"]),
+        ({"cross": None}, ["no attention", "encoder=, decoder= or cross="]),
+        ({"source_tokens": None, "target_tokens": None}, ["source_tokens is missing", "cross"]),
+        ({"target_tokens": None}, ["target_tokens is missing", "cross"]),
+        ({"cross": None, "decoder": CAUSAL, "target_tokens": None}, ["target_tokens is missing", "decoder"]),
+        ({"source_tokens": SOURCE[1:]}, ["cross", "7 columns", "6 key tokens"]),
+        ({"cross": CROSS.swapaxes(2, 3)}, ["cross", "(layer, head, 5, 7)", "swapped"]),
+        ({"cross": CROSS[None].repeat(2, 0)}, ["cross", "(2, 2, 3, 5, 7)", "batch axis"]),
+        ({"cross": CROSS[0, 0, 0]}, ["cross", "(7,)", "(query, key)"]),
+        ({"cross": 0.5}, ["cross", "()"]),
+        ({"cross": [CROSS[0], CROSS[1, :2]]}, ["cross", "cannot be read as one array"]),
+        ({"cross": []}, ["cross", "cannot be read"]),
+        ({"cross": np.zeros((2, 0, T, S))}, ["cross", "(2, 0, 5, 7)", "empty"]),
+        ({"cross": "abc"}, ["cross", "numbers are needed"]),
+        ({"cross": CROSS > 0.1}, ["cross", "bool", "numbers"]),
+        ({"cross": CROSS.astype(complex)}, ["cross", "complex"]),
+        ({"cross": torch.tensor(CROSS, requires_grad=True)}, ["cross", "detach().float().cpu()"]),
+        ({"cross": torch.tensor(CROSS).bfloat16()}, ["cross", "detach().float().cpu()"]),
+        ({"cross": -CROSS}, ["cross", "negative", "[0, 0, 0, 0]", "scores"]),
+        ({"cross": np.where(CROSS[1, 2, 3, 4] == CROSS, np.nan, CROSS)}, ["cross", "not finite", "[1, 2, 3, 4]"]),
+        ({"cross": CROSS * 1e60}, ["cross", "not finite"]),
+        ({"cross": CROSS * 1.11}, ["30 of 30 rows", "[0, 0, 0]", "dropout", "normalised=False"]),
+        ({"cross": np.zeros((T, S))}, ["do not sum to 1", "masks="]),
+        ({"source_tokens": "abcdefg"}, ["source_tokens is one text", "list(text)"]),
+        ({"source_tokens": [*SOURCE[1:], 3]}, ["source_tokens[6]", "'3'", "not text"]),
+        ({"source_tokens": 3}, ["source_tokens", "int"]),
+        ({"source_tokens": [*SOURCE[1:], "\ud800"]}, ["source_tokens[6]", "surrogate"]),
+        ({"output_tokens": OUTPUT[1:]}, ["output_tokens has 4", "5 target tokens"]),
+        ({"probabilities": [1] * T}, ["give output_tokens too"]),
+        ({"alignment": [0, 1]}, ["alignment has 2", "5 target tokens"]),
+        ({"alignment": [0, 1, 7, None, 0]}, ["alignment[2]", "'7'", "0 to 6"]),
+        ({"alignment": [0, 1, True, None, 0]}, ["alignment[2]"]),
+        ({"made_by": {"a": {1, 2}}}, ["made_by", "JSON"]),
+        ({"made_by": {"a": math.nan}}, ["made_by", "JSON"]),
+        # Masks
+        *((({"masks": {"cross": mask}}), ["cross mask", *named]) for mask, *named in MASKS),
+        ({"masks": {"cross": np.tri(T, S, dtype=bool)}}, ["masked cells have weight", "give ~mask"]),
+        ({"masks": {"encoder": np.zeros((S, S), bool)}}, ["'encoder'", "cross"]),
+        ({"masks": {"self": None}}, ["'self'"]),
+        ({"masks": [1]}, ["masks is list"]),
+        # What was written
+        ({**OUT, "probabilities": [0.5]}, ["probabilities has 1", "5 output tokens"]),
+        *(({**OUT, "probabilities": [0.5, p, 0.5, 0.5, 0.5]}, ["probabilities[1]", repr(p)]) for p in (2, math.nan, "x")),
+        ({**OUT, "candidates": CANDIDATES[:1]}, ["candidates has 1"]),
+        ({**OUT, "candidates": CANDIDATES}, ["step 2", "'</b>'", "not among its candidates"]),
+        *(({**OUT, "candidates": [one] * 5}, ["candidates[0]", words]) for one, words in NO_CANDIDATES),
+        ({**OUT, "candidates": [[("b", 0.5)]] * 5, "probabilities": [0.4] * 5}, ["step 0", "0.4", "0.5"]),
     ],
 )
 def test_what_does_not_fit_is_named(fields, named):
+    given: dict[str, Any] = {"cross": CROSS, **LABELS, **fields}
     with pytest.raises(TraceError) as caught:
-        Trace.from_arrays(**fields)
+        Trace.from_arrays(**given)
     for part in named:
         assert part in str(caught.value), str(caught.value)
 
@@ -210,26 +214,6 @@ def test_a_row_in_which_everything_is_masked_may_hold_anything():
 
 
 @pytest.mark.parametrize(
-    ("masks", "named"),
-    [
-        ({"cross": np.tri(T, S, dtype=bool)}, ["masked cells have weight", "give ~mask"]),
-        ({"cross": np.zeros((S, T), bool)}, ["cross mask", "(7, 5)", "(5, 7)"]),
-        ({"cross": np.zeros((4, T, S), bool)}, ["cross mask", "(4, 5, 7)"]),
-        ({"cross": np.zeros((T, S))}, ["cross mask", "float64", "mask < 0"]),
-        ({"cross": "causal"}, ["cross mask", "'causal'"]),
-        ({"encoder": np.zeros((S, S), bool)}, ["'encoder'", "cross"]),
-        ({"self": None}, ["'self'"]),
-        ([1], ["masks is list"]),
-    ],
-)
-def test_masks_that_do_not_fit_are_named(masks, named):
-    with pytest.raises(TraceError) as caught:
-        Trace.from_arrays(cross=CROSS, masks=masks, **LABELS)
-    for part in named:
-        assert part in str(caught.value), str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("given", "kind", "has_encoder", "writes", "has_prompt"),
     [
         ({"cross": CROSS, **LABELS}, "encoder-decoder", True, True, False),
@@ -246,69 +230,34 @@ def test_a_run_tells_what_its_model_is_made_of(given, kind, has_encoder, writes,
 # What was written: probabilities and candidates that somebody has, and only those
 
 
-WRITTEN = ["b", "<i>", "b"]
-CANDIDATES = [[("b", 0.5), ("c", 0.25)], [("c", 0.75), ("<i>", 0.125)], [("c", 0.5), ("d", 0.25)]]
 PROBABILITIES = [0.5, 0.125, 0.0625]
-
-
-def build(**fields: Any) -> Trace:
-    weights = np.full((2, 5, 3, 7), 1 / 7)
-    tokens: dict[str, Any] = {"source_tokens": list("abcdefg"), "target_tokens": ["<s>", "b", "<i>"], "output_tokens": WRITTEN}
-    return Trace.from_arrays(cross=weights, **{**tokens, **fields})
-
-
-def test_outputs_alone_have_no_probabilities():
-    trace = build()
-    assert trace.output_tokens == tuple(WRITTEN)
-    assert trace.steps == ()
-    assert trace.text == "b <i> b"
-    assert build(text="b<i>b", source="the source").text == "b<i>b"
-    assert summary(trace)["steps"] == []
-
-
-def test_probabilities_and_candidates():
-    """The rank is the place among the candidates, and unknown where the token is not among them."""
-    steps = build(probabilities=np.array(PROBABILITIES, np.float32), candidates=CANDIDATES).steps
-    assert [(s.token, s.probability, s.rank) for s in steps] == [("b", 0.5, 0), ("<i>", 0.125, 1), ("b", 0.0625, None)]
-    assert [s.log_probability for s in steps] == [math.log(p) for p in PROBABILITIES]
-    assert steps[1].candidates == (("c", 0.75), ("<i>", 0.125))
-
-
-def test_either_alone():
-    assert [s.candidates for s in build(probabilities=PROBABILITIES).steps] == [(), (), ()]
-    assert [s.rank for s in build(probabilities=PROBABILITIES).steps] == [None] * 3
-    with_all = [*CANDIDATES[:2], [("d", 0.5), ("b", 0.25)]]
-    assert [s.probability for s in build(candidates=with_all).steps] == [0.5, 0.125, 0.25]
+OF_STEPS = [[("b", 0.5), ("c", 0.25)], [("c", 0.75), ("<i>", 0.125)], [("c", 0.5), ("d", 0.25)]]
+WITH_ALL = [*OF_STEPS[:2], [("d", 0.5), ("b", 0.25)]]
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"probabilities": [0, 0.5, 1]}, {"probabilities": PROBABILITIES, "candidates": CANDIDATES}]
-)
-def test_files_hold_them(fields):
-    trace = build(**fields, alignment=[3, None, 6], made_by={"model": "théirs"})
-    assert is_same(load_trace(to_bytes(trace)), trace)
-    assert trace.made_by == {"strategy": "from arrays", "model": "théirs"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "named"),
+    ("fields", "steps"),
     [
-        ({"probabilities": [0.5]}, ["probabilities has 1", "3 output tokens"]),
-        ({"probabilities": [0.5, 2, 0.5]}, ["probabilities[1]", "'2'"]),
-        ({"probabilities": [0.5, math.nan, 0.5]}, ["probabilities[1]", "nan"]),
-        ({"probabilities": [0.5, "x", 0.5]}, ["probabilities[1]", "'x'"]),
-        ({"candidates": CANDIDATES[:1]}, ["candidates has 1"]),
-        ({"candidates": CANDIDATES}, ["step 2", "'b'", "not among its candidates"]),
-        ({"candidates": [3, 3, 3]}, ["candidates[0]", "(token, probability)"]),
-        ({"candidates": [[("b", 0.1), ("c", 0.2)]] * 3}, ["candidates[0]", "not in order"]),
-        ({"candidates": [[("b", 0.8), ("c", 0.7)]] * 3}, ["candidates[0]", "sums to 1.5"]),
-        ({"candidates": [[("b", 0.5), ("b", 0.5)]] * 3}, ["candidates[0]", "twice"]),
-        ({"candidates": [[(3, 0.5)]] * 3}, ["candidates[0]", "not text"]),
-        ({"candidates": [[("b", 0.5)]] * 3, "probabilities": [0.4] * 3}, ["step 0", "0.4", "0.5"]),
+        ({}, []),
+        (
+            {"probabilities": np.array(PROBABILITIES, np.float32), "candidates": OF_STEPS},
+            [(0.5, 0), (0.125, 1), (0.0625, None)],
+        ),
+        ({"probabilities": [0, 0.5, 1]}, [(0, None), (0.5, None), (1, None)]),
+        ({"candidates": WITH_ALL}, [(0.5, 0), (0.125, 1), (0.25, 1)]),
     ],
 )
-def test_outputs_that_do_not_fit_are_named(fields, named):
-    with pytest.raises(TraceError) as caught:
-        build(**fields)
-    for part in named:
-        assert part in str(caught.value), str(caught.value)
+def test_what_was_written(fields, steps):
+    """The rank is the place among the candidates, and unknown where the token is not among them. A file holds all of it."""
+    written = ["b", "<i>", "b"]
+    tokens: dict[str, Any] = {"source_tokens": list("abcdefg"), "target_tokens": ["<s>", "b", "<i>"], "output_tokens": written}
+    given: dict[str, Any] = {**tokens, **fields, "alignment": [3, None, 6], "made_by": {"model": "théirs"}}
+    trace = Trace.from_arrays(cross=np.full((2, 5, 3, 7), 1 / 7), **given)
+    assert (trace.output_tokens, trace.text) == (tuple(written), "b <i> b")
+    assert [(s.token, s.probability, s.rank) for s in trace.steps] == [(w, *s) for w, s in zip(written, steps, strict=False)]
+    assert [s.log_probability for s in trace.steps] == [math.log(p) if p else -math.inf for p, _ in steps]
+    assert [list(s.candidates) for s in trace.steps] == fields.get("candidates", [[]] * len(steps))
+    assert len(summary(trace)["steps"]) == len(steps)
+    assert is_same(load_trace(to_bytes(trace)), trace)
+    assert trace.made_by == {"strategy": "from arrays", "model": "théirs"}
+    assert Trace.from_arrays(cross=trace.cross.weights, **tokens, text="b<i>b", source="the source").text == "b<i>b"

@@ -52,3 +52,17 @@ def test_what_may_stand_at_mask_tokens_is_not_told() -> None:
     run = planted.filled()
     assert run.fills and hide_answer(run, 0).fills == ()
     assert hide_answer(run, 0).source_tokens == run.source_tokens
+
+
+def test_of_a_prompt_what_was_given_is_never_covered_and_what_is_covered_has_no_ids() -> None:
+    """They would tell what the labels hide."""
+    trace = planted.grouped(planted.run((3, 4, 2)))
+    hidden = hide_answer(trace, 0)
+    assert hidden.output_tokens == (*trace.output_tokens[:3], HIDDEN, HIDDEN, HIDDEN)
+    np.testing.assert_array_equal(hidden.decoder.weights[:, :, :3], trace.decoder.weights[:, :, :3])
+    assert not hidden.decoder.weights[:, :, 3:].any()
+    hidden = hide_answer(trace, 4)
+    assert hidden.output_tokens == (*trace.output_tokens[:4], HIDDEN, HIDDEN)
+    assert (hidden.target_ids, hidden.output_ids, hidden.groups) == (None, None, {})
+    assert {step.token_id for step in hidden.steps[4:]} == {None}
+    assert hidden.text == " ".join((trace.output_tokens[3], HIDDEN, HIDDEN))

@@ -3,16 +3,13 @@
 import dataclasses
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.attentions import with_parts
 from tests.trace import planted
 from tests.trace.conftest import is_same
-from transformer_viz.errors import TraceError
 from transformer_viz.terms import Reason
-from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
 
 PROMPTS = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
 
@@ -61,56 +58,3 @@ def test_what_belongs_to_the_best_alone_is_left_out():
     found = planted.grouped(planted.search())
     assert found.groups
     assert found.hypothesis(1).groups == {}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"opening": ()}, "at least one token"),
-        ({"opening_ids": (0, 1)}, "and an id each"),
-        ({"candidate_ids": ((1,),)}, "an id for each candidate"),
-        ({"opening": ("<s>", "a"), "opening_ids": (0, 1)}, "alignment has 3 entries for 5 steps after 1 given"),
-        ({"decoder_reasons": np.zeros((6, 6))}, "decoder_reasons is float64"),
-        ({"decoder_reasons": np.zeros((5, 5), np.uint8)}, r"uint8 \(6, 6\)"),
-    ],
-)
-def test_parts_of_a_search_that_do_not_fit_are_named(change, words):
-    found = planted.search().search
-    assert found is not None
-    with pytest.raises(TraceError, match=words):
-        dataclasses.replace(found, **change)
-
-
-def test_an_unknown_reason_in_the_mask_of_a_search_is_named():
-    trace = planted.search()
-    assert trace.search is not None
-    with pytest.raises(TraceError, match="decoder_reasons holds code 17"):
-        dataclasses.replace(trace, search=dataclasses.replace(trace.search, decoder_reasons=np.full((6, 6), 17, np.uint8)))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda trace, search: {"n_given": 2},
-        lambda trace, search: {"search": dataclasses.replace(search, opening=("<s>", "b", "�", "�"))},
-        lambda trace, search: {"search": dataclasses.replace(search, opening_ids=(0, 1, 4, 4))},
-        lambda trace, search: {"search": dataclasses.replace(search, opening_ids=None)},
-        lambda trace, search: {"steps": ()},
-        lambda trace, search: {"output_ids": None},
-    ],
-)
-def test_a_search_begins_as_its_run_does(change):
-    """Two labels that look alike are told apart by their ids."""
-    trace = planted.search()
-    with pytest.raises(TraceError, match="its opening has 4 tokens"):
-        dataclasses.replace(trace, **change(trace, trace.search))
-
-
-def test_what_is_covered_has_no_ids():
-    """They would tell what the labels hide."""
-    trace = planted.grouped(planted.run((3, 4, 2)))
-    hidden = hide_answer(trace, 4)
-    assert hidden.output_tokens == (*trace.output_tokens[:4], HIDDEN, HIDDEN)
-    assert (hidden.target_ids, hidden.output_ids, hidden.groups) == (None, None, {})
-    assert {step.token_id for step in hidden.steps[4:]} == {None}
-    assert hidden.text == " ".join((trace.output_tokens[3], HIDDEN, HIDDEN))
