@@ -34,8 +34,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= "$(BIN)/python" -m pytest --numprocesses "$(P
 
 # What catches most faults in a minute: the numbers, the pictures and the arrows of the house; no page, no process, no fuzzing.
 QUICK := tests/analysis tests/decoding tests/figures tests/model tests/tasks tests/trace tests/test_imports.py tests/test_edits.py \
-	--ignore tests/model/test_incremental.py --ignore tests/trace/test_fuzz.py --ignore tests/trace/test_hostile_files.py \
-	--ignore tests/trace/test_hostile_descriptions.py
+	--ignore tests/model/test_incremental.py --ignore tests/trace/test_hostile_files.py
 check: lint quick ## formatting, lint, types and the quick tests, in less than a minute
 
 quick: $(VENV)/.dev-installed ## the quick tests alone, which need no POSIX

@@ -11,7 +11,9 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
+import transformer_viz as tv
 from transformer_viz import commands
+from transformer_viz.figures import files
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -23,6 +25,7 @@ LESS = {
     "check-masks": ["--replacements", "1"],
     "evaluate": ["--samples", "128"],
     "survey": ["--held-out", "128", "--verdict-texts", "0", "--workers", "1"],
+    "verdict": ["--samples", "2"],
     "train": ["--steps", "2", "--samples", "128", "-o", "trained-here"],
 }
 
@@ -31,6 +34,7 @@ EXAMPLES = {
     "README.md": 4,
     "docs/arrays.md": 18,
     "docs/attribution.md": 12,
+    "docs/export.md": 0,
     "docs/grading.md": 9,
     "docs/guide.md": 5,
     "docs/masks.md": 4,
@@ -52,6 +56,7 @@ def test_the_python_examples_run_and_say_what_their_comments_say(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
+    monkeypatch.setattr(files, "picture_of", lambda *_: b"picture")  # it would start a browser
     n_checked = 0
     for block in re.findall(r"```python\n(.+?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL):
         names: dict[str, Any] = {}
@@ -82,44 +87,28 @@ def test_each_command_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.M
     assert commands.main([*words, *LESS.get(words[0], [])]) == 0
 
 
-def test_the_command_about_attribution_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("document", "n"),
+    [("README.md", 2), ("docs/attribution.md", 1), ("docs/arrays.md", 2), ("docs/survey.md", 2), ("docs/export.md", 3)],
+)
+def test_the_commands_of_a_document_run_one_after_the_other(
+    document: str, n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What needs other models or machines is left out."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8")
-    command, *_ = re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE)
-    assert commands.main([*shlex.split(command), "--device", "cpu", "--force"]) == 0
-
-
-def test_the_commands_about_arrays_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "arrays.md").read_text(encoding="utf-8")
-    first, second = (shlex.split(line) for line in re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE))
-    assert commands.main([*first, "--device", "cpu"]) == 0
-    assert commands.main(["trace", "hella", "-o", "after.npz", "--device", "cpu"]) == 0
-    assert commands.main(second) == 1
-
-
-def test_the_commands_about_surveys_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guards two of them that write to one folder. What needs other models is left out, and less is asked for."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts.txt").write_text("hello\nreversethis\n", encoding="utf-8")
-    block = re.findall(r"```\n(.+?)```", (ROOT / "docs" / "survey.md").read_text(encoding="utf-8"), flags=re.DOTALL)[0]
-    lines = [line for line in block.replace("--held-out 2000", "--held-out 128").splitlines() if "--checkpoint" in line]
-    assert len(lines) == 2
+    monkeypatch.setattr(files, "picture_of", lambda *_: b"picture")
+    Path("texts.txt").write_text("hello\nreversethis\n", encoding="utf-8")
+    tv.save_trace(tv.decode(tv.load_checkpoint("reverse", "cpu"), "hella"), "after.npz")
+    found = re.findall(r"^python -m transformer_viz (.+)$", (ROOT / document).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = [line for line in found if not any(f"--{other}" in line for other in ("model", "ray"))]
+    assert len(lines) == n
     for line in lines:
-        words, _, file = line.removeprefix("python -m transformer_viz ").partition(" < ")
+        command, _, file = line.partition(" < ")
+        words = shlex.split(command, comments=True)
         if file:
-            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / file).read_bytes())))
-        assert commands.main([*shlex.split(words), "--verdict-texts", "0", "--workers", "1"]) == 0, line
-
-
-def test_the_commands_of_readme_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What needs another model than the shipped ones is left out."""
-    monkeypatch.chdir(tmp_path)
-    found = re.findall(r"^python -m transformer_viz (.+)$", README, flags=re.MULTILINE)
-    lines = [shlex.split(line, comments=True) for line in found if "--model" not in line]
-    assert len(lines) == 2
-    for words in lines:
-        assert commands.main([*words, *LESS.get(words[0], [])]) == 0, words
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(file).read_bytes())))
+        less = [word for word in LESS.get(words[0], []) if not file or word not in ("--held-out", "128")]
+        assert commands.main([*words, *less]) == (1 if words[0] == "diff" else 0), line
 
 
 def test_the_make_targets_exist_and_are_all_told() -> None:

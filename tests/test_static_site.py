@@ -44,10 +44,3 @@ def test_the_folder_is_a_static_space(folder: Path) -> None:
     settings = dict(line.split(": ", 1) for line in front.strip().splitlines())
     assert settings["sdk"] == "static"
     assert (folder / settings["app_file"]).is_file()
-
-
-def test_it_can_be_made_again_into_the_same_folder(folder: Path) -> None:
-    before = {path: path.read_bytes() for path in folder.glob("*.html")}
-    static_site.main(folder)
-    for path, content in before.items():
-        assert (path.read_bytes() == content) == (path.name != "index.html"), "without docs the front page has no link to them"

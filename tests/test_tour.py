@@ -1,4 +1,4 @@
-"""The tour through the package, run cell by cell in a kernel of its own."""
+"""The tour through the package, run cell by cell in a kernel of its own. See also `test_readme.py`."""
 
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ def test_the_notebook_is_stored_without_outputs() -> None:
     assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in stored.cells)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:zmq.*")
 def test_every_cell_runs_and_says_what_is_so(book: Any) -> None:
@@ -42,6 +43,7 @@ def test_every_cell_runs_and_says_what_is_so(book: Any) -> None:
     assert "hello.html" in said(book, "tv.export.save")
 
 
+@pytest.mark.slow
 def test_a_trace_shows_itself_as_a_page_in_a_frame(book: Any) -> None:
     (cell,) = [cell for cell in book.cells if cell.source == "trace"]
     (output,) = cell.outputs

@@ -176,6 +176,8 @@ print(app_folders.trained_as_typed())
 
 
 def test_from_an_empty_folder_it_decodes_trains_surveys_and_lists(machine: Machine) -> None:
+    command = machine.site / "bin" / "transformer-viz"
+    assert machine.python(str(command), "--version") == f"transformer_viz {tv.__version__}\n"
     lines = machine.python("-c", COMMANDS).splitlines()
     decoded, listed = (json.loads(line) for line in lines if line.startswith("{"))
     assert decoded["text"] == "olleh"
@@ -190,11 +192,6 @@ def test_from_an_empty_folder_it_decodes_trains_surveys_and_lists(machine: Machi
     assert lines[-2] == f"what you train goes to {trained}"
     assert lines[-1] == f"~/{trained.relative_to(machine.home).as_posix()}"
     assert not list(machine.empty.iterdir())
-
-
-def test_the_command_is_installed(machine: Machine) -> None:
-    command = machine.site / "bin" / "transformer-viz"
-    assert machine.python(str(command), "--version") == f"transformer_viz {tv.__version__}\n"
 
 
 def test_the_app_decodes_and_looks_as_its_settings_say(machine: Machine) -> None:

@@ -1,16 +1,14 @@
 """What differs, in words: who reads and writes what, where they diverge, and the rows of the table."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.analysis.made_runs import run
 from tests.attentions import with_parts
 from transformer_viz import decode
-from transformer_viz.analysis.compare_words import change_words, how_words, size_words, table, verdict
-from transformer_viz.analysis.comparison import LargestDifference, compare
+from transformer_viz.analysis.compare_words import how_words, table, verdict
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
@@ -87,53 +85,9 @@ def test_masks_that_differ_have_a_row_with_both_reasons(hello: Trace, tiny) -> N
     assert place == "first: row 1, column 2: in the future in A, allowed in B"
 
 
-def test_a_mask_of_a_chosen_layer_is_said_with_its_own_reasons(tiny) -> None:
-    """Layer 3 stands alone in the arrays: its number is no place there."""
-    kept: dict[str, Any] = {"kinds": ("cross",), "layers": (2,), "target": "olleh"}
-    closed = decode(tiny, "hello", edits=["cross.3.2:1-3"], **kept)
-    a, b, place = rows(decode(tiny, "hello", **kept), closed)["cross mask"]
-    assert (a, b) == ("0 masked here alone", "1 masked here alone")
-    assert place == "first: row 1, column 3: allowed in A, masked by an edit or a mistake in B"
-
-
-def test_a_change_is_said_with_its_size_and_place() -> None:
-    found = LargestDifference("cross", 1, 0, 9, 1, 0.07, 0.98)
-    assert change_words(found) == "0.91, in cross-attention, layer 2 head 1, row 10, column 2"
-    assert change_words(replace(found, b=np.nan)).startswith("not a number any more, in cross")
-
-
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [(0.914, "+0.91"), (-0.5, "−0.50"), (0.0004, "+0.0004"), (-4.5e-5, "−4.5e−05"), (-np.inf, "not a number"), (1.0, "+1.00")],
-)
-def test_sizes(size: float, words: str) -> None:
-    assert size_words(size) == words
-
-
 def test_a_number_that_is_none_is_said(hello: Trace) -> None:
     weights = np.array(hello.cross.weights)
     weights[0, 0, 0, 0] = np.nan
     broken = replace(hello, attentions=with_parts(hello, "cross", weights=weights), mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
     assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in L1 H1, row 1, column 1")
-
-
-def test_a_wrong_output_is_called_so_unless_the_answer_is_hidden(hello: Trace) -> None:
-    wrong = replace(hello, expected="something else")
-    right = replace(hello, expected=hello.text, expected_tokens=hello.output_tokens)
-    found = rows(wrong, right)
-    assert found["writes"] == (hello.text, hello.text, "same")
-    assert found["answer"][0].startswith("wrong, expected `something␣else`, differs from step ")
-    assert found["answer"][1:] == ("right", "differs")
-    assert rows(right, replace(wrong, expected=None, alignment=(None,) * hello.n_steps))["answer"][1:] == (
-        "not known whether it is right",
-        "not known of both",
-    )
-
-
-def test_long_texts_are_said_by_their_two_ends() -> None:
-    tokens = [f"{i}" for i in range(97)]
-    long = Trace.from_arrays(encoder=np.full((97, 97), 1 / 97), source_tokens=tokens)
-    words = said(long, long)
-    assert "`0␣1␣2" in words and "95␣96`" in words and "…" in words
-    assert len(words) < 150

@@ -24,40 +24,6 @@ def places(comparison: Comparison, kind: Kind) -> list[tuple[int, int]]:
 
 
 @given(runs(), runs())
-def test_the_difference_turns_its_sign_with_the_sides(a: Trace, b: Trace) -> None:
-    there, back = compare(a, b), compare(b, a)
-    assert there.kinds == back.kinds
-    for kind in there.kinds:
-        first, second = there.all_heads(kind), back.all_heads(kind)
-        np.testing.assert_array_equal(first.difference, -second.difference)
-        swapped = np.array([0, 2, 1, 3], dtype=np.uint8)  # A's bit is B's
-        np.testing.assert_array_equal(first.present, swapped[second.present])
-        np.testing.assert_array_equal(first.masked, swapped[second.masked])
-        far, near = there.farthest(kind), back.farthest(kind)
-        assert (far is None) == (near is None)
-        if far is not None and near is not None:
-            assert (far.layer, far.head, far.query, far.key) == (near.layer, near.head, near.query, near.key)
-            assert far.size == -near.size
-        for head in ("mean", "max"):
-            np.testing.assert_array_equal(there.difference(kind, 0, head), -back.difference(kind, 0, head))
-
-
-@given(runs())
-def test_a_run_differs_from_itself_in_nothing(a: Trace) -> None:
-    same = compare(a, a)
-    assert same.kinds == a.kinds
-    assert same.largest is None
-    assert same.parted is None
-    for kind in same.kinds:
-        laid = same.all_heads(kind)
-        assert not laid.difference.any() and not np.isnan(laid.difference).any()
-        assert (laid.present == 3).all()
-        assert set(np.unique(laid.masked)) <= {0, 3}
-        assert same.farthest(kind) is None
-        assert same.mask_difference(kind) is None
-
-
-@given(runs(), runs())
 def test_every_cell_is_that_of_a_minus_that_of_b_and_absent_cells_are_no_number(a: Trace, b: Trace) -> None:
     """Cell by cell, in Python."""
     comparison = compare(a, b)

@@ -67,14 +67,6 @@ def test_one_changed_weight_is_found_where_it_is(hello, kind):
         assert f"{word} {number + 1}" in str(found), "people count from 1"
 
 
-def test_of_several_the_largest_is_named_and_all_are_counted(hello):
-    other = with_cell(with_cell(hello, "cross", (0, 1, 2, 3), 0.125), "cross", (2, 4, 1, 5), 0.5)
-    found = only(diff(hello, other))
-    assert (found.where.layer, found.where.head, found.where.query, found.where.key) == (2, 4, 1, 5)
-    assert found.count == 2
-    assert "the largest of 2" in str(found)
-
-
 def test_the_tolerance_is_a_limit_that_is_allowed_itself(hello):
     base = replace(hello, attentions=with_parts(hello, "cross", weights=np.full_like(hello.cross.weights, 0.5)))
     other = with_cell(base, "cross", (0, 0, 0, 0), 0.25)

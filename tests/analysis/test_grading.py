@@ -159,7 +159,7 @@ def by_hand(run: Trace, kind: str, layer: int, head: int) -> dict[str, Any]:
     return {"n_rows": n_rows, **{name: sum(found) / len(found) if found else None for name, found in sums.items()}}
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.data())
 def test_all_grades_are_those_of_plain_python(data: st.DataObject) -> None:
     run = random_run(data)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from transformer_viz import decode
-from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.forbidden import forbidden_weight, most_forbidden
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
@@ -91,12 +90,6 @@ def test_the_parts_make_the_whole(tiny):
     assert [int((part.reasons > 0).sum()) for part in (encoder, padding, causal, cross)] == [9 * 6, 8 * 6, 28, 8 * 6]
     assert encoder.keys == cross.keys == trace.source_tokens
     assert combined.queries == cross.queries == trace.target_tokens
-
-
-def test_where_outputs_part(tiny):
-    a, b = decode(tiny, "hello", target="abcd"), decode(tiny, "hello", target="abed")
-    assert compare(a, b).parted == 2
-    assert compare(a, decode(tiny, "hello", target="ab")).parted == 2
 
 
 def test_the_head_that_looks_most_at_what_it_must_not_see(tiny):

@@ -18,27 +18,19 @@ def line(mine: float, theirs: float, better: Literal["less", "more"]) -> Line:
 
 
 def test_a_ratio_above_one_says_that_ours_is_better() -> None:
-    assert line(20, 50, "less").ratio == 2.5  # milliseconds
-    assert line(50, 20, "more").ratio == 2.5  # tokens a second
-    assert line(50, 20, "less").ratio == 0.4
+    assert (line(20, 50, "less").ratio, line(50, 20, "more").ratio, line(50, 20, "less").ratio) == (2.5, 2.5, 0.4)
 
 
 def test_a_number_is_the_median_and_the_95th_percentile_of_enough_values() -> None:
     number = Number.of("ours", range(1, 101))
-    assert number.value == 50.5
-    assert number.p95 == pytest.approx(95.95)
-    assert Number.of("ours", [9, 1, 2]).value == 2
-    assert Number.of("ours", range(19)).p95 is None
+    assert (number.value, number.p95) == (50.5, pytest.approx(95.95))
+    assert (Number.of("ours", [9, 1, 2]).value, Number.of("ours", range(19)).p95) == (2, None)
 
 
-def test_a_target_is_held_at_its_limit_and_not_beyond() -> None:
-    least, most = Target("fast", "at least", 4, "×"), Target("slow", "at most", 70, "ms")
+def test_a_target_is_held_at_its_limit_and_the_worst_of_several_values_decides() -> None:
+    least, most, report = Target("fast", "at least", 4, "×"), Target("slow", "at most", 70, "ms"), Report()
     assert [least.is_held(value) for value in (3.99, 4, 5)] == [False, True, True]
     assert [most.is_held(value) for value in (69, 70, 70.1)] == [True, True, False]
-
-
-def test_the_worst_of_several_values_decides() -> None:
-    report = Report()
     for value in (5, 3, 4):
         report.worst("fast", value, "at least")
         report.worst("slow", value, "at most")
@@ -50,9 +42,6 @@ def test_works_are_done_in_turns_after_one_warm_up_each_and_three_times_at_least
     taken = in_turns({name: lambda name=name: done.append(name) for name in "ab"}, budget=0)
     assert "".join(done) == "ab" + "ab" + "ba" + "ab"
     assert {name: len(each) for name, each in taken.items()} == {"a": 3, "b": 3}
-
-
-def test_the_number_of_rounds_has_an_end() -> None:
     assert len(in_turns({"a": lambda: None}, budget=60, most=5)["a"]) == 5
 
 

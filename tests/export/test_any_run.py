@@ -1,7 +1,6 @@
 """Every export of runs with less, or more, in them than those of a task: a prompt, an encoder alone, a search after one."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,9 +11,7 @@ from tests.export.test_pages import array, data_of
 from tests.figures.conftest import build
 from tests.sentences import step_sentence
 from tests.trace import planted
-from tests.trace.conftest import is_same
 from transformer_viz.analysis.sentences import plain
-from transformer_viz.export import pages
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.text_display import display_token
@@ -49,22 +46,11 @@ def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
             assert plain(pieces) == plain(step_sentence(run, kind, layer, 0, t))
 
 
-def test_a_notebook_shows_the_page(run: Trace) -> None:
-    shown = pages.shown(run)
-    assert shown is not None and "srcdoc" in shown
-    assert tv.show_in_notebook(run) == shown
-
-
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_a_table_is_the_tidy_frame(run: Trace, format: str) -> None:
     data = io.BytesIO(tv.export.table(run, format))
     read = pd.read_csv(data, keep_default_na=False) if format == "csv" else pd.read_parquet(data)
     pd.testing.assert_frame_equal(read, run.to_frame(), check_dtype=False)
-
-
-def test_npz_is_the_run(run: Trace, tmp_path: Path) -> None:
-    tv.export.save(run, tmp_path / "run.npz")
-    assert is_same(tv.load_trace(tmp_path / "run.npz"), run)
 
 
 @pytest.mark.parametrize("what", WHATS)

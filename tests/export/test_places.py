@@ -2,22 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from html import unescape
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
-from tests.attentions import with_parts
 from tests.sentences import step_sentence
 from transformer_viz import figures
-from transformer_viz.analysis.compare_words import table, verdict
-from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.sentences import Sentence, plain
 from transformer_viz.export.content import content, view
 from transformer_viz.export.strips import output_strip, source_strip
-from transformer_viz.terms import Kind, head_label, head_title
+from transformer_viz.terms import Kind
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
@@ -52,23 +47,6 @@ def test_a_step_and_its_key_have_the_numbers_of_row_and_column(trace: Trace, kin
         assert plain(sentence).startswith(f"Step {step + 1} of ")
 
 
-def test_compare_names_row_and_column_as_the_axes_do(trace: Trace) -> None:
-    weights = np.array(trace.cross.weights)
-    weights[1, 3, 4] = np.roll(weights[1, 3, 4], 2)
-    other = replace(trace, attentions=with_parts(trace, "cross", weights=weights))
-    comparison = compare(trace, other)
-    largest = comparison.largest
-    assert largest is not None
-    _, columns = on_axes(trace, "cross")
-    places = [place for _, place in looked_at(verdict(comparison))]
-    assert places == [largest.key + 1] * 2
-    assert columns[largest.key].startswith(f"{places[0]}·")
-    said = plain(verdict(comparison))
-    assert f"layer 2 head 4: in row {largest.query + 1}, A" in said
-    (row,) = [row for row in table(comparison) if row.kind == "cross"]
-    assert row.apart.endswith(f" in L2 H4, row {largest.query + 1}, column {largest.key + 1}")
-
-
 def test_the_strips_count_as_the_axes_do(trace: Trace) -> None:
     _, columns = on_axes(trace, "cross")
     for label, cell, token in zip(columns, source_strip(trace), trace.source_tokens, strict=True):
@@ -85,8 +63,3 @@ def test_the_page_has_the_labels_of_the_axes(trace: Trace) -> None:
         seen = [[label.replace("\u202e", "\\u202e") for label in page["kinds"][kind][side]] for side in ("queries", "keys")]
         assert seen == [rows, columns]
         assert page["kinds"][kind]["mosaic"]["light"]["data"][-1]["text"] == list(figures.mosaic(trace, kind).data[-1].text)
-
-
-def test_a_head_is_never_written_as_a_place() -> None:
-    assert (head_label(1, 2), head_title(1, 2)) == ("L2 H3", "layer 2 head 3")
-    assert head_title(0, "mean") == "layer 1, mean of the heads"

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-import transformer_viz as tv
 from tests.figures.conftest import build
 from tests.sentences import step_sentence
 from transformer_viz import figures
@@ -15,12 +14,6 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 
 WORDS = ("<start>", *(f"{i}un" for i in range(9)), "<end>")
-
-
-def letters() -> Trace:
-    trace = build()
-    own = (trace.source_tokens[0], *"abcdefghi", trace.source_tokens[-1])
-    return replace(trace, source_tokens=own)
 
 
 def words() -> Trace:
@@ -62,21 +55,6 @@ def test_words_are_never_called_letters():
     assert "key: the source token looked at" in text
     assert "key: the written token looked at" in text
     assert "query: the token that looks" in text
-
-
-def test_letters_are():
-    text = said(letters())
-    assert "key: the source letter looked at" in text
-    assert "query: the letter that looks" in text
-    assert "ring = the right token" in text
-    assert "the source token" not in text
-
-
-def test_the_page_says_the_same():
-    for trace, here, not_here in ((words(), "token", "letter"), (letters(), "letter", "token")):
-        page = tv.export.html(trace)
-        assert f"column = the {here} looked at \\u00b7 ring" in page
-        assert f"column = the {not_here} looked at \\u00b7 ring" not in page
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 
 import transformer_viz as tv
 from tests.sentences import step_sentence
-from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, view
@@ -69,27 +68,6 @@ def test_grades_have_true_numbers(part, whole):
     assert list(figure.layout.yaxis.ticktext) == ["layer 1", "layer 3"]
     with pytest.raises(OptionError, match="layers 0, 2 with heads 0 to 4"):
         mine.at("cross", 1, 0)
-
-
-def test_differences_are_where_they_are(tiny, part, whole):
-    """Changed in layer 3: the largest difference is said there, whatever was kept."""
-    change: dict[str, Any] = {"target": "olleh", "edits": ["cross.3.2:2=4"]}
-    before: dict[str, Any] = {"target": "olleh"}
-    for kept in ({}, {"kinds": ("cross",)}, {"kinds": ("cross",), "layers": (2,)}):
-        options: dict[str, Any] = kept
-        a, b = tv.decode(tiny, "hello", **before, **options), tv.decode(tiny, "hello", **change, **options)
-        found = compare(b, a).largest
-        assert found is not None
-        assert (found.kind, found.layer, found.head) == ("cross", 2, 1)
-        attention = [one for one in tv.diff(a, b).differences if one.what == "attention" and one.where.kind == "cross"]
-        assert [(one.where.layer, one.where.head) for one in attention] == [(2, 1)]
-    one, other = (tv.decode(tiny, "hello", kinds=("cross",), layers=(layer,)) for layer in (0, 2))
-    with pytest.raises(OptionError, match="A has the cross layers 2 and B has 0: no layer is in both"):
-        compare(other, one).difference("cross", 0, 0)
-    said = [str(found) for found in tv.diff(one, other).differences]
-    assert any("layers of cross" in words for words in said)
-    assert tv.diff(part, part).equal
-    assert not tv.diff(part, whole).equal
 
 
 def test_the_exported_page_has_true_numbers(part, whole):

@@ -54,17 +54,6 @@ def test_what_is_drawn_is_a_minus_b_and_turns_with_the_sides(a: Trace, b: Trace)
         np.testing.assert_array_equal(heatmap.z, np.where(masked, np.nan, weights[0, 0]))
 
 
-@settings(max_examples=10)
-@given(runs())
-def test_a_run_against_itself_is_drawn_as_zeros(a: Trace) -> None:
-    for kind in a.kinds:
-        figure = figures.difference(a, a, kind)
-        assert np.nansum(np.abs(signed(figure))) == 0
-        assert not figure.layout.shapes
-        whole = figures.difference_mosaic(a, a, kind)
-        assert np.nansum(np.abs(np.asarray(whole.data[0].z))) == 0
-
-
 def test_absent_cells_are_dotted_and_say_who_has_them() -> None:
     figure = figures.difference(A, B, "cross")
     (only_a,), (only_b,), (neither,) = (drawn(figure, 3, words) for words in ("only A", "only B", "neither"))

@@ -1,12 +1,9 @@
 """Figures as data: what is drawn is what the trace holds, where it says, and labels never act as markup."""
 
-import re
 from dataclasses import replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import plotly.io
 import pytest
 
@@ -15,9 +12,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.figure_data import plain
-from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.theme import DARK, LIGHT, Style, escape
+from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -137,21 +132,6 @@ def test_a_candidate_is_as_long_as_it_is_probable_and_says_so(trace: Trace) -> N
     assert axis["range"][0] == 0 and axis.get("type") != "log" and axis["tickvals"][0] == 0
 
 
-def test_names_of_candidates_leave_the_map_free_and_the_hover_has_them_whole(trace: Trace) -> None:
-    """And long labels below a map of few rows take nothing of its height."""
-    token = " counterrevolutionaries"
-    step = replace(trace.steps[0], token=token, candidates=((token, 0.5), ("漢字" * 9, 0.2), ("iiiiiiiiiiiii", 0.1)))
-    run = replace(trace, steps=(step, *trace.steps[1:]), output_tokens=(token, *trace.output_tokens[1:]))
-    frame = spec(figures.player(run, "cross"))["frames"][0]
-    names = [name[3:-4] for name in frame["layout"]["yaxis2"]["ticktext"]]
-    assert names[2] == "iiiiiiiiiiiii" and all(name.endswith("…") for name in names[:2])
-    assert max(text_width(name, 15) for name in names) <= 95, "what the map and its bar leave free where row labels are long"
-    assert [whole for whole, _ in frame["data"][-1]["customdata"][:2]] == ["␣counterrevolutionaries", "漢字" * 9]
-    few = Trace.from_arrays(decoder=np.eye(3), target_tokens=["Donaudampfschifffahrtsgesellschaft"] * 3)
-    layout = spec(figures.player(few, "decoder"))["layout"]
-    assert layout["height"] - layout["margin"]["b"] >= 220
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_tile_is_its_heads_matrix_and_a_click_finds_it(trace: Trace, kind: Kind) -> None:
     figure = spec(figures.mosaic(trace, kind, (1, 2)))
@@ -176,19 +156,6 @@ def test_every_tile_is_its_heads_matrix_and_a_click_finds_it(trace: Trace, kind:
     assert np.isnan(grey[~covered]).all()
 
 
-def test_masked_is_drawn_unlike_any_weight() -> None:
-    """The grey of masked cells is far from every colour of the scale in both themes."""
-
-    def rgb(colour: str) -> np.ndarray:
-        if colour.startswith("#"):
-            return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=float)
-        return np.array([float(n) for n in re.findall(r"[\d.]+", colour)])
-
-    for theme in (LIGHT, DARK):
-        distances = [np.linalg.norm(rgb(theme.masked) - rgb(stop)) for stop in theme.scale]
-        assert min(distances) > 25
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mask_figure_shows_each_reason(trace: Trace, kind: Kind) -> None:
     figure = spec(figures.mask(trace, kind))
@@ -201,14 +168,6 @@ def test_a_mask_figure_shows_each_reason(trace: Trace, kind: Kind) -> None:
         place = (code - drawn["zmin"]) / (drawn["zmax"] - drawn["zmin"])
         colours = {colour for edge, colour in drawn["colorscale"] if abs(edge - place) < 0.1 + 1e-9}
         assert names[REASON_WORDS[code]] in colours
-
-
-@pytest.mark.parametrize("name", [name for name in figures.__all__ if name != "Style"])
-def test_every_figure_is_plain_data_and_its_help_promises_plotlys(name: str) -> None:
-    figure = getattr(figures, name)
-    assert plain(figure) is not figure
-    assert signature(figure).return_annotation is go.Figure
-    assert "style" in signature(figure).parameters
 
 
 def test_a_notebook_shows_no_logo_and_no_button_that_shares(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:

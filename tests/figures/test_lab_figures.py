@@ -1,7 +1,5 @@
 """The laboratory's pictures as data: what is drawn is what was in force, on axes that say so."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import softmax
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import Style
 
 
 @pytest.fixture(scope="module")
@@ -49,27 +46,6 @@ def test_a_grid_draws_every_matrix_with_its_own_axes(batch):
         assert 0 <= y1[0] < y1[1] <= 1
         for x2, y2 in boxes[:i]:
             assert x1[1] <= x2[0] or x2[1] <= x1[0] or y1[1] <= y2[0] or y2[1] <= y1[0], "panels overlap"
-
-
-@pytest.mark.parametrize("columns", [1, 3, 5])
-def test_panels_never_overlap(batch, columns):
-    figure = figures.mask_grid([mask_parts(batch[0])], ["one"], columns=columns, style=Style("dark", large=True))
-    rows = sorted({axis_of(figure, trace, "y").domain for trace in heatmaps(figure)})
-    assert len(rows) == -(-5 // columns)
-    assert all(low[1] < high[0] for low, high in pairwise(rows))
-
-
-def test_the_hover_says_it_in_words(batch):
-    figure = figures.mask_grid([mask_parts(batch[0])], ["one"])
-    encoder, _, causal, combined, cross = heatmaps(figure)
-    assert encoder.hovertemplate == "query %{y}<br>key %{x}<br>%{text}<extra></extra>"
-    assert encoder.text[0][8] == "may not look: <b>it is padding</b>"
-    assert causal.text[0][1] == "may not look: <b>it is in the future</b>"
-    assert combined.text[0][4] == "may not look: <b>it is padding, and in the future</b>"
-    assert cross.text[0][1] == "may not look: <b>an edit or a mistake masks it</b>"
-    assert cross.text[0][0] == "may look"
-    names = {trace.name for trace in figure.data if trace.type == "scatter"}
-    assert names == {"allowed", "padding", "in the future", "padding, and in the future", "masked by an edit or a mistake"}
 
 
 def test_three_maps_from_scores_to_weights(batch):

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from tests.figures.sent import numbers, spec
-from tests.sentences import step_sentence
-from transformer_viz import Trace, export, figures
-from transformer_viz.analysis.sentences import plain
+from transformer_viz import Trace, figures
 from transformer_viz.figures.player import COVERED_FROM
 from transformer_viz.terms import Kind
 
@@ -65,20 +63,3 @@ def test_a_short_run_and_the_encoder_have_no_cover(run: Trace) -> None:
     assert N_TARGET * N_TARGET * N_SOURCE >= COVERED_FROM
     assert len(figures.player(run, "encoder").data) == 3
     assert figures.player(run, "encoder").data[0].zorder is None
-
-
-def test_the_exported_page_has_the_same_templates(run: Trace) -> None:
-    """It fills in the numbers itself, and knows no cover."""
-    page = export.html(run, plotlyjs=False)
-    assert "zorder" not in page
-    assert '"weights":{"type":"heatmap"' in page
-
-
-def test_the_sentence_keeps_the_end_of_a_long_output(run: Trace) -> None:
-    said = plain(step_sentence(run, "cross", 0, 0, 100))
-    assert said.count("t99") == 1
-    written = said.split("`")[1]
-    assert len(written) == 120
-    assert written.startswith("…")
-    whole = plain(step_sentence(run, "cross", 0, 0, 3))
-    assert whole.split("`")[1] == "t0␣t1␣t2"

@@ -83,12 +83,6 @@ def test_candidates_are_drawn_only_where_they_are_known() -> None:
             assert wide == (name != "probabilities"), "the map has the candidates' place"
 
 
-def test_labels_say_what_was_written_only_where_it_is_known() -> None:
-    ticks = {name: spec(figures.attention(RUNS[name], "cross"))["layout"]["yaxis"]["ticktext"] for name in ("cross", "outputs")}
-    assert ticks["cross"][:2] == ["1·&lt;s&gt;", "2·l"]
-    assert ticks["outputs"][:2] == ["1·&lt;s&gt;→l", "2·l→&lt;i&gt;"]
-
-
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [

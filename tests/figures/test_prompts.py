@@ -44,11 +44,6 @@ def test_given_steps_say_so_and_what_the_model_would_have_written() -> None:
     assert "having read `<s>␣a␣�␣�`" in after and "the model writes `a`, p" in after
 
 
-def test_the_player_begins_at_the_first_written_step() -> None:
-    assert default_step(PROMPTED) == view(PROMPTED).step == 3
-    assert default_step(replace(PROMPTED, n_given=0)) == 5
-
-
 def test_given_tokens_are_marked_in_the_strip_with_their_ids() -> None:
     cells = output_strip(PROMPTED)
     assert ["given" in cell["class"] for cell in cells] == [True] * 3 + [False] * 3

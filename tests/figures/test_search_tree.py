@@ -6,7 +6,6 @@ import pytest
 
 from transformer_viz import decode, figures
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import Style
 
 
 @pytest.fixture(scope="module")
@@ -47,31 +46,6 @@ def test_the_chosen_path_is_strong_and_greedy_stands_above(tiny, trace):
     above = next(drawn for drawn in figure.data if drawn.mode == "text")
     assert above.text[0] == "greedy"
     assert len(above.text) == 1 + len(decode(tiny, "hello").output_tokens)
-
-
-@pytest.mark.parametrize("narrow", [False, True])
-def test_no_line_strikes_a_letter(trace, narrow):
-    """Beside its node a line stays at the node's own height as far as the letters reach, which stand above."""
-    figure = figures.search_tree(trace, style=Style(narrow=narrow))
-    width = (320 if narrow else 620) / (1 + max(node.step + 1 for node in trace.search.nodes))
-    texts = [text for drawn in points(figure) for text in drawn.text if text]
-    assert texts or narrow
-    for drawn in (drawn for drawn in figure.data if drawn.mode == "lines"):
-        for i in range(0, len(drawn.x), 5):
-            (x0, x1, x2, x3), (y0, y1, y2, y3) = drawn.x[i : i + 4], drawn.y[i : i + 4]
-            assert (y0, y2) == (y1, y3)
-            assert (x1 - x0) * width == pytest.approx((x3 - x2) * width)
-            assert (3 if texts else 0) <= (x1 - x0) * width < 0.5 * width
-    assert all(drawn.textposition == "top center" for drawn in points(figure))
-
-
-def test_the_hover_has_the_scores_parts(trace):
-    figure = figures.search_tree(trace)
-    pruned = next(drawn for drawn in points(figure) if drawn.name == "pruned")
-    node = trace.search.nodes[pruned.customdata[0]]
-    assert f"sum {node.total:.4f}, score {node.score:.4f}" in pruned.hovertext[0]
-    assert f"rank {node.rank + 1} at step {node.step + 1}: pruned" in pruned.hovertext[0]
-    assert "the last one kept" in pruned.hovertext[0]
 
 
 def test_no_search_no_tree(hello, trace):

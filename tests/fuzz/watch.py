@@ -2,11 +2,9 @@
 
 import contextlib
 import io
-import signal
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 from tests.memory import forget_peak, peak
 from transformer_viz.commands import main
@@ -14,8 +12,6 @@ from transformer_viz.commands import main
 MOST_SECONDS, MOST_BYTES = 2.0, 500 * 10**6
 """Of the processor, for one thing that is done with a file; and of memory, above what the process had before."""
 MOST_SAID = 2000
-_HANGS_AFTER = 600
-"""Seconds by the clock: what waits for a pipe waits for ever, and a busy machine for a minute."""
 
 
 class Watch:
@@ -29,40 +25,21 @@ class Watch:
     def __init__(self, secret: Path, *, budget: bool) -> None:
         self.secret, self.budget = str(secret), budget
         self.name = ""
-        self.slowest, self.largest = (0.0, ""), (0, "")
-        """Seconds and bytes, and what took them."""
         self.outcomes: dict[str, int] = {}
 
     @contextlib.contextmanager
-    def file(self, name: str) -> Generator[None]:
-        """Around everything that is done with one file. Whatever is raised gets its name."""
-
-        def hangs(*_: Any) -> None:
-            raise AssertionError(f"hangs for {_HANGS_AFTER} seconds")
-
-        signal.signal(signal.SIGALRM, hangs)
-        signal.setitimer(signal.ITIMER_REAL, _HANGS_AFTER)
-        self.name = name
+    def use(self, what: str) -> Generator[None]:
+        """Around one thing that is done with a file, by a command or a page. Whatever is raised gets the file's name."""
+        before, began = forget_peak() if self.budget else 0, time.process_time()
         try:
             yield
         except BaseException as error:
-            error.add_note(name)
+            error.add_note(f"{what}: {self.name}")
             raise
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-    @contextlib.contextmanager
-    def use(self, what: str) -> Generator[None]:
-        """Around one thing that is done with it, by a command or a page."""
-        before = forget_peak() if self.budget else 0
-        began = time.process_time()
-        yield
-        took, grown = time.process_time() - began, peak() - before if self.budget else 0
-        self.slowest = max(self.slowest, (took, f"{what}: {self.name}"))
-        self.largest = max(self.largest, (grown, f"{what}: {self.name}"))
         if self.budget:
-            assert took < MOST_SECONDS, f"{what}: {took:.1f} seconds"
-            assert grown < MOST_BYTES, f"{what}: {grown / 1e6:.0f} MB"
+            took, grown = time.process_time() - began, peak() - before
+            assert took < MOST_SECONDS, f"{what}: {self.name}: {took:.1f} seconds"
+            assert grown < MOST_BYTES, f"{what}: {self.name}: {grown / 1e6:.0f} MB"
 
     def count(self, outcome: str) -> None:
         """One more of these."""
