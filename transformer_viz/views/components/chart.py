@@ -4,18 +4,42 @@ Streamlit's own chart is mounted anew whenever its figure changes, and drawn twi
 """
 
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from transformer_viz.export import assets
-from transformer_viz.views.components import plotly_js
+from transformer_viz.views.components import figure_file, plotly_js, style
 from transformer_viz.views.components.clicks import Clicks
+from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
 """Of the component, by which a test tells a chart from the page's widgets."""
+R = TypeVar("R")
+
+
+def draw(
+    function: Callable[..., R], *args: Any, key: str, words: str, file: str = "", clicks: Clicks | None = None, **options: Any
+) -> R:
+    """Calls a figure function in the page's style, shows its figure in the chart `key`, and returns it.
+
+    Args:
+        function: of `tv.figures`, or the one that makes plain data of such a figure; "Show the code" has the call.
+        args: of the function.
+        key: of the chart, as of `show`.
+        words: what a screen reader says of it.
+        file: the name under which the figure is offered as a file, without its ending; without one it is not offered.
+        clicks: what a click on it is, and who hears it.
+        options: keywords of the function.
+    """
+    figure = call(function, *args, **{"style": style.figure_style(), **options})
+    show(figure, key, words, clicks=clicks)
+    if file:
+        figure_file.offer(figure, file)
+    return figure
 
 
 def show(

@@ -1,6 +1,6 @@
 """The aligning head in the tab Heads: a box in which one types it, and a button that finds it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -20,94 +20,70 @@ from transformer_viz.views.state import aligner, link
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-_TASK, _EFFECT = "task", "effect"
-_WAYS = {_TASK: "the task's own alignment", _EFFECT: "its effect on this output"}
+_WAYS = {"task": "the task's own alignment", "effect": "its effect on this output"}
 
 
 def show(shown: Shown) -> None:
-    """The boxes, and what was found."""
-    trace, model = shown.trace, shown.model
+    """Draws the box of the aligning head; for a run of a model also the button that finds it, and what that found."""
+    trace, model, state = shown.trace, shown.model if shown.is_decoded else None, st.session_state
     if len(aligner.options(trace)) == 1:
         return
-    found = None
+    request = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        aligner.box(trace, on_change=_changed, help=glossary.sentence("Aligning head"), width=230)
-        if model is not None and shown.is_decoded:
-            ways = _ways(shown.tokens, model)
-            first = _way(shown.tokens, model)
-            link.selectbox("Found by", ways, key="aligned_by", default=first, words=_way_words, width=310)
-            icon = ":material/conversion_path:"
-            st.button("Which head aligns?", icon=icon, key="aligner-find", on_click=_ask, args=(_asked(shown),))
-    if model is not None and shown.is_decoded:
-        found = _found(shown, model)
-    if found is not None:
-        st.markdown(literal(summary(found)))
-        columns = {
-            "head": [str(each) for each in found.heads],
-            "error rate, writing": [each.errors["writes"] for each in found.heads],
-            "error rate, reading": [each.errors["reads"] for each in found.heads],
-            "links right": [each.precision for each in found.heads],
-            "links found": [each.recall for each in found.heads],
-            "agreement": [each.agreement for each in found.heads],
-            "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
-        }
-        numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
-        table = pd.DataFrame(columns).dropna(axis="columns", how="all")
-        st.dataframe(table, hide_index=True, column_config=numbers, placeholder="–")
-        st.code(f"alignment_heads={found.alignment_heads}", language="python")
-    if st.session_state.pop("aligner_changed", False):
+        # The player above is drawn anew.
+        changed: Any = {"on_change": state.update, "kwargs": {"aligner_changed": True}}
+        aligner.box(trace, help=glossary.sentence("Aligning head"), width=230, **changed)
+        if model is not None:
+            has_task = model.task is not None and any(key is not None for key in shown.tokens.alignment)
+            ways = (*(("task",) if has_task else directions()), "effect")
+            # The task; or the pairs of the languages that the model's name says.
+            named = (way for way in directions() if way in model.name or way.replace("-", "") in model.name)
+            looks: Any = {"default": "task" if has_task else next(named, "effect"), "words": _way_words, "width": 310}
+            by = link.selectbox("Found by", ways, key="aligned_by", **looks)
+            asked = (model.name, str(model.device), by, shown.tokens.source if by == "effect" else "")
+            ask: Any = {"on_click": state.update, "kwargs": {"aligned_asked": asked, "aligned_taken": None}}
+            st.button("Which head aligns?", icon=":material/conversion_path:", key="aligner-find", **ask)
+            if state.get("aligned_asked") == asked:
+                request = (model, by, asked)
+    if request is not None:
+        _show_found(shown.tokens, *request)
+    if state.pop("aligner_changed", False):
         st.rerun()
-
-
-def _ways(trace: Trace, model: "LoadedModel") -> tuple[str, ...]:
-    has_task = model.task is not None and any(key is not None for key in trace.alignment)
-    return ((_TASK,) if has_task else directions()) + (_EFFECT,)
-
-
-def _way(trace: Trace, model: "LoadedModel") -> str:
-    """The task; or the pairs of the languages that the model's name says."""
-    ways = _ways(trace, model)
-    named = (way for way in directions() if way in model.name or way.replace("-", "") in model.name)
-    return ways[0] if ways[0] == _TASK else next(named, _EFFECT)
 
 
 def _way_words(way: str) -> str:
     return _WAYS.get(way, f"{way}: pairs aligned by hand")
 
 
-def _asked(shown: Shown) -> tuple[str, str, str, str]:
-    assert shown.model is not None
-    by = st.session_state.aligned_by
-    return shown.model.name, str(shown.model.device), by, shown.tokens.source if by == _EFFECT else ""
-
-
-def _ask(asked: tuple[str, str, str, str]) -> None:
-    st.session_state.aligned_asked, st.session_state.aligned_taken = asked, None
-
-
-def _changed() -> None:
-    """The player above is drawn anew."""
-    st.session_state.aligner_changed = True
-
-
-def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
-    """What was asked for. The best head is chosen once: somebody may choose another one then."""
+def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, ...]) -> None:
+    """Draws which heads align best. The best one is chosen once: somebody may choose another one then."""
     # Here, because a file is looked at where there is no torch.
     from transformer_viz.views.cache import runs
 
-    state, asked = st.session_state, _asked(shown)
-    if state.get("aligned_asked") != asked:
-        return None
+    state = st.session_state
     try:
-        found = runs.alignment_heads(model, state.aligned_by, shown.tokens.source)
+        found = runs.alignment_heads(model, by, trace.source)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
-        return None
+        return
     if state.aligned_taken != asked:
         # Its box stands on the page already.
         state.aligned_taken, state.aligner_wanted = asked, AlignmentHead(found.best().layer, found.best().head)
         st.rerun()
-    return found
+    st.markdown(literal(summary(found)))
+    columns = {
+        "head": [str(each) for each in found.heads],
+        "error rate, writing": [each.errors["writes"] for each in found.heads],
+        "error rate, reading": [each.errors["reads"] for each in found.heads],
+        "links right": [each.precision for each in found.heads],
+        "links found": [each.recall for each in found.heads],
+        "agreement": [each.agreement for each in found.heads],
+        "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
+    }
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
+    table = pd.DataFrame(columns).dropna(axis="columns", how="all")
+    st.dataframe(table, hide_index=True, column_config=numbers, placeholder="–")
+    st.code(f"alignment_heads={found.alignment_heads}", language="python")
 
 
 def summary(found: AlignmentHeads) -> str:

@@ -7,9 +7,9 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
+from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.views.components import chart, code, figure_file, style
+from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
@@ -23,7 +23,7 @@ SAMPLES = (20, 50, 100, 200)
 
 
 def show(shown: Shown) -> None:
-    """A button, and what it found."""
+    """Draws a toggle and, while it is on, the share of right texts by length as a figure and a table."""
     # Here, because a file has the other tabs where there is no model.
     from transformer_viz.evaluation.accuracy_by_length import default_lengths, trained_lengths
     from transformer_viz.views.cache import runs
@@ -51,9 +51,8 @@ def show(shown: Shown) -> None:
         st.error(literal(str(error)), icon=":material/error:")
         return
     st.markdown(literal(summary(found)))
-    figure = call(figures.accuracy_by_length, found, style=style.figure_style())
-    chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")
-    figure_file.offer(figure, "by-length")
+    words = f"Exact match by source length. {summary(found)}"
+    figure = chart.draw(figures.accuracy_by_length, found, key="by-length-chart", words=words, file="by-length")
     frame = call(AccuracyByLength.to_frame, found)
     with st.expander("The numbers"):
         st.dataframe(frame, hide_index=True)
@@ -81,22 +80,18 @@ def _show_sources(checkpoint: "Checkpoint") -> None:
 
 def summary(found: AccuracyByLength) -> str:
     """How many were right in training's lengths and outside them, and where it breaks."""
-    inside = [point for point in found.points if point.is_trained]
     below = [point for point in found.points if point.length < found.trained[0]]
+    inside = [point for point in found.points if point.is_trained]
     beyond = [point for point in found.points if point.length > found.trained[1]]
-    parts = [("Lengths of training", inside), ("shorter", below), ("longer", beyond)]
-    words = "; ".join(f"{name} ({_span(points)}): {_right(points)}" for name, points in parts if points) + "."
+    parts = []
+    for name, points in (("Lengths of training", inside), ("shorter", below), ("longer", beyond)):
+        if points:
+            right, n = sum(point.n_exact for point in points), sum(point.n_strings for point in points)
+            first, last = points[0].length, points[-1].length
+            span = f"{first}" if first == last else f"{first}–{last}"
+            parts.append(f"{name} ({span}): {right:,} of {n:,} strings right")
+    words = "; ".join(parts) + "."
     breaks = next((point for point in beyond if point.n_exact < point.n_strings / 2), None)
     if inside and breaks is not None:
         words += f" The first length beyond training at which fewer than half come out right is {breaks.length}."
     return words
-
-
-def _right(points: list[AccuracyAtLength]) -> str:
-    right, n = sum(point.n_exact for point in points), sum(point.n_strings for point in points)
-    return f"{right:,} of {n:,} strings right"
-
-
-def _span(points: list[AccuracyAtLength]) -> str:
-    first, last = points[0].length, points[-1].length
-    return str(first) if first == last else f"{first}–{last}"

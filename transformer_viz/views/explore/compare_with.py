@@ -19,7 +19,7 @@ from transformer_viz.views.state import focus
 
 @dataclass(frozen=True)
 class Way:
-    """What B is.
+    """What stands beside the run as B.
 
     Attributes:
         name: of its button's key.
@@ -39,7 +39,7 @@ class Way:
 
 
 def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
-    """A button for each way.
+    """Draws a button for each way.
 
     Args:
         trace: the run.
@@ -48,15 +48,16 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
     """
     with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
         greedily = [Way("greedy", "the same text, decoded greedily", has_decoding=False)] if decoding else []
-        for way in (*greedily, *ways(trace, focus.current())):
+        for way in (*greedily, *_ways(trace)):
             key = f"compare-{way.name}"
             if st.button(way.words, key=key, on_click=_put, args=(trace.source, model.name, way, decoding), width="stretch"):
                 navigation.go("Compare")
 
 
-def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
-    """Those that this run has from where it is looked at."""
-    kind, layers, n_heads = now.kind, trace.attentions[now.kind].layers, trace.attentions[now.kind].n_heads
+def _ways(trace: Trace) -> Iterator[Way]:
+    """What this run can be compared with, seen from the head in focus."""
+    now = focus.current()
+    layers, n_heads = trace.attentions[now.kind].layers, trace.attentions[now.kind].n_heads
     if isinstance(now.head, int) and n_heads > 1:
         head = (now.head + 1) % n_heads
         yield Way("head", f"another head: {head_title(now.layer, head)}", place={"b_head": head})
@@ -64,7 +65,7 @@ def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
         layer = layers[(layers.index(now.layer) + 1) % len(layers)]
         yield Way("layer", f"another layer: {head_title(layer, now.head)}", place={"b_layer": layer})
     if isinstance(now.head, int):
-        place = Place(kind, now.layer, now.head)
+        place = Place(now.kind, now.layer, now.head)
         yield Way("off", "an edit: this head switched off", (HeadOff(place),))
         yield Way("uniform", "an edit: this head looks everywhere alike", (Force(place, None, ()),))
     for masked in (each for each, attention in trace.attentions.items() if attention.reasons.any()):
@@ -73,7 +74,7 @@ def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
 
 
 def _put(text: str, checkpoint: str, way: Way, decoding: dict[str, Any]) -> None:
-    """Both sides of Compare; A's place is that of Explore."""
+    """Fills both sides of Compare; A's layer and head are those of Explore."""
     state, both = st.session_state, {"text": text, "checkpoint": checkpoint}
     put(A, {**both, **decoding})
     put(B, {**both, **(decoding if way.has_decoding else {}), **({"edits": written(way.edits)} if way.edits else {})})

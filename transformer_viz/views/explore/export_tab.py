@@ -1,6 +1,8 @@
 """The tab Export: the run as a page, a picture, a table or a trace, and the lines of Python that make the pictures again."""
 
+import math
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -8,17 +10,16 @@ import streamlit as st
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
-from transformer_viz.export.content import View
 from transformer_viz.export.saving import file_name
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.text_display import display_text
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components import code, recorded_calls, stepper
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.explore import weights_table
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, focus, link
 
@@ -55,69 +56,65 @@ _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
 _OF_EVERYTHING = ("html", "csv", "parquet")
 """Files with every weight: as text, a weight takes about a hundred bytes while it is made."""
+_MOST_ROWS, _MOST_OF_A_LAYER = 20_000, 300_000
+"""Rows of the table that are shown, and weights of all heads of a layer up to which they are shown together."""
 
 
 def show(shown: Shown) -> None:
-    """The formats, a button that makes what takes time, and the code."""
-    trace, theme = shown.trace, shown.theme
-    at = focus.current()
-    now = at.view
-    looks = {
-        "theme": theme,
-        "large": bool(st.session_state.get("projector")),
-        "with_answer": not st.session_state.get("hide_answer"),
-        **({} if (scale := display_options.scale()) == "fixed" else {"colours": scale}),
-    }
+    """Draws the formats and, for the one that is chosen, its download, its table or its code."""
+    trace, at = shown.trace, focus.current()
+    looks: dict[str, Any] = {"theme": shown.theme, "large": bool(st.session_state.get("projector"))}
     names: Any = {"words": lambda name: _FORMATS[name][0], "label_visibility": "collapsed"}
     chosen = link.segmented_control("File", list(_FORMATS), key="export_format", **names)
-    if chosen == "html" and (found := aligner.current(trace)) is not None:
-        looks["aligner"] = found.address
     st.caption(_FORMATS[chosen][2])
     if chosen == "live":
-        _offer_model(shown.checkpoint, trace.source, {name: looks[name] for name in ("theme", "large")})
-        return
-    if chosen == "table":
+        _offer_model(shown.checkpoint, trace.source, looks)
+    elif chosen == "table":
         if not display_options.is_hidden("The weights of all steps"):
-            weights_table.show(trace)
-        return
-    if chosen == "code":
+            _show_weights(trace)
+    elif chosen == "code":
         if not display_options.is_hidden("The lines that make the pictures"):
-            pictures = stepper.picture_calls(shown.trace, display_options.current(), at, shown.measured)
+            pictures = stepper.picture_calls(trace, display_options.current(), at, shown.measured)
             st.code(recorded_calls.program(*([] if shown.tree is None else [shown.tree]), *pictures), language="python")
             _take_step()
-        return
-    saved = (shown.whole or shown.tokens) if chosen == "npz" else trace
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _offer(saved, at.run, chosen, now, looks)
-        _take_step()
-        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, {step_name(trace)} {now.step + 1}")
-    is_table = chosen in saving.TABLE_FORMATS
-    options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
-    code.show(Call(saving.save, saved, file_name(trace, chosen, now), **options), key="code_of_tab")
+    else:
+        looks["with_answer"] = not st.session_state.get("hide_answer")
+        if (scale := display_options.scale()) != "fixed":
+            looks["colours"] = scale
+        if chosen == "html" and (found := aligner.current(trace)) is not None:
+            looks["aligner"] = found.address
+        _offer_run(shown, chosen, at, looks)
 
 
 def _take_step() -> None:
-    """This tab is drawn once; the player goes on without it."""
+    """Draws a button that draws this tab anew: the player goes on without it."""
     st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
 
 
-def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
-    """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
-    is_table = chosen in saving.TABLE_FORMATS
-    place = (run, chosen, tuple(trace.attributions)) if is_table else (run, chosen, now, tuple(looks.items()))
-    if chosen in _OF_EVERYTHING:
+def _offer_run(shown: Shown, chosen: str, at: focus.Focus, looks: dict[str, Any]) -> None:
+    """Offers the run as a file, and shows the line that saves it."""
+    trace, view = (shown.whole or shown.tokens) if chosen == "npz" else shown.trace, at.view
+    is_table, name = chosen in saving.TABLE_FORMATS, file_name(trace, chosen, view)
+    options = {} if is_table else {"kind": view.kind, "layer": view.layer, "head": view.head, "step": view.step, **looks}
+    place = (at.run, chosen, tuple(trace.attributions) if is_table else tuple(options.items()))
+    with st.container(horizontal=True, vertical_alignment="center"):
         try:
-            limits.check_file(trace, "This run", is_table=is_table)
+            if chosen in _OF_EVERYTHING:
+                limits.check_file(trace, "This run", is_table=is_table)
         except TransformerVizError as error:
             st.caption(f"{literal(str(error))} Or take the trace, then `python -m transformer_viz render … --no-limits`.")
-            return
-    is_quick = is_table and limits.n_weights(trace) <= _MOST_AT_ONCE
-    name = file_name(trace, chosen, now)
-    _download(place, name, _FORMATS[chosen][1], lambda: _made(chosen, trace, now, looks), is_quick=is_quick)
+        else:
+            is_quick = is_table and limits.n_weights(trace) <= _MOST_AT_ONCE
+            make = partial(saving.render_bytes, trace, chosen, **options)
+            _download(place, name, _FORMATS[chosen][1], make, is_quick=is_quick)
+        _take_step()
+        words = f"{KIND_TITLES[view.kind]}, {head_title(view.layer, view.head)}, {step_name(shown.trace)} {view.step + 1}"
+        st.text(f"on the screen: {words}")
+    code.show(Call(saving.save, trace, name, **options), key="code_of_tab")
 
 
 def _offer_model(checkpoint: "Checkpoint | None", source: str, looks: dict[str, Any]) -> None:
-    """A page with the model in it, which opens with the text that is shown."""
+    """Offers a page with the model in it, which opens with the text that is shown."""
     if checkpoint is None:
         st.caption("One of this program's own models can be in such a page; this is another model, or a run from a file.")
         return
@@ -133,11 +130,22 @@ def _offer_model(checkpoint: "Checkpoint | None", source: str, looks: dict[str, 
 
 
 def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes], *, is_quick: bool) -> None:
+    """Draws a download button; what takes seconds or megabytes is made when another button asks for it.
+
+    Args:
+        place: tells this file from all others.
+        name: the file's.
+        kind: its MIME type.
+        make: returns its bytes.
+        is_quick: whether it is made without being asked for.
+    """
+    state = st.session_state
     # The click's own run already knows a step that the player has reached since the button was drawn.
-    if st.session_state.pop("export_wanted", False):
-        st.session_state.export_asked = place
-    if not is_quick and st.session_state.get("export_asked") != place:
-        st.button("Prepare the file", icon=":material/build:", key="export-prepare", on_click=_want)
+    if state.pop("export_wanted", False):
+        state.export_asked = place
+    if not is_quick and state.get("export_asked") != place:
+        wanted: Any = {"on_click": state.update, "kwargs": {"export_wanted": True}}
+        st.button("Prepare the file", icon=":material/build:", key="export-prepare", **wanted)
         return
     try:
         with st.spinner("Making the file …"):
@@ -149,12 +157,25 @@ def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes], 
     st.download_button(words, data, name, kind, icon=":material/download:", key="export-download", on_click="ignore")
 
 
-def _want() -> None:
-    st.session_state.export_wanted = True
-
-
-def _made(chosen: str, trace: Trace, now: View, looks: dict[str, Any]) -> bytes:
-    """The file's bytes."""
-    if chosen in saving.TABLE_FORMATS:
-        return saving.render_bytes(trace, chosen)
-    return saving.render_bytes(trace, chosen, kind=now.kind, layer=now.layer, head=now.head, step=now.step, **looks)
+def _show_weights(trace: Trace) -> None:
+    """Draws the weights of the head or layer in focus as a table, with its download and its code."""
+    state, attention = st.session_state, trace.attentions[st.session_state.kind]
+    head = state.head if isinstance(state.head, int) else None
+    if head is None and math.prod(attention.weights.shape[1:]) > _MOST_OF_A_LAYER:
+        st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
+    else:
+        frame = trace.to_frame(state.kind, state.layer, head)
+        st.caption("The weights of the focus, one per row. Layers, heads and tokens count from 1 here, from 0 in the CSV.")
+        rows = frame.head(_MOST_ROWS)
+        counted = {name: rows[name] + 1 for name in ("layer", "head", "query", "key")}
+        tokens = {name: rows[name].map(display_text) for name in ("query_token", "key_token")}
+        # A weight of 8e-31 would be written with all its zeros.
+        floats = frame.select_dtypes("floating").columns
+        digits: Any = {name: st.column_config.NumberColumn(format="%.4g") for name in floats}
+        st.dataframe(rows.assign(**counted, **tokens), height=320, hide_index=True, column_config=digits)
+        st.download_button("CSV of the focus", frame.to_csv(index=False).encode(), "attention-focus.csv", "text/csv")
+    everything = Call(Trace.to_frame, trace)
+    table = Call("table = {0}[({0}.kind == {1}) & ({0}.layer == {2})]", everything, state.kind, state.layer)
+    if head is not None:
+        table = Call('table = {0}[{0}["head"] == {1}]', table, head)
+    code.show(table, key="code_of_tab")

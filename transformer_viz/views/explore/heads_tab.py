@@ -17,9 +17,8 @@ from transformer_viz.analysis.word_pooling import by_words, is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, style
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components import chart, code
+from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import aligning, by_length
 from transformer_viz.views.explore.shown import Shown
@@ -33,21 +32,12 @@ GRADES, ON_TRIAL, BY_LENGTH = "Graded", "On trial", "By length"
 _BASELINES = {"": "", "uniform_": ", uniform", "untrained_": ", untrained"}
 
 
-def _tints(trace: Trace) -> tuple[str, ...]:
-    """Those that heads of this run have: without a right key none is tinted by it."""
-    known = {name for kind in trace.kinds for name in offered(trace, kind)}
-    return tuple(name for name in TINTS if name not in MEASURES or name in known)
-
-
-def default_tint(trace: Trace) -> str:
-    """The right key where there is one."""
-    return "score" if head_mass(trace) is None else "mass"
-
-
 def show(shown: Shown) -> None:
-    """One part of the tab; a projector shows a trial alone."""
+    """Draws one part of the tab; a projector shows a trial alone."""
     is_large = display_options.current().is_large
-    parts = _parts(shown)
+    # A file and another decoding than greedy are graded alone; strings of any length come from a task.
+    model = shown.model if shown.is_decoded else None
+    parts = [GRADES, *([ON_TRIAL] if model is not None else []), *([BY_LENGTH] if model is not None and model.task else [])]
     part = link.option("heads_part", parts)
     if is_large or part != GRADES:
         aligner.hidden_box(shown.tokens)
@@ -59,55 +49,53 @@ def show(shown: Shown) -> None:
         (_show_grades if part == GRADES else by_length.show)(shown)
 
 
-def _parts(shown: Shown) -> list[str]:
-    """A file and another decoding than greedy are graded alone; strings of any length come from a task."""
-    model = shown.model if shown.is_decoded else None
-    return [GRADES, *([ON_TRIAL] if model is not None else []), *([BY_LENGTH] if model is not None and model.task else [])]
-
-
 def _show_grades(shown: Shown) -> None:
-    """The head that aligns, the tiles, what they say, the table, and the code."""
-    checkpoint = shown.checkpoint
+    """Draws the head that aligns, the tiles, what they say, the table, and the code."""
+    trace, has_model = shown.trace, shown.checkpoint is not None
     aligning.show(shown)
     grades = _graded(shown)
     # No line break between a number and its sign.
-    st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
+    st.markdown(sentence(plain(grades_sentence(grades))))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        first = default_tint(shown.trace)
-        link.selectbox("Tinted by", _tints(shown.trace), key="tint", default=first, words=TINTS.__getitem__, width=270)
+        # By the right key where there is one; of a run without it no head has a tint by it.
+        first = "score" if head_mass(trace) is None else "mass"
+        known = {name for kind in trace.kinds for name in offered(trace, kind)}
+        tints = tuple(name for name in TINTS if name not in MEASURES or name in known)
+        tint = link.selectbox("Tinted by", tints, key="tint", default=first, words=TINTS.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
-            _rules()
-    figure = call(figures.grades, grades, st.session_state.tint, style=style.figure_style())
-    words = f"All heads, tinted by {TINTS[st.session_state.tint]}; the table below has the same numbers"
-    chart.show(figure, "heads-chart", words)
-    figure_file.offer(figure, "heads")
-    table = _table(grades, checkpoint is not None)
-    st.dataframe(table, hide_index=True, column_config=_config(table), placeholder="–")
-    st.caption(_caption(grades, checkpoint is not None))
+            places = "\n".join(f"- **{place.name}**: {literal(place.words)}" for place in PLACES)
+            widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())
+            st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
+            st.markdown(
+                f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above uniform attention, on at least "
+                f"{percent_words(COVERAGE)} of the rows; the highest names the head. Where none counts:\n{widths}"
+            )
+    words = f"All heads, tinted by {TINTS[tint]}; the table below has the same numbers"
+    figure = chart.draw(figures.grades, grades, tint, key="heads-chart", words=words, file="heads")
+    _table(grades, has_model=has_model)
     frame = call(Grades.to_frame, grades)
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
     code.show(figure, frame, key="code_of_tab")
 
 
 def _graded(shown: Shown) -> Grades:
-    """With the untrained model where it can be run; without it after saying why not."""
+    """The grades, beside those of the untrained model where it can be run; where not, draws why."""
     trace, checkpoint = shown.trace, shown.checkpoint
-    if checkpoint is None:
-        return call(alignment, trace)
-    # Here, because a trace from a file is graded where there is no model.
-    from transformer_viz.views.cache import runs
+    if checkpoint is not None:
+        # Here, because a trace from a file is graded where there is no model.
+        from transformer_viz.views.cache import runs
 
-    try:
-        untrained = runs.untrained(checkpoint, shown.tokens)
-        return call(alignment, trace, call(by_words, untrained) if is_by_words(trace) else untrained)
-    except TransformerVizError as error:
-        st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
-        return call(alignment, trace)
+        try:
+            untrained = runs.untrained(checkpoint, shown.tokens)
+            return call(alignment, trace, call(by_words, untrained) if is_by_words(trace) else untrained)
+        except TransformerVizError as error:
+            st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
+    return call(alignment, trace)
 
 
-def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
-    """One row a head, best first; layers and heads from 1."""
-    frame = grades.to_frame()
+def _table(grades: Grades, *, has_model: bool) -> None:
+    """Draws one row a head, best first, layers and heads from 1; below it what its columns leave out."""
+    frame, number = grades.to_frame(), st.column_config.NumberColumn
     shown: dict[str, Any] = {
         "attention": frame.kind,
         "layer": frame.layer + 1,
@@ -115,42 +103,22 @@ def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
         "name": frame.name,
         "fit": frame.score,
     }
+    fit = "The number by which the head was named: mean weight on the keys of the pattern"
+    config: dict[str, Any] = {
+        "fit": number(format="%.4f", help=fit),
+        "rule": st.column_config.TextColumn(width="large"),
+    }
     # Of a run without right keys some are not known of any head.
     for name, measure in ((name, measure) for name, measure in MEASURES.items() if frame[name].notna().any()):
         for prefix, more in _BASELINES.items():
             is_known = prefix == "uniform_" and measure.of_uniform is not None
             if not is_known and (has_model or prefix != "untrained_"):
                 shown[measure.column + more] = frame[prefix + name].astype(float)
-    return pd.DataFrame({**shown, "rule": frame.rule})
-
-
-def _config(table: pd.DataFrame) -> dict[str, Any]:
-    number = st.column_config.NumberColumn
-    helps = {measure.column: measure.help for measure in MEASURES.values()}
-    config: dict[str, Any] = {
-        name: number(format="%.4f", help=helps.get(name)) for name in table.columns if table[name].dtype == float
-    }
-    config["fit"] = number(format="%.4f", help="The number by which the head was named: mean weight on the keys of the pattern")
-    config["rule"] = st.column_config.TextColumn(width="large")
-    return config
-
-
-def _caption(grades: Grades, has_model: bool) -> str:
-    left_out = max((grade.n_left_out for grade in grades), default=0)
+                config[measure.column + more] = number(format="%.4f", help=None if more else measure.help)
+    st.dataframe(pd.DataFrame({**shown, "rule": frame.rule}), hide_index=True, column_config=config, placeholder="–")
     words = "“uniform”: attention that looks at every allowed key alike."
     if has_model:
         words += " “untrained”: the same sizes with fresh random parameters (seed 0), over the same tokens."
-    if left_out:
+    if left_out := max((grade.n_left_out for grade in grades), default=0):
         words += f" Left out are up to {left_out} rows a head: padding, rows with no allowed key, or without numbers."
-    return words
-
-
-def _rules() -> None:
-    """The table of rules, from the code."""
-    places = "\n".join(f"- **{place.name}**: {literal(place.words)}" for place in PLACES)
-    widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())
-    st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
-    st.markdown(
-        f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above uniform attention, on at least "
-        f"{percent_words(COVERAGE)} of the rows; the highest names the head. Where none counts:\n{widths}"
-    )
+    st.caption(words)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Hashable
-from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -15,12 +14,10 @@ from transformer_viz.numbers_in_words import times_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, figure_file, screen, style, table
+from transformer_viz.views.components import chart, clicks, figure_file, screen, table
 from transformer_viz.views.components.markdown import of_run
-from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.state import display_options, link
 
-_CHART, _TABLE = "search-tree", "hypotheses"
 _LONGEST_TEXT, _KEPT = 20, 6
 """Characters of a hypothesis that its column shows, and those that stay of what all hypotheses begin with."""
 
@@ -30,41 +27,36 @@ def start(search: Search, of: Hashable) -> int:
     state, most = st.session_state, len(search.nodes)
     if state.setdefault("chosen_in", of) != of:
         state.chosen_in, state.node = of, ""
-    node = link.hidden("node", partial(_is_node, most=most), f"1 to {most}")
+
+    def is_node(word: str) -> bool:
+        return word.isascii() and word.isdigit() and len(word) < 10 and 0 < int(word) <= most
+
+    node = link.hidden("node", is_node, f"1 to {most}")
     return int(node) - 1 if node else search.best[0]
 
 
-def _is_node(word: str, most: int) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 10 and 0 < int(word) <= most
-
-
-def show(trace: Trace, node: int, *, greedy: Trace | None = None) -> Any:
-    """The tree, which is returned; beside it the finished hypotheses, to choose one."""
-    search = trace.search
-    assert search is not None
+def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None) -> Any:
+    """Draws the tree, which is returned, and beside it the finished hypotheses, to choose one."""
     left, right = screen.columns([2, 1], "search")
-    with left, st.container(key=_CHART):
-        figure = call(figures.search_tree, trace, node, greedy=greedy, style=style.figure_style())
+    with left, st.container(key="search-tree"):
         words = "The search tree; the table beside it names the finished hypotheses"
         heard = clicks.points(lambda number: _go_to(number) if number < len(search.nodes) else None)
-        chart.show(figure, "search-tree-chart", words, clicks=heard)
+        figure = chart.draw(figures.search_tree, trace, node, greedy=greedy, key="search-tree-chart", words=words, clicks=heard)
     with right:
-        _n_best(trace, node)
+        _n_best(trace, search, node)
         figure_file.offer(figure, "search-tree")
     return figure
 
 
 def say(shown: Trace, search: Search, node: int) -> None:
-    """Which hypothesis is looked at, and how it ended."""
+    """Draws which hypothesis is looked at, and how it ended."""
     st.markdown(
         f"**The hypothesis {of_run(shown.text)}**{display_options.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}."
     )
 
 
-def _n_best(trace: Trace, node: int) -> None:
-    """A table of the finished hypotheses and of the node in focus, whose rows choose one."""
-    search = trace.search
-    assert search is not None
+def _n_best(trace: Trace, search: Search, node: int) -> None:
+    """Draws a table of the finished hypotheses and of the node in focus, whose rows choose one."""
     with_answer = display_options.current().with_answer
     answers = [hypothesis_answer(trace, number) if with_answer else None for number in search.best]
     numbers = [*search.best]
@@ -80,7 +72,7 @@ def _n_best(trace: Trace, node: int) -> None:
         **({"answer": [answer or "" for answer in answers]} if any(answers) else {}),
     }
     here = numbers.index(node)
-    table.choose(columns, "The finished hypotheses", _TABLE, here, lambda row: _go_to(numbers[row]), places=3)
+    table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(numbers[row]), places=3)
 
 
 def _where_they_differ(texts: list[str]) -> list[str]:
@@ -95,10 +87,8 @@ def _go_to(node: int) -> None:
     st.session_state.node = str(node + 1)
 
 
-def comparison(greedy: Trace, trace: Trace) -> str:
+def comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     """Greedy decoding beside the search, in words."""
-    search = trace.search
-    assert search is not None
     best, size = search.nodes[search.best[0]], search.settings["beam_size"]
     by_greedy = math.fsum(step.log_probability for step in greedy.steps[greedy.n_given :])
     parted = compare(greedy, trace).parted

@@ -10,6 +10,7 @@ from transformer_viz.addresses import row_address
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.figures import colour_scale
 from transformer_viz.inside_head import explanations
+from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
@@ -27,61 +28,53 @@ _LONGEST_WAY = 32
 """Terms that one goes on to before the first of them is forgotten."""
 
 
-def show(shown: Shown) -> None:
-    """The row in focus, or what is in its way."""
-    _inside(shown)
-
-
+# A fragment, so that another number redraws no other tab.
 @st.fragment
-def _inside(shown: Shown) -> None:
-    """A fragment, so that another number redraws no other tab."""
+def show(shown: Shown) -> None:
+    """Draws the row in focus, or what is in its way."""
     state, trace = st.session_state, shown.tokens
     if not isinstance(state.head, int):
         st.info("All heads as one have no query, keys and values of their own. Choose a head above.", icon=":material/info:")
         return
-    row, key = _in_focus(trace)
+    # What is pinned among words is no token. Without a pinned row it is the step, and of an encoder beside a decoder its first.
+    row, key = (focus.pinned() or (None, None)) if not words.is_on(trace) else (None, None)
+    if row is None:
+        row = min(words.token_step(trace), len(trace.rows) - 1) if trace.is_stepped(state.kind) else 0
+    place = (state.kind, state.layer, state.head, row)
     try:
-        found = _of_model(shown, row) if shown.model is not None else _of_file(trace, row)
+        if shown.model is None:
+            found = _of_file(trace, place)
+        else:
+            # Here, because a file has this tab where there is no model.
+            from transformer_viz.views.cache import runs
+
+            found = runs.inside(shown.model, trace, place)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     if found is None:
         return
     key = key if key is not None and key < len(found.key_tokens) else None
-    explained: Any = ("explained", _looks_like_a_number, "the name of a number and its place, as weight.5 or key.5.1")
-    link.hidden_value(*explained)
+    # Whether there is such a number in this row is seen where it is explained.
+    is_number = "explained", lambda address: _NUMBER.fullmatch(address) is not None
+    allowed = "the name of a number and its place, as weight.5 or key.5.1"
+    link.hidden_value(*is_number, allowed)
     way = _way(found, key)
-    link.hidden(*explained)
-    picture.show(found, way, _looks(trace, found, shown), key, lambda pressed: _asked(pressed, way))
-    if display_options.current().is_large:
-        return
-    said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
-    code.show(Call("print({})", said), key="code_of_tab")
+    link.hidden(*is_number, allowed)
+    # With the colours that the map has.
+    is_large, scale = display_options.current().is_large, display_options.scale()
+    attention, at = trace.attentions[found.kind], (found.layer, found.head)
+    shares = colour_scale.scaled(attention.head(*at), attention.head_mask(*at), scale)[found.row]
+    looks = picture.Looks(shown.theme, is_large, scale, shares)
+    picture.show(found, way, looks, key, lambda pressed: _pressed(pressed, way))
+    if not is_large:
+        said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
+        code.show(Call("print({})", said), key="code_of_tab")
 
 
-def _in_focus(trace: Trace) -> tuple[int, int | None]:
-    """The query row and the key that are pinned; without such a row the step, and of an encoder beside a decoder its first."""
-    state = st.session_state
-    # What is pinned among words is no token.
-    row, key = (focus.pinned() or (None, None)) if not words.is_on(trace) else (None, None)
-    if row is None:
-        row = min(words.token_step(trace), len(trace.rows) - 1) if trace.is_stepped(state.kind) else 0
-    return row, key
-
-
-def _of_model(shown: Shown, row: int) -> Inside:
-    # Here, because a file has this tab where there is no model.
-    from transformer_viz.views.cache import runs
-
-    assert shown.model is not None
-    state = st.session_state
-    return runs.inside(shown.model, shown.tokens, (state.kind, state.layer, state.head, row))
-
-
-def _of_file(trace: Trace, row: int) -> Inside | None:
-    """What the file holds of the row in focus; where it holds others, a way to them, and else how to record one."""
-    state = st.session_state
-    place, held = (state.kind, state.layer, state.head, row), trace.insides
+def _of_file(trace: Trace, place: tuple[Kind, int, int, int]) -> Inside | None:
+    """What the file holds of a row; where it holds others, draws a way to them, and else how to record one."""
+    held = trace.insides
     found = next((inside for inside in held if inside.place == place), None)
     if found is not None:
         return record(found, Call("inside = next(inside for inside in {}.insides if inside.place == {})", trace, place))
@@ -100,14 +93,9 @@ def _of_file(trace: Trace, row: int) -> Inside | None:
 
 def _go(inside: Inside) -> None:
     state = st.session_state
-    state.kind, state.layer, state.head = inside.place[:3]
+    focus.go_to_head(inside.kind, inside.layer, inside.head)
     focus.set_pin((inside.row, None))
     state.pinned_in = (state.run, state.kind)
-
-
-def _looks_like_a_number(address: str) -> bool:
-    """Whether it is in this row is seen where it is explained."""
-    return _NUMBER.fullmatch(address) is not None
 
 
 def _way(inside: Inside, key: int | None) -> list[str]:
@@ -127,16 +115,9 @@ def _way(inside: Inside, key: int | None) -> list[str]:
     return way or [f"weight.{(int(inside.weights.argmax()) if key is None else key) + 1}"]
 
 
-def _looks(trace: Trace, inside: Inside, shown: Shown) -> picture.Looks:
-    """With the colours that the map has."""
-    scale = display_options.scale()
-    attention, place = trace.attentions[inside.kind], (inside.layer, inside.head)
-    shares = colour_scale.scaled(attention.head(*place), attention.head_mask(*place), scale)[inside.row]
-    return picture.Looks(shown.theme, display_options.current().is_large, scale, shares)
-
-
-def _asked(pressed: Any, way: Sequence[str]) -> None:
-    """Another number, or one of the way here; nothing where only the place in focus is another. Nonsense is passed over."""
+def _pressed(pressed: Any, way: Sequence[str]) -> None:
+    """Goes to another number, or to one of the way here. Nonsense from the browser is passed over, and so is a press that moves
+    the place in focus alone."""
     if not isinstance(pressed, str) or not (asked := _PRESSED.fullmatch(pressed)):
         return
     back, is_term, address = asked.groups()

@@ -4,8 +4,6 @@ What is quick is there with the page. For another one the page is drawn with the
 be said, as for every long run. A measure that cannot be had is refused there by name.
 """
 
-from typing import Any
-
 import streamlit as st
 
 from transformer_viz.attribution.methods import METHODS
@@ -18,14 +16,16 @@ from transformer_viz.views.cache import runs
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.measured import BY_SHARES, BY_VALUE, OF_SWITCH, Measured, switched
 from transformer_viz.views.components.recorded_calls import call
+from transformer_viz.views.explore.file_measures import draw_boxes
 from transformer_viz.views.state import link, words
 
-OTHERS = tuple(name for name in METHODS if name not in OF_SWITCH.values())
-_TITLES = {BY_SHARES: f"source | prefix ({TITLES[BY_SHARES]})"}
+_TITLES = {name: method.title for name, method in METHODS.items()}
+_TITLES[BY_SHARES] = f"source | prefix ({TITLES[BY_SHARES]})"
+_OTHERS = {name: title for name, title in _TITLES.items() if name not in OF_SWITCH.values()}
 
 
 class Measuring:
-    """What a page asks of its run, by tokens: what is there at once, and the rest after all else is drawn.
+    """The measure that is chosen for a run, by tokens: what is there at once, and the rest after all else is drawn.
 
     Args:
         trace: the run.
@@ -37,7 +37,7 @@ class Measuring:
         state = st.session_state
         self._run = (model, trace)
         self._is_offered, self._switch = is_offered, switched() if is_offered else "weights"
-        link.option("other_measure", OTHERS, BY_SHARES, _title, is_drawn=self._switch == "more")
+        link.option("other_measure", list(_OTHERS), BY_SHARES, _OTHERS.__getitem__, is_drawn=self._switch == "more")
         link.option("cause_mode", MODES, is_drawn=self._switch == "cause")
         self._method = OF_SWITCH.get(self._switch, state.other_measure)
         self._mode = state.cause_mode if METHODS[self._method].modes else "word"
@@ -45,31 +45,21 @@ class Measuring:
         self._refused, self._missing = "", list[Kind]()
         if self._switch == "weights":
             return
-        self._refused = self._why_not(trace, state.kind)
-        if not words.is_on(trace):
-            self._look(self._kinds(trace, state.kind))
-
-    def _why_not(self, trace: Trace, kind: Kind) -> str:
-        """What the measure does not have of what is in focus."""
-        title = _title(self._method)
+        title, known = _TITLES[self._method], [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
         if words.is_on(trace):
-            return f"{title} is measured on tokens, not on words. Choose *tokens* above."
-        if kind in KINDS_WITH_CAUSES:
-            return ""
-        others = " or ".join(KIND_TITLES[each] for each in KINDS_WITH_CAUSES if each in trace.kinds)
-        words_on = f"Choose {others}." if others else "This model has nothing else."
-        return f"{KIND_TITLES[kind].capitalize()} has no {title}: an encoder writes nothing that could be measured. {words_on}"
-
-    def _kinds(self, trace: Trace, kind: Kind) -> list[Kind]:
-        """Of every kind by value, since small maps have it; else of the one in focus, and the source's shares."""
-        known: list[Kind] = [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
-        if self._method == BY_VALUE:
-            return known
-        return [each for each in known if each == kind or (self._method == BY_SHARES and each == "cross")]
-
-    def _look(self, kinds: list[Kind]) -> None:
+            self._refused = f"{title} is measured on tokens, not on words. Choose *tokens* above."
+            return
+        if state.kind not in KINDS_WITH_CAUSES:
+            others = " or ".join(KIND_TITLES[each] for each in known)
+            more = f"Choose {others}." if others else "This model has nothing else."
+            name = KIND_TITLES[state.kind].capitalize()
+            self._refused = f"{name} has no {title}: an encoder writes nothing that could be measured. {more}"
+        # Of every kind by value, since small maps have it; else of the one in focus, and the source's shares.
+        shown = {BY_VALUE: known, BY_SHARES: [state.kind, "cross"]}.get(self._method, [state.kind])
         try:
-            for kind in kinds:
+            for kind in known:
+                if kind not in shown:
+                    continue
                 found = runs.attribution_at_once(*self._run, self._method, self._mode, kind)
                 if found is None:
                     self._missing.append(kind)
@@ -93,17 +83,11 @@ class Measuring:
         return trace
 
     def _row(self) -> None:
-        """Which measure it is, what it says and what it cannot say; and what is in its way."""
+        """Draws which measure it is, what it says and what it cannot say; and what is in its way."""
         if self._switch == "weights":
             return
-        with st.container(horizontal=True, vertical_alignment="center", key="measure-row"):
-            if self._switch == "cause":
-                link.segmented_control("Without it", MODES, key="cause_mode", label_visibility="collapsed")
-            if self._switch == "more":
-                looks: Any = {"width": 260, "label_visibility": "collapsed"}
-                link.selectbox("Measure", OTHERS, key="other_measure", default=BY_SHARES, words=_title, **looks)
-            method = METHODS[self._method]
-            st.markdown(f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.", width="stretch")
+        method = METHODS[self._method]
+        draw_boxes(self._switch, MODES, _OTHERS, f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.")
         if self._refused:
             st.info(literal(self._refused), icon=":material/block:")
         elif self._missing:
@@ -120,7 +104,3 @@ class Measuring:
                 st.info(literal(str(error)), icon=":material/block:")
                 return
         st.rerun()
-
-
-def _title(method: str) -> str:
-    return _TITLES.get(method, METHODS[method].title)

@@ -37,7 +37,7 @@ _LEAKS = (
 
 
 def show() -> None:
-    """The page."""
+    """Draws the page."""
     chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True)
     if chosen.is_file:
         trace_file.show()
@@ -49,15 +49,14 @@ def show() -> None:
     if found is None:
         # The last picture would tell what a lesson still asks.
         if not lesson_card.waits():
-            _last(chosen)
+            _draw_last_picture(chosen)
         return
     greedy, whole = found
-    search, is_greedy, node = whole.search, whole is greedy, None
-    trace = whole
+    search, trace, node = whole.search, whole, 0
     if search is not None:
         node = hypotheses.start(search, (model_list.identity(model), whole.source, *decoding.keywords(model).values()))
         trace = call(Trace.at_node, whole, node)
-    if is_greedy:
+    if whole is greedy:
         st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     shown = words.shown(trace)
     if link.is_bare():
@@ -72,10 +71,16 @@ def show() -> None:
     aligner.start(trace, model)
     searched = None if search is None else whole
     if (cover := lesson_card.ask(trace, model, searched, is_by_words=shown is not trace)) is not None:
-        _covered(shown, model, chosen, cover)
+        # What may be seen before a lesson's question is answered: the run before a row, or no picture.
+        if cover.row is None or deep.is_deep(shown):
+            st.info(cover.words, icon=":material/visibility_off:")
+            focus.draw_hidden_boxes(shown)
+            focus.draw_hidden()
+        else:
+            stepper.show(shown, chosen, covered_from=cover.row)
+        tables.draw_hidden(model)
         return
     offer = first_question.asked(shown, model, chosen)
-
     measuring = measures.Measuring(trace, model, is_offered=chosen.with_answer and measured.are_shown())
     # How it learned would tell a hidden answer.
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large
@@ -90,46 +95,30 @@ def show() -> None:
     if model.model.sizes.recurrences:
         st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
     tree = None
-    if search is not None and node is not None and not display_options.is_hidden("The branches of a search"):
-        st.markdown(hypotheses.comparison(greedy, whole))
-        tree = hypotheses.show(whole, node, greedy=greedy)
+    if search is not None and not display_options.is_hidden("The branches of a search"):
+        st.markdown(hypotheses.comparison(greedy, whole, search))
+        tree = hypotheses.show(whole, search, node, greedy=greedy)
         hypotheses.say(trace, search, node)
     with where.beside(shown, model, large=chosen.is_large):
-        about: Sentence = ()
+        remarks: Sentence = ()
         if is_told:
-            about = ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
-        remark = (*about, *_numbering(shown))
-        beside = partial(_in_row, trace, model, chosen, remark)
+            remarks += ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
+        # Why a letter's number is not its place in the text, where tokens are numbered for the first time.
+        if shown.source_tokens[:1] == (START,):
+            remarks += ("plain", "Token 1 is "), ("code", START), ("plain", ". ")
+        beside = partial(_draw_beside_boxes, trace, model, chosen, remarks)
         covered_from = None if offer is None else focus.step()
         stepper.show(shown, chosen, beside, measuring.measured, covered_from=covered_from, offer=offer)
     if offer is not None:
         tables.draw_hidden(model)
         return
     by_tokens = measuring.kept(trace)
-    tables.show(Shown(shown, style.theme(), model, by_tokens, searched, not is_greedy, measuring.measured, tree))
+    tables.show(Shown(shown, style.theme(), model, by_tokens, searched, whole is not greedy, measuring.measured, tree))
     measuring.finish()
 
 
-def _covered(shown: Trace, model: LoadedModel, chosen: bar.Bar, cover: lesson_card.Cover) -> None:
-    """What may be seen before a lesson's question is answered: the run before a row, or no picture."""
-    if cover.row is None or deep.is_deep(shown):
-        st.info(cover.words, icon=":material/visibility_off:")
-        focus.draw_hidden_boxes(shown)
-        focus.draw_hidden()
-    else:
-        stepper.show(shown, chosen, covered_from=cover.row)
-    tables.draw_hidden(model)
-
-
-def _numbering(trace: Trace) -> Sentence:
-    """Why a letter's number is not its place in the text, where tokens are numbered for the first time."""
-    if not trace.source_tokens or trace.source_tokens[0] != START:
-        return ()
-    return ("plain", "Token 1 is "), ("code", START), ("plain", ". ")
-
-
 def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
-    """What is written greedily, and the run that is shown: the same one, or one by another decoding."""
+    """The greedy decoding, and the run that is shown: the same one, or one by another decoding."""
     how = decoding.strategy(model)
     length = decoding.length(model) if how == "beam" else {}
     greedy = runs.run(model, chosen.text, tuple(length.items()))
@@ -141,19 +130,19 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     return greedy, runs.run(model, chosen.text, tuple(keywords.items()))
 
 
-def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar, remark: Sentence) -> None:
-    """What stands beside the boxes of the focus."""
+def _draw_beside_boxes(trace: Trace, model: LoadedModel, chosen: bar.Bar, remarks: Sentence) -> None:
+    """Draws what stands beside the boxes of the focus."""
     where.switch(model)
     # Compare shows the answer, and decodes greedily and by sampling as this page does: a search has more settings here.
     has_sides = decoding.strategy(model) in ("greedy", "sample")
     if levels.is_all() and chosen.with_answer and not chosen.is_large and has_sides:
         compare_with.popover(trace, model, decoding.keywords(model))
     if not chosen.is_large:
-        focus.say_head(remark)
+        focus.say_head(remarks)
 
 
-def _last(chosen: bar.Bar) -> None:
-    """The last picture, greyed, below what is said about a text that cannot be read."""
+def _draw_last_picture(chosen: bar.Bar) -> None:
+    """Draws the last picture, greyed, below what is said about a text that cannot be read."""
     if (last := st.session_state.get("explore_last")) is None:
         return
     name, device, text = last

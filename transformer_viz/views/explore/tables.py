@@ -24,17 +24,15 @@ OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEED
 def show(shown: Shown) -> None:
     """The tabs, as a fragment, so that another one redraws no picture above. A projector shows no other than the one that is
     open, and this one only if it is for a room."""
-    if not display_options.current().is_large:
-        this_run.show(shown)
     here, key = _tabs(shown.model if shown.is_decoded else None), "explore_tab"
-    is_large = display_options.current().is_large
-    title = link.option(key, list(here)) if is_large else ""
-    if not is_large:
-        title = tabs.show(here, key, shown)
-    elif getattr(here[title], "IN_LARGE", False):
-        tabs.show_one(here[title], shown)
-    if is_large:
+    if display_options.current().is_large:
+        title = link.option(key, list(here))
+        if getattr(here[title], "IN_LARGE", False):
+            tabs.show_one(here[title], shown)
         _draw_hidden(here)
+    else:
+        this_run.show(shown)
+        title = tabs.show(here, key, shown)
     if title != "Heads":
         aligner.hidden_box(shown.tokens)
 

@@ -1,7 +1,7 @@
 """The line below the pictures: the model, its accuracy and the settings of this run; for a file, what the file says."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,8 +10,8 @@ import streamlit as st
 from transformer_viz.addresses import row_address
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
-from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.text_display import display_text
+from transformer_viz.terms import KIND_TITLES
+from transformer_viz.text_display import display_text, shorten
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
 from transformer_viz.views.components.markdown import literal
@@ -25,34 +25,16 @@ if TYPE_CHECKING:
 _MOST_NOTES, _LONGEST_NOTE = 100, 300
 
 
+_ENDED = {"end": "with the end symbol", "length": "at the length limit", "given": "the tokens were given"}
+_JUDGED_BY = {"held-out": "texts that training never saw", "trained": "texts, the same that it was trained on"}
+
+
 def show(shown: Shown) -> None:
-    """A line that opens: with what is known of the model, or with the notes of a file."""
+    """Draws a line that opens: with what is known of the model, or with the notes of a file."""
     trace = shown.tokens
     if shown.model is None:
         with st.expander("What the file says of its run"):
-            # What a file says of its run, as text: nobody has checked it.
-            sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
-            with_scores = [KIND_TITLES[kind] for kind, attention in trace.attentions.items() if attention.scores is not None]
-            with_answer = display_options.current().with_answer
-            facts: dict[str, Any] = {
-                "source": display_text(trace.source),
-                "written": display_text(trace.text) if with_answer and trace.writes else None,
-                "right answer": display_text(trace.expected) if with_answer and trace.expected is not None else None,
-                "tokens of the prompt": trace.n_given + 1 if trace.n_given else None,
-                "ended": _ENDED[trace.finished] if trace.writes else None,
-                "guesses at mask tokens": len(trace.fills) or None,
-                **sizes,
-                "scores before the mask": ", ".join(with_scores) or None,
-                "mistake": trace.mistake,
-                "edits": ", ".join(trace.edits) or None,
-                "more arrays": ", ".join(trace.groups) or None,
-                "measures": ", ".join(trace.attributions) or None,
-                "inside of": ", ".join(row_address(inside.place) for inside in trace.insides) or None,
-            }
-            said = {f"made by: {name}": value for name, value in trace.made_by.items()}
-            rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]
-            table = pd.DataFrame(rows, columns=["what", "as the file says"])
-            st.dataframe(table, hide_index=True)
+            _notes(trace)
         return
     part = limits.words_of(trace.made_by)
     with st.expander(literal(f"This run: {_run(trace)}" + (f"; kept: {part}" if part else ""))):
@@ -62,9 +44,41 @@ def show(shown: Shown) -> None:
         st.text("\n".join(about))
 
 
+def _notes(trace: Trace) -> None:
+    """Draws what a file says of its run, as text: nobody has checked it."""
+    with_answer = display_options.current().with_answer
+    facts: dict[str, Any] = {
+        "source": display_text(trace.source),
+        "written": display_text(trace.text) if with_answer and trace.writes else None,
+        "right answer": display_text(trace.expected) if with_answer and trace.expected is not None else None,
+        "tokens of the prompt": trace.n_given + 1 if trace.n_given else None,
+        "ended": _ENDED[trace.finished] if trace.writes else None,
+        "guesses at mask tokens": len(trace.fills) or None,
+    }
+    for kind, attention in trace.attentions.items():
+        facts[KIND_TITLES[kind]] = "{} × {} heads, {} × {} tokens".format(*attention.weights.shape)
+    with_scores = [KIND_TITLES[kind] for kind, attention in trace.attentions.items() if attention.scores is not None]
+    facts |= {
+        "scores before the mask": ", ".join(with_scores) or None,
+        "mistake": trace.mistake,
+        "edits": ", ".join(trace.edits) or None,
+        "more arrays": ", ".join(trace.groups) or None,
+        "measures": ", ".join(trace.attributions) or None,
+        "inside of": ", ".join(row_address(inside.place) for inside in trace.insides) or None,
+    }
+    facts |= {f"made by: {name}": value for name, value in trace.made_by.items()}
+    rows = [(_note(name), _note(value)) for name, value in facts.items() if value is not None][:_MOST_NOTES]
+    st.dataframe(pd.DataFrame(rows, columns=["what", "as the file says"]), hide_index=True)
+
+
+def _note(value: Any) -> str:
+    """A value of a file on one line; a long one is cut."""
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shorten(" ".join(words[: 2 * _LONGEST_NOTE].split()), _LONGEST_NOTE)
+
+
 def _run(trace: Trace) -> str:
-    made_by = trace.made_by
-    seconds = made_by.get("seconds")
+    made_by, seconds = trace.made_by, trace.made_by.get("seconds")
     what = f", task {made_by['task']}" if "task" in made_by else ""
     did = f"{made_by.get('strategy')} decoding" if trace.writes else "read"
     is_known = isinstance(seconds, int | float)
@@ -73,20 +87,6 @@ def _run(trace: Trace) -> str:
         f"{'checkpoint' if what else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')}){what}, "
         f"{did} on {made_by.get('device')}{time}"
     )
-
-
-def _size(trace: Trace, kind: Kind) -> str:
-    return "{} × {} heads, {} × {} tokens".format(*trace.attentions[kind].weights.shape)
-
-
-_ENDED = {"end": "with the end symbol", "length": "at the length limit", "given": "the tokens were given"}
-
-
-def _note(value: Any) -> str:
-    """A value of a file on one line; a long one is cut."""
-    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    words = " ".join(words[: 2 * _LONGEST_NOTE].split())
-    return words if len(words) <= _LONGEST_NOTE else words[: _LONGEST_NOTE - 1] + "…"
 
 
 def _sizes_of(model: "LoadedModel") -> Iterator[str]:
@@ -107,23 +107,14 @@ def _model(checkpoint: "Checkpoint") -> Iterator[str]:
         f"d_model {config.d_model}, {count_words(checkpoint.n_parameters, 'parameter')}"
     )
     if "exact_match" in metrics:
+        mass = metrics.get("best_head_mass")
+        best = "" if mass is None else f"; its best head has {percent_words(mass, 1)} of its weight on the right token"
         yield (
             f"on {metrics.get('samples', 0):,} {_JUDGED_BY.get(metrics.get('judged_by'), 'fresh texts')}: "
-            f"{percent_words(metrics['exact_match'], 2)} exact" + _best_head(metrics)
+            f"{percent_words(metrics['exact_match'], 2)} exact{best}"
         )
-    yield _preference(checkpoint)
-
-
-_JUDGED_BY = {"held-out": "texts that training never saw", "trained": "texts, the same that it was trained on"}
-
-
-def _best_head(metrics: Mapping[str, Any]) -> str:
-    mass = metrics.get("best_head_mass")
-    return "" if mass is None else f"; its best head has {percent_words(mass, 1)} of its weight on the right token"
-
-
-def _preference(checkpoint: "Checkpoint") -> str:
-    """Said wherever training preferred sharp attention: without it a reader would take the sharpness for the model's own."""
-    if not checkpoint.recipe.get("sharpness"):
-        return "Nothing about attention was trained: the model found by itself where to look, and how sharply."
-    return "Towards the end of training, cross-attention was made to prefer sharp rows. Where to look was never trained."
+    # Without this a reader would take sharpness for the model's own.
+    if checkpoint.recipe.get("sharpness"):
+        yield "Towards the end of training, cross-attention was made to prefer sharp rows. Where to look was never trained."
+    else:
+        yield "Nothing about attention was trained: the model found by itself where to look, and how sharply."

@@ -111,13 +111,13 @@ def _loaded() -> None:
     shown = words.shown(by_tokens, run)
     focus.start(shown, None, run)
     aligner.start(by_tokens, None)
-    held = file_measures.Held(by_tokens, is_offered=now.with_answer and measured.are_shown())
+    held = file_measures.held(by_tokens, is_offered=now.with_answer and measured.are_shown())
     tree = None
     if search is not None and node is not None and now.with_answer:
-        tree = hypotheses.show(file.trace, node)
+        tree = hypotheses.show(file.trace, search, node)
         hypotheses.say(by_tokens, search, node)
-    stepper.show(shown, now, beside=focus.say_head, measured=held.measured)
-    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace, measured=held.measured, tree=tree))
+    stepper.show(shown, now, beside=focus.say_head, measured=held)
+    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace, measured=held, tree=tree))
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")

@@ -18,7 +18,7 @@ Token = str | int
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a model, to choose from."""
+    """The tokens that a model can write, to choose from."""
 
     model: "LoadedModel"
 
@@ -64,21 +64,12 @@ class Vocabulary:
         return [token for token in (*candidates, *rest) if token not in never]
 
     def found(self, typed: str) -> list[int]:
-        """At most so many tokens whose labels have what was typed, a space as a space or as it is drawn: first those that are
-        it, then those that begin with it."""
-        sought = typed.replace("␣", " ").casefold()
-        found = [
-            (place, number)
-            for number, label in enumerate(self.model.tokenizer.target_labels(range(len(self.tokens))))
-            if (place := _place(sought, label.casefold())) is not None
-        ]
-        return [number for _, number in sorted(found)[:MOST_FOUND]]
-
-
-def _place(sought: str, label: str) -> tuple[int, int] | None:
-    """How well a label fits, less is better; None where it does not."""
-    if sought not in label:
-        return None
-    bare = label.removeprefix(" ")
-    is_it, begins = sought in (label, bare), label.startswith(sought) or bare.startswith(sought)
-    return (0 if is_it else 1 if begins else 2, len(label))
+        """At most `MOST_FOUND` tokens whose labels have what was typed, where a space may be typed as it is drawn: first those
+        that are it, then those that begin with it."""
+        sought, found = typed.replace("␣", " ").casefold(), []
+        for number, label in enumerate(map(str.casefold, self.model.tokenizer.target_labels(range(len(self.tokens))))):
+            if sought in label:
+                bare = label.removeprefix(" ")
+                is_it, begins = sought in (label, bare), label.startswith(sought) or bare.startswith(sought)
+                found.append((0 if is_it else 1 if begins else 2, len(label), number))
+        return [number for *_, number in sorted(found)[:MOST_FOUND]]

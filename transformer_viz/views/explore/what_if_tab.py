@@ -1,6 +1,8 @@
 """The tab What if: the run again with another token at a step, another beginning, banned tokens, or a whole target."""
 
 import json
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,9 +14,9 @@ from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, jump, style
+from transformer_viz.views.components import chart, code, jump
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.components.recorded_calls import Call, call
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.vocabulary import Token, Vocabulary
 from transformer_viz.views.state import display_options, link, words
@@ -31,21 +33,23 @@ _LONGEST_SOUGHT, _LONGEST_CHANGE = 64, 512
 
 
 def show(shown: Shown) -> None:
-    """The controls, and both runs side by side."""
-    trace, model = shown.tokens, shown.model
+    """Draws the controls, and both runs side by side."""
+    trace, model, state = shown.tokens, shown.model, st.session_state
     assert model is not None
-    _forget(trace, model)
-    state = st.session_state
+    # Another run forgets a forced beginning, which was its own; an id means something else to another model.
+    run = trace.source if model.tokenizer.has_unique_labels else (trace.source, model.name)
+    if state.setdefault("what_if_of", run) != run:
+        state.what_if_of, state.what_if_prefix = run, ""
+    vocabulary = Vocabulary(model)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        link.segmented_control("What if it had …", HOWS, key="what_if_how")
-        vocabulary = Vocabulary(model)
-        _prefix(vocabulary)
-        if state.what_if_how == TOKEN:
-            _token_controls(trace, _so_far(trace, model), vocabulary)
-        elif state.what_if_how == BEGINNING:
+        how = link.segmented_control("What if it had …", HOWS, key="what_if_how")
+        link.hidden("what_if_prefix", partial(_is_possible, vocabulary), "tokens of this model, as JSON")
+        if how == TOKEN:
+            _token_controls(trace, model, vocabulary)
+        elif how == BEGINNING:
             words = "what the output begins with"
             link.text_input("begins with", key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
-        elif state.what_if_how == BAN:
+        elif how == BAN:
             tokens = vocabulary.tokens
             if vocabulary.is_searched:
                 likely = vocabulary.written(trace)
@@ -55,7 +59,9 @@ def show(shown: Shown) -> None:
         else:
             words = "any target text"
             link.text_input("to read", key="what_if_target", most=_LONGEST_CHANGE, width=360, placeholder=words)
-        st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
+        nothing = {f"what_if_{name}": "" for name in ("prefix", "token", "begin", "target")}
+        undo: Any = {"on_click": state.update, "kwargs": {**nothing, "what_if_ban": []}}
+        st.button("Undo", icon=":material/undo:", key="what-if-undo", **undo)
     try:
         other = _run(trace, model)
     except TraceTooLarge:
@@ -76,22 +82,10 @@ def is_for(model: "LoadedModel") -> bool:
     return model.model.kind.writes
 
 
-def _forget(trace: Trace, model: "LoadedModel") -> None:
-    """Another run forgets a forced beginning, which was its own."""
-    state = st.session_state
-    # An id means something else to another model.
-    run = trace.source if model.tokenizer.has_unique_labels else (trace.source, model.name)
-    if state.setdefault("what_if_of", run) != run:
-        state.what_if_of, state.what_if_prefix = run, ""
-
-
-def _prefix(vocabulary: Vocabulary) -> None:
-    """The forced beginning in the link."""
-
-    def is_possible(word: str) -> bool:
-        return _tokens(word) is not None and all(token in vocabulary.tokens for token in _tokens(word) or ())
-
-    link.hidden("what_if_prefix", is_possible, "tokens of this model, as JSON")
+def _is_possible(vocabulary: Vocabulary, word: str) -> bool:
+    """Whether a link may have this forced beginning."""
+    tokens = _tokens(word)
+    return tokens is not None and all(token in vocabulary.tokens for token in tokens)
 
 
 def _tokens(word: str) -> list[Token] | None:
@@ -103,24 +97,18 @@ def _tokens(word: str) -> list[Token] | None:
     return found if isinstance(found, list) and all(type(each) in (str, int) for each in found) else None
 
 
-def _so_far(trace: Trace, model: "LoadedModel") -> Trace:
-    """The run in which the next token is changed: the changed one, once there is one."""
-    try:
-        return _run(trace, model, waits=False) or trace
-    except TransformerVizError:
-        return trace
-
-
-def _token_controls(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> None:
-    """A step of the changed run, and what it writes there instead of what it would have written."""
-    state = st.session_state
+def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: Vocabulary) -> None:
+    """Draws a step of the changed run, and what it writes there instead of what it would have written."""
+    state, changed = st.session_state, trace
+    # The next token is changed in the changed run, once there is one.
+    with suppress(TransformerVizError):
+        changed = _run(trace, model, waits=False) or trace
     n, least = len(changed.steps), changed.n_given + 1
     if state.get("what_if_step", 0) > n:
         state.what_if_step = n
     if "what_if_step" not in state and "what_if_step" not in st.query_params:
         state.what_if_step = max(least, min(words.token_step(changed) + 1, n))
-    link.number_input("at step", least, n, least, key="what_if_step", width=120)
-    at = state.what_if_step - 1
+    at = link.number_input("at step", least, n, least, key="what_if_step", width=120) - 1
     step = changed.steps[at]
     # Where both have written the same so far, the run as it was says what is replaced; further on what was most probable.
     is_known = at < len(trace.steps) and trace.output_tokens[:at] == changed.output_tokens[:at]
@@ -132,12 +120,19 @@ def _token_controls(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> Non
     if state.what_if_token not in options:
         options.append(state.what_if_token)
     written = vocabulary.label(before)
+
+    def label(token: Token) -> str:
+        if token == "":
+            return f"{written}, as it was"
+        chance = f" (p = {probabilities[token]:.2g})" if token in probabilities else ""
+        return f"{vocabulary.label(token)}{chance}"
+
     st.selectbox(
         f"instead of {literal(written)}",
         options,
         key="what_if_token",
         width=230,
-        format_func=lambda token: _option(token, written, probabilities, vocabulary),
+        format_func=label,
         on_change=_force,
         args=(trace, changed, vocabulary),
         help="Type to search. The model's candidates come first.",
@@ -152,14 +147,8 @@ def _sought(vocabulary: Vocabulary) -> str:
     return st.text_input("find in the vocabulary", key="what_if_find", width=190, placeholder=words)[:_LONGEST_SOUGHT]
 
 
-def _option(token: Token, written: str, probabilities: dict[Token, float], vocabulary: Vocabulary) -> str:
-    if token == "":
-        return f"{written}, as it was"
-    label = vocabulary.label(token)
-    return f"{label} (p = {probabilities[token]:.2g})" if token in probabilities else label
-
-
 def _force(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> None:
+    """Keeps what the changed run wrote before the step, and forces the chosen token behind it."""
     state = st.session_state
     n_before = state.what_if_step - 1 - trace.n_given
     kept, token = vocabulary.written(changed)[:n_before], state.what_if_token
@@ -167,42 +156,32 @@ def _force(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> None:
     state.what_if_prefix = "" if is_as_it_was else json.dumps(kept if token == "" else [*kept, token])
 
 
-def _undo() -> None:
-    state = st.session_state
-    state.what_if_ban = []
-    state.what_if_prefix = state.what_if_token = state.what_if_begin = state.what_if_target = ""
-
-
 def _run(trace: Trace, model: "LoadedModel", *, waits: bool = True) -> Trace | None:
-    """The other run, or None where nothing is asked for."""
-    change = _change(model)
-    if not change:
-        return None
-    asked = (tuple(change.get("prefix", ())), tuple(change.get("ban", ())), change.get("target"))
+    """The other run, or None where nothing is asked for.
+
+    Raises:
+        BusyError: `waits` is False, and it is not there yet and takes a while.
+    """
     # Here, because a file has the other tabs where there is no model.
     from transformer_viz.views.cache import runs
 
-    return runs.what_if(model, trace, *asked, waits=waits)
-
-
-def _change(model: "LoadedModel") -> dict[str, Any]:
-    """The keywords of `decode` that make the other run; empty where nothing is asked for."""
     state = st.session_state
-    how = state.what_if_how
-    if how == TOKEN and (prefix := _tokens(state.what_if_prefix)):
-        return {"prefix": prefix}
-    if how == BEGINNING and state.what_if_begin:
-        typed = state.what_if_begin
-        return {"prefix": list(model.task.read_target(typed)) if model.task else model.tokenizer.encode_target(typed)}
-    if how == BAN and state.what_if_ban:
-        return {"ban": list(state.what_if_ban)}
-    if how == TARGET and state.what_if_target:
-        return {"target": state.what_if_target}
-    return {}
+    how, prefix, ban, target = state.what_if_how, list[Token](), (), None
+    if how == TOKEN:
+        prefix = _tokens(state.what_if_prefix) or []
+    elif how == BEGINNING and (typed := state.what_if_begin):
+        prefix = list(model.task.read_target(typed)) if model.task else model.tokenizer.encode_target(typed)
+    elif how == BAN:
+        ban = tuple(state.what_if_ban)
+    elif how == TARGET:
+        target = state.what_if_target or None
+    if not (prefix or ban or target):
+        return None
+    return runs.what_if(model, trace, tuple(prefix), ban, target, waits=waits)
 
 
 def _compare(before: Trace, after: Trace) -> Any:
-    """Says what differs, and draws it; the figure."""
+    """Draws what differs in words and as a figure, which is returned."""
     comparison = compare(before, after)
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (before, after)]
     where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
@@ -216,10 +195,8 @@ def _compare(before: Trace, after: Trace) -> Any:
         jump.to_largest(comparison, words, "what-if-largest")
     state = st.session_state
     place = (state.kind, state.layer, state.head)
-    figure = call(figures.before_and_after, before, after, *place, style=style.figure_style())
-    words = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference"
-    chart.show(figure, "what-if-chart", words)
-    figure_file.offer(figure, "what-if")
+    words, key = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference", "what-if-chart"
+    figure = chart.draw(figures.before_and_after, before, after, *place, key=key, words=words, file="what-if")
     st.download_button(
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )

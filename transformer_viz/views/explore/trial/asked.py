@@ -7,7 +7,6 @@ import streamlit as st
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Mean
-from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
 from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import interval_words, percent_words
@@ -16,7 +15,6 @@ from transformer_viz.trace.attribution import KINDS_WITH_CAUSES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.bar import MOST_TYPED
 from transformer_viz.views.explore.by_length import SAMPLES
-from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import runs
 from transformer_viz.views.explore.trial.runs import Texts
 from transformer_viz.views.state import link
@@ -26,17 +24,17 @@ if TYPE_CHECKING:
 
 VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock_out", "curves", "counter_proof"
 """The keys of the toggles that ask the questions."""
-_MOST_LINES, _FIRST_SAMPLES = 200, 50
+FIRST_SAMPLES, _MOST_LINES = 50, 200
 
 
 def made_of(trace: Trace, model: "LoadedModel") -> dict[str, Hashable]:
-    """What the answer to each question is made of."""
+    """For each question, everything that its answer depends on: the toggle is off again when one of these changes."""
     state = st.session_state
     how, every = link.option("trial_how", INSTEAD), link.is_on("trial_every")
     name = (model.name, model.options, str(model.device))
     run = (*name, trace.source, trace.output_tokens, state.kind)
     place = (state.kind, state.layer, state.head)
-    texts = (link.text("trial_texts", most=MOST_TYPED), trace.source if model.task is None else samples())
+    texts = (link.text("trial_texts", most=MOST_TYPED), trace.source if model.task is None else _samples())
     return {
         VERDICT: run,
         CURVES: (*run, *place),
@@ -45,25 +43,17 @@ def made_of(trace: Trace, model: "LoadedModel") -> dict[str, Hashable]:
     }
 
 
-def samples() -> int:
-    """How many fresh texts."""
-    return link.option("trial_samples", SAMPLES, _FIRST_SAMPLES)
+def _samples() -> int:
+    return link.option("trial_samples", SAMPLES, FIRST_SAMPLES)
 
 
-def samples_box() -> None:
-    """Chooses how many."""
-    link.selectbox("Fresh texts", SAMPLES, key="trial_samples", default=_FIRST_SAMPLES, width=130)
-
-
-def is_asked(name: str, shown: Shown, words: str) -> bool:
-    """Whether the answer is asked for, by a toggle."""
-    assert shown.model is not None
-    of = made_of(shown.tokens, shown.model)[name]
-    return link.asking_toggle(words, key=name, of=of)
+def is_asked(name: str, trace: Trace, model: "LoadedModel", words: str) -> bool:
+    """Draws the toggle of a question. Returns whether it is on."""
+    return link.asking_toggle(words, key=name, of=made_of(trace, model)[name])
 
 
 def has_causes() -> bool:
-    """Whether steps are effects of the keys in focus; says why not."""
+    """Whether the kind in focus has queries that each stand for one written token; where it has none, says so."""
     if st.session_state.kind in KINDS_WITH_CAUSES:
         return True
     words = (
@@ -75,7 +65,7 @@ def has_causes() -> bool:
 
 
 def one_head() -> HeadPlace | None:
-    """The head in focus; says that it must be one."""
+    """The head in focus; where the mean or the maximum of heads is, says that one must be chosen and returns None."""
     state = st.session_state
     if isinstance(state.head, int):
         return HeadPlace(state.kind, state.layer, state.head)
@@ -89,36 +79,43 @@ def name_of(layer: int, head: Head) -> str:
 
 
 def modes(model: "LoadedModel") -> tuple[str, ...]:
-    """How this model's tokens can be taken away."""
+    """How this model's tokens can be taken away: by word only where there is an unknown token."""
     return ("word", "position") if model.tokenizer.unknown_id is not None else ("position",)
 
 
-def no_word(model: "LoadedModel") -> str:
-    """Why there is no verdict by word; nothing where there is one."""
-    if "word" in modes(model):
-        return ""
-    return f"{model.name} has no unknown token, so tokens can be removed by position only."
-
-
 def texts_of(model: "LoadedModel") -> Texts:
-    """over which texts heads are ablated.
+    """The texts over which heads are ablated, from the boxes.
 
     Raises:
         OptionError: too many lines.
     """
-    state = st.session_state
-    lines = tuple(line for line in state.trial_texts.splitlines() if line.strip())
+    lines = tuple(line for line in st.session_state.trial_texts.splitlines() if line.strip())
     if len(lines) > _MOST_LINES:
         raise OptionError(f"{len(lines)} lines are too many; at most {_MOST_LINES} texts are possible here. Leave some out.")
-    return Texts(lines, 0 if lines or model.task is None else samples())
+    return Texts(lines, 0 if lines or model.task is None else _samples())
 
 
-def sentence(shown: Shown) -> str:
+def sentence(trace: Trace, model: "LoadedModel") -> str:
     """What is known of the head in focus by now: where it points, and, apart from that, whether it is needed."""
-    state, model = st.session_state, shown.model
-    assert model is not None
-    points, need = _pointing(shown), _need(shown)
-    name = name_of(state.layer, state.head)
+    state, of = st.session_state, made_of(trace, model)
+    name, points, need = name_of(state.layer, state.head), "", ""
+    if link.asked(VERDICT, of[VERDICT]):
+        verdicts = {mode: runs.verdict_found(model, trace, state.kind, mode) for mode in modes(model)}
+        known = ((mode, found) for mode, found in verdicts.items() if found is not None)
+        points = "; ".join(f"by {mode}, {verdict_words(found.at(name), found)}" for mode, found in known)
+    if isinstance(state.head, int) and link.asked(KNOCK_OUT, of[KNOCK_OUT]):
+        place = (state.kind, state.layer, state.head)
+        head = None if state.trial_every else HeadPlace(*place)
+        found = runs.knock_out_found(model, trace, texts_of(model), state.trial_how, head)
+        if found is not None:
+            effect, right = found.at(*place), round(found.exact_before.value * found.n_texts)
+            if found.n_texts == 1:
+                need = f"without this head the answer {'stays' if effect.exact.value else 'does not stay'}"
+            elif not right:
+                need = f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
+            else:
+                stay = f"{percent_words(effect.stays.value)} of {right} right answers stay{with_interval(effect.stays)}"
+                need = f"without this head {stay}"
     if points and need:
         return f"{name}, {points}; {need}."
     if points:
@@ -126,44 +123,6 @@ def sentence(shown: Shown) -> str:
     return f"{name}: {need}. Whether it points at the cause is a separate question." if need else ""
 
 
-def stays_words(effect: HeadEffect, found: KnockOut) -> str:
-    """The second half: how many answers stay without the head."""
-    if found.n_texts == 1:
-        return f"without this head the answer {'stays' if effect.exact.value else 'does not stay'}"
-    right = round(found.exact_before.value * found.n_texts)
-    if not right:
-        return f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
-    return f"without this head {percent_words(effect.stays.value)} of {right} right answers stay{with_interval(effect.stays)}"
-
-
 def with_interval(mean: Mean) -> str:
     """` (95 % interval 93 % to 100 %)`; nothing where there is none."""
-    return "" if mean.ends is None else f" (95 % interval {percents(mean.ends)})"
-
-
-def percents(ends: tuple[float, float]) -> str:
-    """`93 % to 100 %`."""
-    return interval_words(ends, percent_words)
-
-
-def _pointing(shown: Shown) -> str:
-    """The first half, by word and by position."""
-    state, model, trace = st.session_state, shown.model, shown.tokens
-    assert model is not None
-    if not link.asked(VERDICT, made_of(trace, model)[VERDICT]):
-        return ""
-    found = {mode: runs.verdict_found(model, trace, state.kind, mode) for mode in modes(model)}
-    name = name_of(state.layer, state.head)
-    return "; ".join(f"by {mode}, {verdict_words(each.at(name), each)}" for mode, each in found.items() if each is not None)
-
-
-def _need(shown: Shown) -> str:
-    state, model, trace = st.session_state, shown.model, shown.tokens
-    assert model is not None
-    of = made_of(trace, model)[KNOCK_OUT]
-    if not isinstance(state.head, int) or not link.asked(KNOCK_OUT, of):
-        return ""
-    place = HeadPlace(state.kind, state.layer, state.head)
-    head = None if state.trial_every else place
-    found = runs.knock_out_found(model, trace, texts_of(model), state.trial_how, head)
-    return "" if found is None else stays_words(found.at(place.kind, place.layer, place.head), found)
+    return "" if mean.ends is None else f" (95 % interval {interval_words(mean.ends, percent_words)})"

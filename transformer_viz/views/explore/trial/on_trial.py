@@ -1,7 +1,5 @@
 """*On trial* in the tab Heads: tests whether what the head in focus looks at matters. Everything is computed on request."""
 
-from types import ModuleType
-
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
@@ -18,7 +16,10 @@ QUESTIONS = (
 
 
 def show(shown: Shown) -> None:
-    """The questions, and the answer to one of them; or why there is none."""
+    """Draws the questions, and the answer to the one that is chosen; or why there is none."""
+    # Here, because a file has the other tabs where there is no torch.
+    from transformer_viz.views.explore.trial import asked, counter_proof, curves, knock_out, verdict
+
     model, trace = shown.model, shown.tokens
     assert model is not None
     if not model.model.kind.writes:
@@ -28,27 +29,13 @@ def show(shown: Shown) -> None:
     if not trace.output_tokens:
         st.info("Nothing was written in this run, so there is no output to explain.", icon=":material/info:")
         return
-    question = link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed")
+    place = QUESTIONS.index(link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed"))
     try:
-        _part(question).show(shown)
-        _draw_hidden_toggles(QUESTIONS.index(question), shown)
+        (verdict, knock_out, curves, counter_proof)[place].show(trace, model)
+        # The sentence has the answers to the first two questions, whichever is open: so a link has their toggles always.
+        with st.container(key="in-link-trial"):
+            for other, key in enumerate((asked.VERDICT, asked.KNOCK_OUT)):
+                if other != place:
+                    asked.is_asked(key, trace, model, key)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
-
-
-def _draw_hidden_toggles(place: int, shown: Shown) -> None:
-    """The sentence has the answers to the first two questions, whichever is open: so a link has their toggles always."""
-    from transformer_viz.views.explore.trial import asked
-
-    with st.container(key="in-link-trial"):
-        for other, key in enumerate((asked.VERDICT, asked.KNOCK_OUT)):
-            if other != place:
-                asked.is_asked(key, shown, key)
-
-
-def _part(question: str) -> ModuleType:
-    # Here, because a file has the other tabs where there is no torch.
-    from transformer_viz.views.explore.trial import counter_proof, curves, knock_out, verdict
-
-    parts = (verdict, knock_out, curves, counter_proof)
-    return dict(zip(QUESTIONS, parts, strict=True))[question]
