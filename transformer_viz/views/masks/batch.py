@@ -1,6 +1,5 @@
 """The input of the page Masks: boxes for sources and targets, one a line, and the batch that the lines make."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,6 @@ import streamlit as st
 
 from transformer_viz.errors import InputError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.tasks import Task
 from transformer_viz.views.components import bar
 from transformer_viz.views.state import link
 
@@ -26,7 +24,7 @@ class Typed:
 
 
 def show(model: LoadedModel) -> None:
-    """The boxes. Another model brings its own examples, unless something else was typed."""
+    """Draws the boxes. Another model brings its own examples, unless something else was typed."""
     state, examples = st.session_state, default_sources(model)
     if state.get("sources") is not None and state.sources == state.get("examples_of_sources"):
         state.sources = examples
@@ -52,23 +50,19 @@ def show(model: LoadedModel) -> None:
 
 
 def side_of_padding(model: LoadedModel) -> str:
-    """`before` a prompt, and `behind` what an encoder reads."""
+    """Where padding stands: `before` a prompt, and `behind` what an encoder reads."""
     return "before" if model.model.kind.has_prompt else "behind"
 
 
 def default_sources(model: LoadedModel) -> str:
-    """Examples of different lengths."""
+    """Examples of different lengths, one a line."""
     if model.task is None:
         return "\n".join([bar.default_text(model), _SHORT, _LONG])
-    return "\n".join(_examples(model.task))
-
-
-def _examples(task: Task) -> list[str]:
     chosen: dict[int, str] = {}
-    for example in task.examples():
+    for example in model.task.examples():
         if len(example.text) <= 20:
             chosen.setdefault(len(example.text), example.text)
-    return list(chosen.values())[:3]
+    return "\n".join([*chosen.values()][:3])
 
 
 def typed(model: LoadedModel) -> Typed:
@@ -87,29 +81,23 @@ def typed(model: LoadedModel) -> Typed:
             f"{len(sources)} source texts are given; this page shows at most {MOST_LINES} at once. "
             f"Take {len(sources) - MOST_LINES} lines out."
         )
-    for number, source in enumerate(sources, start=1):
-        if not source:
-            raise InputError(f"Line {number} of the sources is empty. Type a text there, or take the line out.")
+    if "" in sources:
+        raise InputError(f"Line {sources.index('') + 1} of the sources is empty. Type a text there, or take the line out.")
     if any(targets) and len(targets) != len(sources):
         raise InputError(
             f"{len(sources)} sources and {len(targets)} targets are given. Give one target for each source; "
             "an empty line stands for what the model writes by itself."
         )
     given = tuple(target or None for target in targets) if any(targets) else (None,) * len(sources)
-    _check_readable("sources", sources, model.tokenizer.encode_source)
-    _check_readable("targets", given, model.tokenizer.encode_target)
+    readers = (("sources", sources, model.tokenizer.encode_source), ("targets", given, model.tokenizer.encode_target))
+    for what, lines, read in readers:
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line is not None:
+                    read(line)
+            except InputError as error:
+                raise InputError(f"Line {number} of the {what}: {error}") from error
     return Typed(tuple(sources), given)
-
-
-def _check_readable(what: str, lines: list[str] | tuple[str | None, ...], read: Callable[[str], list[int]]) -> None:
-    """Raises an InputError that names the line that cannot be read."""
-    for number, line in enumerate(lines, start=1):
-        if line is None:
-            continue
-        try:
-            read(line)
-        except InputError as error:
-            raise InputError(f"Line {number} of the {what}: {error}") from error
 
 
 def _lines(text: str, keep: int = 0) -> list[str]:

@@ -18,7 +18,6 @@ from transformer_viz.views.cache.runs import cost_of
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.masks.batch import Typed
 
-_EFFECTS, _STRINGS = 128, 6
 _CHECKED = (6_000, 100_000)
 """Tokens that a check reads, roughly: of texts, and of a task's pairs."""
 MOST_WRITTEN = 20
@@ -68,18 +67,18 @@ def over_many(
     return _over_many(identity(model), texts, edits, mistake, model)
 
 
-def most_written(model: LoadedModel) -> int:
-    """Tokens that are written for each of many texts."""
-    return min(MOST_WRITTEN, model.default_max_length)
-
-
-@st.cache_resource(max_entries=_EFFECTS, show_spinner=False)
+@st.cache_resource(max_entries=128, show_spinner=False)
 def _over_many(
     name: Hashable, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
 ) -> EffectInProgress:
     return EffectInProgress(_model, _strings(name, texts, _model), edits=edits, mistake=mistake)
 
 
-@st.cache_resource(max_entries=_STRINGS, show_spinner=False)
+@st.cache_resource(max_entries=6, show_spinner=False)
 def _strings(name: Hashable, texts: tuple[str, ...] | None, _model: LoadedModel) -> DecodedTexts:
     return fresh_strings(_model) if texts is None else texts_from_person(_model, texts, most_written(_model))
+
+
+def most_written(model: LoadedModel) -> int:
+    """How many tokens are written for each of many texts, at most."""
+    return min(MOST_WRITTEN, model.default_max_length)

@@ -5,7 +5,6 @@ import math
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.result import RULES, MaskReport
 from transformer_viz.views.components import code
@@ -19,36 +18,30 @@ TITLE, ORDER = "Certificate", 4
 
 
 def show(setup: Setup) -> None:
-    """A toggle that asks for it, and the verdict."""
-    st.markdown(_words(setup.model))
-    if setup.is_changed:
-        st.markdown(f"The model is checked with {setup.change_words()}.")
-    if link.asking_toggle("Check this model", key="certificate", of=setup.made_of["certificate"]):
-        _report(batch_runs.report(setup.model, setup.texts, setup.edits, setup.mistake))
-    report = Call(check_masks, setup.model, texts=setup.texts, edits=setup.edits, mistake=setup.mistake)
-    code.show(Call("print({})", report))
-
-
-def _words(model: LoadedModel) -> str:
-    """What is replaced, of the sides that this model has, and in which texts."""
-    writes, tried = (
-        model.model.kind.writes,
-        "" if model.task is not None else " The texts above are used, 16 tokens of each.",
-    )
-    if not writes:
-        what = "all padding"
-    elif model.task is not None:
-        what = "later target tokens and all padding, one position after the other"
-    else:
+    """Draws a toggle that asks for the check and, while it is on, the verdict."""
+    model = setup.model
+    # What is replaced, of the sides that this model has, and in which texts.
+    what, cut = "all padding", ""
+    if model.model.kind.writes:
         what = "later tokens and all padding"
-    cut = " The end is cut off too, since the length of the text must not matter." if writes else ""
-    return (
+        if model.task is not None:
+            what = "later target tokens and all padding, one position after the other"
+        cut = " The end is cut off too, since the length of the text must not matter."
+    tried = "" if model.task is not None else " The texts above are used, 16 tokens of each."
+    st.markdown(
         f"Every token that a query must not see is replaced at random: {what}.{cut} If attention or a logit changes, a mask "
         f"leaks.{tried}"
     )
+    if setup.is_changed:
+        st.markdown(f"The model is checked with {setup.change_words()}.")
+    if link.asking_toggle("Check this model", key="certificate", of=setup.made_of["certificate"]):
+        _report(batch_runs.report(model, setup.texts, setup.edits, setup.mistake))
+    report = Call(check_masks, model, texts=setup.texts, edits=setup.edits, mistake=setup.mistake)
+    code.show(Call("print({})", report))
 
 
 def _report(report: MaskReport) -> None:
+    """Draws the verdict, the mistake that it looks like, and the largest change by rule."""
     box, icon = (st.success, ":material/verified:") if report.sound else (st.error, ":material/gpp_bad:")
     box(literal(report.headline), icon=icon)
     for mistake in report.mistakes:

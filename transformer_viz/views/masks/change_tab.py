@@ -1,5 +1,7 @@
 """Change a mask, a head or a row of weights, and see what the model makes of it."""
 
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -18,9 +20,9 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, chart, clicks, code, figure_file, jump, style
+from transformer_viz.views.components import bar, chart, clicks, code, jump
 from transformer_viz.views.components.markdown import of_run
-from transformer_viz.views.components.recorded_calls import Call, call, record
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import MOST_OF_EDITS, Setup
@@ -28,7 +30,6 @@ from transformer_viz.views.state import focus, link
 
 TITLE, ORDER = "Change and run again", 2
 
-_CHART = "lab-edit"
 _ON_SCREEN, _HIGHEST = 395, 560
 """Pixels of the mask: what a window of 900 has left below the controls, and what more rows may take to stay legible."""
 _TO_LARGEST = "lab_to_largest"
@@ -43,9 +44,10 @@ def has_focus(setup: Setup) -> bool:
 
 
 def show(setup: Setup) -> None:
-    """What is changed, and beside it, on a phone below it, what that does; further down both runs, step by step."""
+    """Draws what is changed, and beside it, on a phone below it, what that does; further down both runs, step by step."""
+    state = st.session_state
     before, after = setup.decoded(changed=False)[setup.sentence], setup.decoded(changed=True)[setup.sentence]
-    if st.session_state.pop(_TO_LARGEST, False) and (largest := compare(before, after).largest) is not None:
+    if state.pop(_TO_LARGEST, False) and (largest := compare(before, after).largest) is not None:
         focus.go_to_head(largest.kind, largest.layer, largest.head)
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
     with st.container(horizontal=True, key="change-controls"):
@@ -54,26 +56,23 @@ def show(setup: Setup) -> None:
     # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.
     cause, result = st.columns(2)
     with cause, st.container(horizontal=True):
-        for label, options, key, words in (
-            ("A click on the mask", _CLICKS, "click", "a click {}"),
-            ("and reaches", _REACHES, "reach", "in {}"),
-        ):
-            link.selectbox(label, options, key=key, words=words.format, width=230, label_visibility="collapsed")
+        quiet: Any = {"width": 230, "label_visibility": "collapsed"}
+        link.selectbox("A click on the mask", _CLICKS, key="click", words="a click {}".format, **quiet)
+        link.selectbox("and reaches", _REACHES, key="reach", words="in {}".format, **quiet)
     with result:
         _outcome(setup, before, after)
+    kind, layer, head = _one_head()
+    at, title, height = (state.kind, state.layer, state.head), KIND_TITLES[kind], _height(after, kind)
     cause, result = st.columns(2)
-    with cause:
-        kind, layer, head = _one_head()
+    with cause, st.container(key="lab-edit"):
         # Of the sound model: one for all layers and heads.
         sound = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
-        looks: Any = {"height": _height(after, kind), "before": sound, "style": style.figure_style()}
-        mask = call(figures.mask, after, kind, layer, head, **looks)
-        with st.container(key=_CHART):
-            heard = clicks.cells(lambda query, key: _clicked(query, key, after))
-            chart.show(mask, "lab-edit-chart", "The mask; the field below edits it by text", clicks=heard)
-            figure_file.offer(mask, "mask")
+        looks: Any = {"height": height, "before": sound, "clicks": clicks.cells(partial(_clicked, after))}
+        words = "The mask; the field below edits it by text"
+        mask = chart.draw(figures.mask, after, kind, layer, head, key="lab-edit-chart", words=words, file="mask", **looks)
     with result:
-        change = _difference(before, after)
+        words = f"{title} of the focus head, after the change minus before it"
+        change = chart.draw(figures.change, before, after, *at, height=height, key="lab-change", words=words, file="change")
     cause, result = st.columns(2)
     with cause:
         link.text_input(
@@ -86,25 +85,31 @@ def show(setup: Setup) -> None:
         )
     with result:
         _further(setup, after, many)
-    both = _both_runs(before, after)
+    both = []
+    for column, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
+        with column:
+            st.markdown(f"**{name.capitalize()}**")
+            words = f"{title} of the focus head, {name} the change"
+            both.append(chart.draw(figures.attention, run, *at, key=f"lab-{name}", words=words, file=name))
     _steps(before, after)
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
-    code.show(said, mask, change, *both, *([Call("print({})", _effect_call(setup))] if many.is_asked else []))
+    effects = [Call("print({})", _effect_call(setup))] if many.is_asked else []
+    code.show(said, mask, change, *both, *effects)
     many.go_on()
 
 
 def _switches() -> None:
-    """What one press changes for all rows: the kind's mask, or a head."""
+    """Draws buttons that change all rows at once: the kind's mask, or a head."""
     kind, layer, head = _one_head()
-    title = head_label(layer, head)
+    title, place = head_label(layer, head), Place(kind, layer, head)
     with st.container(horizontal=True, width="content"):
         for label, icon, edit, words in (
             ("Mask off", "grid_off", MaskOff(Place(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
-            (f"{title} off", "visibility_off", HeadOff(Place(kind, layer, head)), "This head's output becomes zeros"),
+            (f"{title} off", "visibility_off", HeadOff(place), "This head's output becomes zeros"),
             (
                 f"{title} uniform",
                 "density_small",
-                Force(Place(kind, layer, head), None, ()),
+                Force(place, None, ()),
                 "Every row of this head spreads its weight uniformly",
             ),
         ):
@@ -124,18 +129,8 @@ def _effect_call(setup: Setup) -> Call:
     return Call(effect, setup.model, [*setup.many], max_length=batch_runs.most_written(setup.model), **change)
 
 
-def _difference(before: Trace, after: Trace) -> Any:
-    state = st.session_state
-    place = (state.kind, state.layer, state.head)
-    figure = call(figures.change, before, after, *place, height=_height(after, state.kind), style=style.figure_style())
-    words = f"{KIND_TITLES[state.kind]} of the focus head, after the change minus before it"
-    chart.show(figure, "lab-change", words)
-    figure_file.offer(figure, "change")
-    return figure
-
-
 def _further(setup: Setup, after: Trace, many: OverMany) -> None:
-    """The run as a file, and the same change over many strings."""
+    """Draws the same change over many strings, and the run as a file."""
     if not setup.is_changed:
         return
     if setup.many is None:
@@ -157,18 +152,6 @@ def _further(setup: Setup, after: Trace, many: OverMany) -> None:
     )
 
 
-def _both_runs(before: Trace, after: Trace) -> list[Any]:
-    state, maps = st.session_state, []
-    for place, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
-        with place:
-            figure = call(figures.attention, run, state.kind, state.layer, state.head, style=style.figure_style())
-            maps.append(figure)
-            st.markdown(f"**{name.capitalize()}**")
-            chart.show(figure, f"lab-{name}", f"{KIND_TITLES[state.kind]} of the focus head, {name} the change")
-            figure_file.offer(figure, name)
-    return maps
-
-
 def _one_head() -> tuple[Kind, int, int]:
     """The focus; the first head where several are shown together."""
     state = st.session_state
@@ -181,6 +164,7 @@ def _height(trace: Trace, kind: Kind) -> int:
 
 
 def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
+    """Draws which heads are off, what comes out differently, and the way to the largest change."""
     if not setup.is_changed:
         st.info(
             "Nothing is changed yet. Click a cell of the mask, or a label for its row or column.", icon=":material/touch_app:"
@@ -192,15 +176,13 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
             if isinstance(edit, HeadOff):
                 # What switching off means, and the way back: the focus may be elsewhere by now.
                 kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
-                name = (
-                    str(edit.place)
-                    if layer is None or head is None
-                    else f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
-                )
+                name = str(edit.place)
+                if layer is not None and head is not None:
+                    name = f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
                 with st.container(horizontal=True, vertical_alignment="center"):
                     st.markdown(f"**{name}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
                     st.button("On again", f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary")
-        st.markdown(_output_words(before, after, comparison.parted) if after.n_steps else _fill_words(before, after))
+        st.markdown(_outcome_words(before, after, comparison.parted))
         if comparison.largest is None:
             st.markdown("No weight changes.")
         else:
@@ -208,16 +190,14 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
             jump.to_largest(comparison, words, "change-largest")
 
 
-def _output_words(before: Trace, after: Trace, parted: int | None) -> str:
-    if parted is None:
-        return "**The output is the same.**"
-    texts = [f"**{of_run(run.text)}**" for run in (before, after)]
-    stopped = ", which the limit stopped" if after.finished == "length" else ""
-    return f"**The output changes from step {parted + 1} on.** {texts[0]} has become {texts[1]}{stopped}."
-
-
-def _fill_words(before: Trace, after: Trace) -> str:
-    """Of a model that writes nothing: what it puts at its mask tokens."""
+def _outcome_words(before: Trace, after: Trace, parted: int | None) -> str:
+    """What was written before and after; of a model that writes nothing, what it puts at its mask tokens."""
+    if after.n_steps:
+        if parted is None:
+            return "**The output is the same.**"
+        texts = [f"**{of_run(run.text)}**" for run in (before, after)]
+        stopped = ", which the limit stopped" if after.finished == "length" else ""
+        return f"**The output changes from step {parted + 1} on.** {texts[0]} has become {texts[1]}{stopped}."
     if not before.fills:
         return "**This model writes nothing**; its weights change."
     first, second = map(fills_words, (before, after))
@@ -227,73 +207,44 @@ def _fill_words(before: Trace, after: Trace) -> str:
 
 
 def _steps(before: Trace, after: Trace) -> None:
-    """What was written step by step, or what stands at the mask tokens."""
-    if not after.n_steps:
-        _fills(before, after)
-        return
-    rows = []
-    for t in range(after.n_given, max(len(before.steps), len(after.steps))):
-        a, b = (run.steps[t] if t < len(run.steps) else None for run in (before, after))
-        rows.append(
-            {
-                "step": t + 1,
-                "before": display_token(a.token) if a else "",
-                "p before": a.probability if a else None,
-                "after": display_token(b.token) if b else "",
-                "p after": b.probability if b else None,
-                "compared": "differs" if (a and a.token) != (b and b.token) else "",
-            }
-        )
-    _table(rows)
-
-
-def _fills(before: Trace, after: Trace) -> None:
-    rows = []
-    for a, b in zip(before.fills, after.fills, strict=True):
-        (first, p_before), (second, p_after) = a.candidates[0], b.candidates[0]
-        rows.append(
-            {
-                "place": place_words(a.place),
-                "before": display_token(first),
-                "p before": p_before,
-                "after": display_token(second),
-                "p after": p_after,
-                "compared": "differs" if first != second else "",
-            }
-        )
+    """Draws what was written step by step, or what stands at the mask tokens, with its probability."""
+    if after.n_steps:
+        name, both = "step", [[(step.token, step.probability) for step in run.steps] for run in (before, after)]
+        pairs = list(enumerate(zip_longest(*both, fillvalue=(None, None)), start=1))[after.n_given :]
+    else:
+        name, both = "place", [[fill.candidates[0] for fill in run.fills] for run in (before, after)]
+        pairs = list(zip([place_words(fill.place) for fill in after.fills], zip(*both, strict=True), strict=True))
+    rows = [
+        {
+            name: place,
+            "before": "" if first is None else display_token(first),
+            "p before": p_first,
+            "after": "" if second is None else display_token(second),
+            "p after": p_second,
+            "compared": "differs" if first != second else "",
+        }
+        for place, ((first, p_first), (second, p_second)) in pairs
+    ]
     if rows:
-        _table(rows)
+        looks: Any = {"min_value": 0.0, "max_value": 1.0, "format": "%.4f"}
+        bars = {name: st.column_config.ProgressColumn(name, **looks) for name in ("p before", "p after")}
+        st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars)
 
 
-def _table(rows: list[dict[str, Any]]) -> None:
-    bars = {
-        name: st.column_config.ProgressColumn(name, min_value=0.0, max_value=1.0, format="%.4f")
-        for name in ("p before", "p after")
-    }
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars)
-
-
-def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
-    """A click on a cell, or on the label of a row or column."""
-    state = st.session_state
-    kind: Kind = state.kind
+def _clicked(trace: Trace, query: int | None, key: int | None) -> None:
+    """Edits a clicked cell, or the row or column of a clicked label."""
+    state, (kind, layer, head) = st.session_state, _one_head()
     attention = trace.attentions[kind]
     if (query is not None and query >= len(attention.queries)) or (key is not None and key >= len(attention.keys)):
         return
-    what = state.get("click", _CLICKS[0])
+    what, reach = state.get("click", _CLICKS[0]), state.get("reach", _REACHES[0])
+    place = (Place(kind), Place(kind, layer), Place(kind, layer, head))[_REACHES.index(reach)]
     if query is None or key is None:
-        _toggle(Flip(_reach(), query, key))
+        _toggle(Flip(place, query, key))
     elif what == _CLICKS[3]:
-        _toggle(Force(_reach(), query, ((key, 1.0),)))
+        _toggle(Force(place, query, ((key, 1.0),)))
     else:
-        row, column = what != _CLICKS[2], what != _CLICKS[1]
-        _toggle(Flip(_reach(), query if row else None, key if column else None))
-
-
-def _reach() -> Place:
-    kind, layer, head = _one_head()
-    places = {_REACHES[0]: Place(kind), _REACHES[1]: Place(kind, layer), _REACHES[2]: Place(kind, layer, head)}
-    return places[st.session_state.get("reach", _REACHES[0])]
+        _toggle(Flip(place, None if what == _CLICKS[2] else query, None if what == _CLICKS[1] else key))
 
 
 def _toggle(edit: Edit) -> None:

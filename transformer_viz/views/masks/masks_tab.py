@@ -7,11 +7,11 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
+from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.terms import place_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, style, term_tips
+from transformer_viz.views.components import chart, code, style, term_tips
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -22,58 +22,51 @@ _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 
 
 def has_focus(setup: Setup) -> bool:
-    """On a phone, or where the masks depend on it."""
+    """Whether it shows boxes for the focus: on a phone, or where masks depend on it."""
     return setup.is_narrow or _differ_by_layer(setup.forced())
 
 
 def draw_view_box() -> None:
-    """Whether masks of the whole batch are shown, or of one sentence."""
+    """Draws the choice between masks of the whole batch and of one sentence."""
     words: Any = {"words": _VIEW_WORDS.__getitem__, "label_visibility": "collapsed"}
     link.segmented_control("Show", list(_VIEW_WORDS), key="masks_of", **words)
 
 
 def show(setup: Setup) -> None:
-    """The switch and the figure; on a phone one mask at a time."""
-    traces = setup.forced()
+    """Draws the switch and the figure; on a phone one mask at a time."""
+    traces, state = setup.forced(), st.session_state
     with st.container(horizontal=True, vertical_alignment="center", key="mask-controls"):
         if not setup.is_narrow:
             draw_view_box()
         if has_focus(setup):
             focus.controls(traces[setup.sentence], combined=False, with_best=False)
-    is_batch = not setup.is_narrow and st.session_state.masks_of == "batch"
+    is_batch = not setup.is_narrow and state.masks_of == "batch"
     chosen = range(len(traces)) if is_batch else [setup.sentence]
-    layer, head = st.session_state.layer, st.session_state.head
-    head = head if isinstance(head, int) else 0
-    parts = [_parts(setup, traces[i], layer, head) for i in chosen]
+    layer, head = state.layer, state.head if isinstance(state.head, int) else 0
+    parts = [call(mask_parts, traces[i], layer, head) for i in chosen]
+    if setup.is_narrow:
+        # The one that is in force in the kind of attention in focus.
+        parts = [tuple(part for part in of if part.kind == state.kind)[-1:] for of in parts]
+    titles = [f"{i + 1}: {display_text(traces[i].source)}" for i in chosen]
     # The masks of one sentence have room for large letters.
-    looks = style.figure_style()
-    figure = call(
-        figures.mask_grid,
-        parts,
-        [f"{i + 1}: {display_text(traces[i].source)}" for i in chosen],
-        columns=max(3, len(parts[0])) if is_batch else 3,
-        style=replace(looks, large=looks.large or not is_batch),
-    )
+    page = style.figure_style()
+    looks: Any = {"columns": max(3, len(parts[0])) if is_batch else 3, "style": replace(page, large=page.large or not is_batch)}
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
-    chart.show(figure, "lab-masks-chart", words)
-    figure_file.offer(figure, "masks")
-    notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
-    # Of a model whose words are several tokens.
-    notes += "" if setup.model.task is not None else " Masks and edits are about tokens, so this page has no words."
+    figure = chart.draw(figures.mask_grid, parts, titles, key="lab-masks-chart", words=words, file="masks", **looks)
     words = "row = the query, which looks · column = the key, looked at · as the run applied it. "
-    term_tips.show(
-        term_tips.mark(f"{words}The rows of padded queries do not count: nothing reads them.{notes}", told=("weight",))
-    )
+    words += "The rows of padded queries do not count: nothing reads them."
+    if _differ_by_layer(traces):
+        words += f" Masks differ from layer to layer here; these are of layer {layer + 1}."
+    words += _of_the_future(traces[setup.sentence])
+    if setup.model.task is None:  # whose words are several tokens
+        words += " Masks and edits are about tokens, so this page has no words."
+    term_tips.show(term_tips.mark(words, told=("weight",)))
     code.show(figure)
 
 
 def _differ_by_layer(traces: list[Trace]) -> bool:
     """Whether it matters which layer is shown."""
     return any(attention.reasons.ndim == 4 for trace in traces for attention in trace.attentions.values())
-
-
-def _of_layers(traces: list[Trace], layer: int) -> str:
-    return f" Masks differ from layer to layer here; these are of layer {layer + 1}." if _differ_by_layer(traces) else ""
 
 
 def _of_the_future(trace: Trace) -> str:
@@ -85,9 +78,3 @@ def _of_the_future(trace: Trace) -> str:
         return ""
     last = int(np.nonzero(seen.any(axis=tuple(range(seen.ndim - 1))))[0][-1])
     return f" The decoder may look ahead, up to {place_words(last)}: a prefix that it sees whole, or a mask that was changed."
-
-
-def _parts(setup: Setup, trace: Trace, layer: int, head: int) -> tuple[MaskPart, ...]:
-    """Of a sentence; on a phone the one that is in force in the kind of attention in focus."""
-    parts = call(mask_parts, trace, layer, head)
-    return tuple(part for part in parts if part.kind == st.session_state.kind)[-1:] if setup.is_narrow else parts

@@ -13,10 +13,11 @@ from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.numbers_in_words import percent_words, rounded_words
 from transformer_viz.terms import KIND_TITLES, head_label
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, style
+from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.components.recorded_calls import Call, call
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
@@ -24,8 +25,7 @@ from transformer_viz.views.state import display_options
 from transformer_viz.vocabulary import PAD
 
 TITLE, ORDER = "Mistakes", 3
-
-
+_LONGEST_TEXT = 24
 _PROGRAM = """changes = {{}}
 for name in tv.MISTAKES:
     wrong = tv.decode_batch({0}, {1}, mistake=name)
@@ -41,7 +41,7 @@ _WITH_EFFECT = """
 
 
 def show(setup: Setup) -> None:
-    """The mistake that is made now beside the right mask, and cards, two a row."""
+    """Draws the mistake that is made now beside the right mask, and cards, two a row."""
     if setup.model.task is None:
         st.info(
             "These mistakes are made in the model that comes with this app: choose one of its checkpoints above. "
@@ -49,14 +49,16 @@ def show(setup: Setup) -> None:
             icon=":material/bug_report:",
         )
         return
+    recipe = setup.model.recipe if isinstance(setup.model, Checkpoint) else {}
+    learned = MISTAKES.get(recipe.get("mistake") or "")
     decoded = batch_runs.decoded(setup.model, setup.typed)
-    if _learned(setup) or setup.mistake:
+    if learned or setup.mistake:
         # The right answers: a model that has learned with a leak writes none of its own.
         known = zip(setup.typed.targets, decoded, strict=True)
         targets = tuple(trace.expected if given is None else given for given, trace in known)
         setup = replace(setup, typed=replace(setup.typed, targets=targets))
     right = decoded, batch_runs.forced(setup.model, setup.typed)
-    figure = _seen(setup)
+    figure = _seen(setup, learned)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
         many.controls(f"… and over {SAMPLES} strings")
@@ -71,16 +73,15 @@ def show(setup: Setup) -> None:
     many.go_on()
 
 
-def _learned(setup: Setup) -> Mistake | None:
-    """The mistake that the model was trained with."""
-    recipe = setup.model.recipe if isinstance(setup.model, Checkpoint) else {}
-    return MISTAKES.get(recipe.get("mistake") or "")
+def _seen(setup: Setup, learned: Mistake | None) -> Any:
+    """Draws the head that looks most at what it must not see, with the right mask and with the mistake. Returns the figure, or
+    None.
 
-
-def _seen(setup: Setup) -> Any:
-    """The head that looks most at what it must not see, with the right mask and with the mistake; the figure, or None."""
+    Args:
+        setup: of the page.
+        learned: the mistake that the model was trained with.
+    """
     if setup.mistake is None:
-        learned = _learned(setup)
         st.caption(
             "Make a mistake, and the head that looks most at what it must not see is shown here, before and after."
             if learned is None
@@ -99,14 +100,13 @@ def _seen(setup: Setup) -> Any:
         f"With **{title}** {head_label(layer, head)} of the {KIND_TITLES[kind]} spends {percent_words(share, 1)} of its weight "
         f"on what the right mask hides. *Before* has the right mask and *after* the mistake; both read {reads}:"
     )
-    figure = call(figures.before_and_after, right, wrong, kind, layer, head, style=style.figure_style())
     words = f"{KIND_TITLES[kind]} of one head with the right mask and with the mistake, and the signed difference"
-    chart.show(figure, "mistake-chart", words)
-    figure_file.offer(figure, "mistake")
-    return figure
+    place = (kind, layer, head)
+    return chart.draw(figures.before_and_after, right, wrong, *place, key="mistake-chart", words=words, file="mistake")
 
 
 def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], forced: list[Trace]) -> None:
+    """Draws a mistake: its button, what is wrong, what it does here and over many texts, and both lines of code."""
     is_on = setup.mistake == mistake.name
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{mistake.title}**")
@@ -114,8 +114,8 @@ def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], 
             "Take it back" if is_on else "Make this mistake",
             key=f"make-{mistake.name}",
             type="primary" if is_on else "secondary",
-            on_click=_make,
-            args=(NO_MISTAKE if is_on else mistake.name,),
+            on_click=st.session_state.update,
+            kwargs={"mistake": NO_MISTAKE if is_on else mistake.name},
         )
     st.markdown(mistake.wrong)
     if mistake.needs_padding and not any(PAD in trace.source_tokens for trace in forced):
@@ -127,14 +127,15 @@ def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], 
 
 
 def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> str:
-    """Here and now, with numbers."""
+    """What a mistake does to this batch, with numbers."""
     wrong = batch_runs.decoded(setup.model, setup.typed, (), mistake.name)
     wrong_forced = batch_runs.forced(setup.model, setup.typed, (), mistake.name)
     changed = sum(a.output_tokens != b.output_tokens for a, b in zip(decoded, wrong, strict=True))
     before, after = decoded[setup.sentence], wrong[setup.sentence]
     words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]
     if before.output_tokens != after.output_tokens:
-        words.append(f"{_text(before)} → {_text(after)}{display_options.answer_of(after)}.")
+        texts = [of_run(shorten(run.text, _LONGEST_TEXT)) for run in (before, after)]
+        words.append(f"{' → '.join(texts)}{display_options.answer_of(after)}.")
     elif changed == 0:
         words.append("The output does not show it; the certificate does.")
     looked = forbidden_weight(forced, wrong_forced)
@@ -144,12 +145,3 @@ def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[T
         f"Loss on the targets: {rounded_words(losses(forced).loss, 2)} → {rounded_words(losses(wrong_forced).loss, 2)}."
     )
     return " ".join(words)
-
-
-def _text(trace: Trace, most: int = 24) -> str:
-    text = trace.text if len(trace.text) <= most else trace.text[: most - 1] + "…"
-    return of_run(text)
-
-
-def _make(name: str) -> None:
-    st.session_state.mistake = name

@@ -1,8 +1,8 @@
 """The effect of the changes over many strings: a toggle that starts and stops the decoding, and the result so far.
 
 It is decoded in a run of the page, after all else is drawn: a few strings at a time, each time at its turn among all long runs.
-So whatever is clicked meanwhile is answered at once, the run that answers goes on where the one before was, nothing goes on for
-somebody who has left, and others come in between.
+So a click is answered at once, and the run that answers it goes on where the one before was; other visitors' runs come in
+between, and nothing goes on for somebody who has left.
 """
 
 from collections.abc import Mapping
@@ -20,74 +20,73 @@ from transformer_viz.views.state import link
 
 _BEGUN = "begun"
 """In the session: what each toggle was switched on for last."""
-_PATIENCE = 0.2
-"""Seconds after which a page that waits looks whether something was clicked."""
+_SECONDS = 0.2
+"""After which a page that waits looks whether something was clicked."""
 
 Change = tuple[tuple[str, ...], str | None]
 """Edits, and a mistake."""
 
 
 class OverMany:
-    """One change or several, and the places on the page where it is said what they do."""
+    """One change or several, and the places on the page where it is said what they do.
+
+    Args:
+        name: the toggle's key.
+        setup: of the page.
+        changes: by the names by which `result` asks for them. Nothing is decoded before `go_on`.
+    """
 
     def __init__(self, name: str, setup: Setup, changes: Mapping[str, Change]) -> None:
-        """Nothing is decoded yet. `name` is the toggle's key; `changes` have names by which `result` asks for them."""
-        self._name, self._of, self._places = name, setup.made_of[name], {}
-        self._model, self._wrong, self._runs = setup.model, "", {}
-        # Switched off again, what there is of it stays.
+        self._name, self._of, self._model = name, setup.made_of[name], setup.model
+        self._places, self._runs, self._error = {}, {}, ""
         begun = st.session_state.setdefault(_BEGUN, {})
-        self._is_on = self._of is not None and link.is_on(name) and link.asked(name, self._of)
-        if self._is_on:
+        is_on = self._of is not None and link.is_on(name) and link.asked(name, self._of)
+        if is_on:
             begun[name] = self._of
+        # Switched off again, what there is of it stays.
         self.is_asked = self._of is not None and begun.get(name) == self._of
         try:
             for key, change in changes.items() if self.is_asked else ():
                 self._runs[key] = batch_runs.over_many(setup.model, setup.many, *change)
         except TransformerVizError as error:
-            self._wrong, self.is_asked = str(error), False
+            self._error, self.is_asked = str(error), False
+        self._is_stopped = self.is_asked and not is_on and not self._is_done
+
+    @property
+    def _is_done(self) -> bool:
+        return all(run.is_done for run in self._runs.values())
 
     def controls(self, words: str) -> None:
-        """The toggle, which says `words`, and how far it is."""
-        if self._wrong:
-            st.error(literal(self._wrong), icon=":material/keyboard:")
+        """Draws the toggle, which says `words`, and how far it is."""
+        if self._error:
+            st.error(literal(self._error), icon=":material/keyboard:")
         with st.container(horizontal=True, vertical_alignment="center", key=f"{self._name}-row"):
             link.asking_toggle(words, key=self._name, of=self._of)
             self._bar = st.empty()
-        self._say_how_far()
+        self._draw_progress()
 
     def result(self, key: str) -> None:
-        """What the change of this name does, here."""
+        """Draws what the change of this name does, here; it goes on changing while it is decoded."""
         if self.is_asked:
             self._places[key] = st.empty()
-            self._say(key)
+            self._draw_result(key)
 
     def go_on(self) -> None:
         """Decodes what is left, unless somebody stopped it; the last thing on a page."""
         for key, run in {} if self._is_stopped else self._runs.items():
             while not run.is_done:
-                self._step(run)
-                self._say(key)
-                self._say_how_far()
+                job = long_jobs.queue().submit(self._name, lambda _, run=run: run.step(self._model))
+                try:
+                    while not job.wait_for_news(_SECONDS):
+                        self._draw_progress(long_jobs.place_words(job) if job.touch() == "waiting" else "")
+                    job.result()
+                finally:
+                    job.cancel()
+                self._draw_result(key)
+                self._draw_progress()
 
-    def _step(self, run: EffectInProgress) -> None:
-        job = long_jobs.queue().submit(self._name, lambda _: run.step(self._model))
-        try:
-            while not job.wait_for_news(_PATIENCE):
-                self._say_how_far(long_jobs.place_words(job) if job.touch() == "waiting" else "")
-            job.result()
-        finally:
-            job.cancel()
-
-    @property
-    def _is_stopped(self) -> bool:
-        return self.is_asked and not self._is_done and not self._is_on
-
-    @property
-    def _is_done(self) -> bool:
-        return self.is_asked and all(run.is_done for run in self._runs.values())
-
-    def _say_how_far(self, words: str = "") -> None:
-        """The bar. A message to the browser is where Streamlit looks whether something was clicked."""
+    def _draw_progress(self, words: str = "") -> None:
+        """Draws the bar. A message to the browser is where Streamlit looks whether something was clicked."""
         if not self.is_asked or self._is_done:
             self._bar.empty()
             return
@@ -101,7 +100,7 @@ class OverMany:
         text = f"{decoded:,} of {count_words(samples, 'text' if self._model.task is None else 'string')}"
         self._bar.progress(decoded / samples, f"{text} · {words}" if words else text)
 
-    def _say(self, key: str) -> None:
+    def _draw_result(self, key: str) -> None:
         run = self._runs[key]
         self._places[key].markdown(_words(run) if run.found or self._is_stopped else "")
 

@@ -24,7 +24,7 @@ TABS = tabs.found("transformer_viz.views.masks")
 
 
 def show() -> None:
-    """The page."""
+    """Draws the page."""
     chosen = bar.show("masks", with_text=False, with_models=True)
     model = chosen.model
     if model is None:
@@ -39,7 +39,12 @@ def show() -> None:
         _boxes(now)
         read, written = (run(changed=True)[now.sentence] for run in (now.forced, now.decoded))
         if (cover := lesson_card.ask(read, model, written=written)) is not None:
-            _covered(trace, cover)
+            # No picture and no word of what happens, before a lesson's question is answered; the link stays whole.
+            st.info(cover.words, icon=":material/visibility_off:")
+            with st.container(key="in-link-masks_tab"):
+                link.tabs(list(TABS), key="masks_tab")
+                masks_tab.draw_view_box()
+            focus.draw_hidden_boxes(trace)
             return
         _say_outcome(now)
         title = tabs.show(TABS, "masks_tab", now)
@@ -47,7 +52,11 @@ def show() -> None:
             focus.draw_hidden_boxes(trace)
     except InputError as error:
         st.error(literal(str(error)), icon=":material/keyboard:")
-        st.button("Use examples", on_click=_examples, args=(model,), icon=":material/lightbulb:")
+        examples: Any = {
+            "on_click": st.session_state.update,
+            "kwargs": {"sources": batch.default_sources(model), "targets": ""},
+        }
+        st.button("Use examples", icon=":material/lightbulb:", **examples)
     except TraceTooLarge as error:
         words = f"These runs would take up to {bytes_words(error.needed)}, more than the page allows."
         st.warning(f"{words} Shorten the sentences, or take fewer.", icon=":material/memory:")
@@ -57,12 +66,10 @@ def show() -> None:
 
 
 def _boxes(now: Setup) -> None:
-    """The sentence in focus, the mistake, and the way back."""
-    sources = now.typed.sources
+    """Draws the boxes of the sentence in focus and of the mistake, and the way back."""
+    sentences: Any = {"words": setup.sentence_words(now.typed), "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
-        link.segmented_control(
-            "Sentence", range(len(sources)), key="sentence", words=setup.sentence_words(now.typed), label_visibility="collapsed"
-        )
+        link.segmented_control("Sentence", range(len(now.typed.sources)), key="sentence", **sentences)
         if now.model.task is not None:
             mistakes: Any = {"words": setup.mistake_words, "width": 280, "label_visibility": "collapsed"}
             link.selectbox("Mistake", [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
@@ -70,25 +77,25 @@ def _boxes(now: Setup) -> None:
             st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
 
 
-def _covered(trace: Trace, cover: lesson_card.Cover) -> None:
-    """No picture and no word of what happens, before a lesson's question is answered; the link stays whole."""
-    st.info(cover.words, icon=":material/visibility_off:")
-    with st.container(key="in-link-masks_tab"):
-        link.tabs(list(TABS), key="masks_tab")
-        masks_tab.draw_view_box()
-    focus.draw_hidden_boxes(trace)
-
-
 def _say_outcome(now: Setup) -> None:
-    """What becomes of the sentence in focus, and how large it is."""
-    before = now.decoded(changed=False)[now.sentence]
+    """Draws what becomes of the sentence in focus, and how large it is."""
+    before, model = now.decoded(changed=False)[now.sentence], now.model
+    n_tokens, n_letters = len(model.tokenizer.encode_source(before.source)), sum(at is not None for at in before.source_letters)
+    n_padding = (len(before.source_tokens) or before.n_given + 1) - n_tokens
+    if model.task is None:
+        # What another tokenizer frames is a part of its tokens.
+        padding = f"{n_padding} of padding {batch.side_of_padding(model)} them" if n_padding else "no padding"
+        size = f"{n_tokens} tokens, and {padding}"
+    else:
+        letters = f"{n_letters} letters, " if source_unit(before) == "letter" else ""
+        size = f"{letters}{n_tokens} tokens with its frame, and {n_padding} of padding"
     words = (
-        f"Sentence {now.sentence + 1} of {len(now.typed.sources)}: **{of_run(before.source)}** {_becomes(before, now.model)} "
-        f"It has {_size(before, now.model)}."
+        f"Sentence {now.sentence + 1} of {len(now.typed.sources)}: **{of_run(before.source)}** {_becomes(before, model)} "
+        f"It has {size}."
     )
     if now.is_changed:
         after = now.decoded(changed=True)[now.sentence]
-        words += f" With {literal(now.change_words())} it {_becomes(after, now.model)}"
+        words += f" With {literal(now.change_words())} it {_becomes(after, model)}"
     st.markdown(words)
 
 
@@ -99,22 +106,3 @@ def _becomes(trace: Trace, model: LoadedModel) -> str:
     verb, answer = "goes on with" if model.model.kind.has_prompt else "becomes", display_options.answer_of(trace)
     is_ended = not answer and trace.text.endswith((".", "!", "?", "…"))
     return f"{verb} **{of_run(trace.text)}**{answer}{'' if is_ended else '.'}"
-
-
-def _size(trace: Trace, model: LoadedModel) -> str:
-    """`11 letters, 13 tokens with its frame, and 6 of padding`; what another tokenizer frames is a part of its tokens."""
-    n_tokens, n_letters = (
-        len(model.tokenizer.encode_source(trace.source)),
-        sum(place is not None for place in trace.source_letters),
-    )
-    n_padding = (len(trace.source_tokens) or trace.n_given + 1) - n_tokens
-    if model.task is None:
-        padding = f"{n_padding} of padding {batch.side_of_padding(model)} them" if n_padding else "no padding"
-        return f"{n_tokens} tokens, and {padding}"
-    letters = f"{n_letters} letters, " if source_unit(trace) == "letter" else ""
-    return f"{letters}{n_tokens} tokens with its frame, and {n_padding} of padding"
-
-
-def _examples(model: LoadedModel) -> None:
-    st.session_state.sources = batch.default_sources(model)
-    st.session_state.targets = ""

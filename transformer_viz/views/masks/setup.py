@@ -64,20 +64,17 @@ class Setup:
 
     def decoded(self, *, changed: bool) -> list[Trace]:
         """What the model writes, one Trace a sentence."""
-        return batch_runs.decoded(self.model, self.typed, *(self._change() if changed else ((), None)))
+        return batch_runs.decoded(self.model, self.typed, *((self.edits, self.mistake) if changed else ()))
 
     def forced(self, *, changed: bool = True) -> list[Trace]:
         """The pass over sources and targets, one Trace a sentence."""
-        return batch_runs.forced(self.model, self.typed, *(self._change() if changed else ((), None)))
+        return batch_runs.forced(self.model, self.typed, *((self.edits, self.mistake) if changed else ()))
 
     def change_words(self) -> str:
         """What is changed, in words."""
         parts = [f"the mistake “{MISTAKES[self.mistake].title}”"] if self.mistake else []
         parts += [count_words(len(self.edits), "edit")] if self.edits else []
         return " and ".join(parts)
-
-    def _change(self) -> tuple[tuple[str, ...], str | None]:
-        return self.edits, self.mistake
 
 
 def start(model: LoadedModel, typed: Typed, is_narrow: bool) -> Setup:
@@ -86,9 +83,12 @@ def start(model: LoadedModel, typed: Typed, is_narrow: bool) -> Setup:
     sentence = link.option("sentence", range(n), words=sentence_words(typed), fallback=n - 1)
     link.text("many", most=bar.MOST_TYPED)
     mistake = NO_MISTAKE if model.task is None else link.option("mistake", (NO_MISTAKE, *MISTAKES), words=mistake_words)
-    edits = _edits(link.text("edits", most=MOST_OF_EDITS))
-    mistake = None if mistake == NO_MISTAKE else mistake
-    return Setup(model, typed, sentence, edits, mistake, is_narrow)
+    edits: tuple[str, ...] = ()
+    try:
+        edits = tuple(map(str, plain_edits.parse(link.text("edits", most=MOST_OF_EDITS))))
+    except OptionError as error:
+        st.error(f"{literal(str(error))} Nothing is edited until this is put right.", icon=":material/edit_off:")
+    return Setup(model, typed, sentence, edits, None if mistake == NO_MISTAKE else mistake, is_narrow)
 
 
 def sentence_words(typed: Typed) -> Callable[[int], str]:
@@ -102,14 +102,5 @@ def mistake_words(name: str) -> str:
 
 
 def reset() -> None:
-    """Back to the sound model, in one go."""
-    st.session_state.edits = ""
-    st.session_state.mistake = NO_MISTAKE
-
-
-def _edits(said: str) -> tuple[str, ...]:
-    try:
-        return tuple(map(str, plain_edits.parse(said)))
-    except OptionError as error:
-        st.error(f"{literal(str(error))} Nothing is edited until this is put right.", icon=":material/edit_off:")
-        return ()
+    """Takes all edits and the mistake back."""
+    st.session_state.update(edits="", mistake=NO_MISTAKE)
