@@ -1,7 +1,6 @@
 """Compare: two runs side by side, and every map with its signed difference."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.compare_words import tokens_read
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
+from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.difference_mosaic import difference_mosaic
 from transformer_viz.figures.figure_data import plain
@@ -18,7 +18,8 @@ from transformer_viz.figures.tiles import tile_map
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.compare import patching, place, shown, side_runs, sides
+from transformer_viz.views.cache import model_list, runs
+from transformer_viz.views.compare import patching, place, shown, sides
 from transformer_viz.views.compare.sides import A, B
 from transformer_viz.views.components import (
     bar,
@@ -26,7 +27,6 @@ from transformer_viz.views.components import (
     clicks,
     code,
     deep_mosaic,
-    figure_file,
     opened,
     player,
     screen,
@@ -34,64 +34,45 @@ from transformer_viz.views.components import (
     term_tips,
 )
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.components.recorded_calls import Call, call
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.state import deep, display_options, link, words
+from transformer_viz.vocabulary import END
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
 
 
-@dataclass(frozen=True)
-class Example:
-    """Two sides that are worth seeing, and the checkpoint without which they are not offered."""
-
-    title: str
-    needs: tuple[str, ...]
-    a: dict[str, Any]
-    b: dict[str, Any]
-
-
-EXAMPLES = (
-    Example(
-        "The same day, written in two orders",
-        ("dates",),
+EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "The same day, written in two orders": (
         {"text": "3 March 2024", "checkpoint": "dates"},
         {"text": "March 3 2024", "checkpoint": "dates"},
     ),
-    Example(
-        "After training and at its 141st step",
-        ("reverse-small",),
+    "After training and at its 141st step": (
         {"text": "reversethis", "checkpoint": "reverse-small"},
         {"text": "reversethis", "checkpoint": "reverse-small", "snapshot": 141, "strategy": "forced"},
     ),
-    Example(
-        "Two letters changed",
-        ("reverse",),
+    "Two letters changed": (
         {"text": "reversethis", "checkpoint": "reverse"},
         {"text": "reversethat", "checkpoint": "reverse"},
     ),
-    Example(
-        "Greedy decoding and beam search",
-        ("reverse-small",),
+    "Greedy decoding and beam search": (
         {"text": "thisqaipa", "checkpoint": "reverse-small"},
         {"text": "thisqaipa", "checkpoint": "reverse-small", "strategy": "beam"},
     ),
-    Example(
-        "Two models of different size",
-        ("reverse", "reverse-small"),
+    "Two models of different size": (
         {"text": "reversethis", "checkpoint": "reverse"},
         {"text": "reversethis", "checkpoint": "reverse-small"},
     ),
-)
+}
+"""Sides that are worth seeing; a pair is offered where its checkpoints are here."""
 
 
 def show() -> None:
-    """The page."""
+    """Draws the page."""
     # The sides' boxes stand below the bar's, and are started by it.
-    found: list[list[str]] = []
-    chosen = bar.show("compare", with_models=True, instead=_common(found.append))
+    usable: list[str] = []
+    chosen = bar.show("compare", with_models=True, instead=partial(_draw_in_bar, usable))
     if display_options.is_hidden("Two runs side by side"):
         return
-    (usable,) = found
     # Both sides' boxes; below each what is wrong with it.
     for keys in (A, B):
         sides.start(keys, usable)
@@ -99,25 +80,26 @@ def show() -> None:
     for keys, column in zip((A, B), columns, strict=True):
         with column:
             sides.show(keys, usable)
-    ran = side_runs.both(sides.asked(A), sides.asked(B), chosen.device)
-    for one, column in zip(ran, columns, strict=True):
-        if one.error is not None:
-            (column.info if one.is_empty else column.error)(literal(one.error), icon=":material/keyboard:")
-    looks = {"large": chosen.is_large, "dark": style.theme() == "dark"}
-    if ran[0].trace is None or ran[1].trace is None:
-        _alone(ran, looks)
+    asked = (sides.asked(A), sides.asked(B))
+    (a, of_a), (b, of_b) = _run_sides(*asked, chosen.device)
+    for side, error, column in zip(asked, (of_a, of_b), columns, strict=True):
+        if error:
+            # To have typed nothing is no mistake yet.
+            (column.error if side.text else column.info)(literal(error), icon=":material/keyboard:")
+    if a is None or b is None:
+        _alone({"A": a, "B": b})
         return
-    given = ran[0].trace, ran[1].trace
-    comparison = compare(*words.together(*given))
+    comparison = compare(*words.together(a, b))
     if not comparison.kinds:
-        shown.show(shown.of_both(comparison, **looks))
-        _say_nothing_in_common(comparison)
+        shown.show(shown.of_both(comparison))
+        has = [" and ".join(KIND_TITLES[kind] for kind in run.kinds) or "none" for run in (comparison.a, comparison.b)]
+        nothing = f"A and B have no kind of attention in common: A has {has[0]}, B has {has[1]}. Choose another run or file."
+        st.info(nothing, icon=":material/compare:")
         return
     place.start(comparison)
-    pair = patching.Pair(given, (sides.asked(A), sides.asked(B)), chosen.device)
-    shown.show(shown.of_both(comparison, **looks), on_kind=lambda kind: place.go_to_farthest(kind, comparison))
-    figure = _maps(comparison, with_words=words.is_offered(*given))
-    patched = patching.show(pair, st.session_state.kind, large=chosen.is_large)
+    shown.show(shown.of_both(comparison), on_kind=lambda kind: place.go_to_farthest(kind, comparison))
+    figure = _maps(comparison, with_words=words.is_offered(a, b))
+    patched = patching.show((a, b), asked, chosen.device, st.session_state.kind)
     if not chosen.is_large:
         where = {name: value for name, value in place.of_b().items() if value is not None}
         in_b = "".join(f", {name}={{}}" for name in where)
@@ -129,78 +111,111 @@ def show() -> None:
 # ---- the two sides
 
 
-def _common(found: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
-    """What stands in the bar in place of one text and one checkpoint."""
-
-    def draw(usable: list[str]) -> None:
-        found(usable)
-        names = set(usable)
-        with st.popover("Examples", icon=":material/lightbulb:", help="Pairs that are worth seeing"):
-            for number, example in enumerate(EXAMPLES):
-                if names.issuperset(example.needs):
-                    st.button(example.title, key=f"pair-{number}", on_click=_put, args=(example,), width="stretch")
-        st.button("Swap A and B", icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
-        with st.popover("Open files", icon=":material/folder_open:"):
-            opened.box("compare-box")
-            st.caption("An opened file can be chosen in the first box of A and of B.")
-        st.space("stretch")
-
-    return draw
+def _draw_in_bar(usable: list[str], names: list[str]) -> None:
+    """Draws what stands in the bar in place of one text and one checkpoint, and notes which models there are."""
+    usable += names
+    with st.popover("Examples", icon=":material/lightbulb:", help="Pairs that are worth seeing"):
+        for number, (title, pair) in enumerate(EXAMPLES.items()):
+            if {side["checkpoint"] for side in pair} <= {*names}:
+                st.button(title, key=f"pair-{number}", on_click=_put, args=pair, width="stretch")
+    st.button("Swap A and B", icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
+    with st.popover("Open files", icon=":material/folder_open:"):
+        opened.box("compare-box")
+        st.caption("An opened file can be chosen in the first box of A and of B.")
+    st.space("stretch")
 
 
-def _put(example: Example) -> None:
-    """Both sides of an example; the place is then where it differs most."""
-    sides.put(A, example.a)
-    sides.put(B, example.b)
+def _put(a: dict[str, Any], b: dict[str, Any]) -> None:
+    """Fills both sides with an example; layer and head are then where it differs most."""
+    sides.put(A, a)
+    sides.put(B, b)
     link.reset("kind", "layer", "head", "b_layer", "b_head")
+
+
+def _run_sides(a: sides.Asked, b: sides.Asked, device: str) -> tuple[tuple[Trace | None, str], tuple[Trace | None, str]]:
+    """For each side its run, or None and why it has none; a side that reads the other one's output is run after it."""
+    if a.reads_the_other and b.reads_the_other:
+        nothing = None, "Each side reads what the other one writes. Let one of them write by itself."
+        return nothing, nothing
+    if a.reads_the_other:
+        second = _run(b, device, None)
+        return _run(a, device, second[0]), second
+    first = _run(a, device, None)
+    return first, _run(b, device, first[0])
+
+
+def _run(asked: sides.Asked, device: str, other: Trace | None) -> tuple[Trace | None, str]:
+    if asked.file is not None:
+        return opened.get(asked.file).trace, ""
+    try:
+        model, how = model_list.load_any(asked.checkpoint, device), asked.keywords()
+        if asked.reads_the_other:
+            # What is wrong with its own text is said first.
+            model.tokenizer.encode_source(asked.text)
+            if other is None:
+                return None, "This side reads what the other side writes, and the other side could not be run."
+            if not other.output_tokens:
+                file = "the other side's file does not say what was written"
+                return None, f"This side reads what the other side writes, and {file}."
+            # Tokens without `<end>`; where they are a tokenizer's own matter, the text.
+            tokens = tuple(token for token in other.output_tokens if token != END)
+            how["target"] = other.text if model.task is None else tokens
+        return runs.side(model, asked.text, asked.snapshot, tuple(how.items())), ""
+    except TransformerVizError as error:
+        return None, str(error)
 
 
 # ---- what differs
 
 
 def _maps(comparison: Comparison, *, with_words: bool) -> Any:
-    """The boxes, the three maps, which are returned, and all heads' differences."""
+    """Draws the boxes, the three maps, which are returned, and all heads' differences."""
     place.controls(comparison, with_words=with_words)
     _say_sizes(comparison)
-    limit = _limit(comparison)
-    looks: dict[str, Any] = {"limit": limit, "style": style.figure_style()}
+    looks: Any = {"limit": _limit(comparison), **place.of_b()}
+    a, b, (kind, layer, head) = comparison.a, comparison.b, _focus()
+    b_place = head_title(*of_b(layer, head, **place.of_b()))
+    size_a, size_b = ("{} by {}".format(*run.attentions[kind].weights.shape[2:]) for run in (a, b))
+    alt = (
+        f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {size_a}, B's {b_place}, {size_b}, and the difference A − B. "
+        "The sentence and the table above say where it is largest."
+    )
     with st.container(key="compare-maps"):
-        figure = call(figures.difference, comparison.a, comparison.b, *_focus(), **looks, **place.of_b())
-        chart.show(figure, "compare-chart", _alt(comparison))
-        figure_file.offer(figure, "difference")
+        looks |= {"key": "compare-chart", "words": alt, "file": "difference"}
+        figure = chart.draw(figures.difference, a, b, kind, layer, head, **looks)
     term_tips.show(_legend(comparison))
     if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):
-        _deep_mosaic(comparison, looks)
+        _deep_mosaic(comparison)
         return figure
     for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
         with column:
-            _mosaic(comparison, kind, looks)
+            _mosaic(comparison, kind)
     return figure
 
 
-def _mosaic(comparison: Comparison, kind: Kind, looks: dict[str, Any], **some: Any) -> None:
-    """A − B of all heads of a kind, or of those of some layers."""
+def _mosaic(comparison: Comparison, kind: Kind, **some: Any) -> None:
+    """Draws A − B of all heads of a kind, or of those of some layers."""
     tile = (st.session_state.layer, st.session_state.head) if kind == st.session_state.kind and place.is_same() else None
-    words = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
-    heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
-    figure = plain(difference_mosaic)(comparison.a, comparison.b, kind, tile, **looks, **some)
-    chart.show(figure, f"{player.MOSAIC_KEY}-{kind}", words, clicks=heard)
+    looks: Any = {"limit": _limit(comparison), "clicks": clicks.tiles(lambda tile: place.go_to_tile(tile, comparison)), **some}
+    alt = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
+    key = f"{player.MOSAIC_KEY}-{kind}"
+    chart.draw(plain(difference_mosaic), comparison.a, comparison.b, kind, tile, key=key, words=alt, **looks)
 
 
-def _deep_mosaic(comparison: Comparison, looks: dict[str, Any]) -> None:
-    """Of the kind in focus: how far each head of all differs, and beside it the six layers around the one that is shown."""
+def _deep_mosaic(comparison: Comparison) -> None:
+    """Draws for the kind in focus how far each head differs, and beside it the six layers around the one that is shown."""
     kind, layer, head = _focus()
     layers = comparison.layers(kind)
     first = (layers.index(layer) if layer in layers else 0) // deep.LAYERS_A_PAGE * deep.LAYERS_A_PAGE
     left, right = st.columns([1, 3])
     with left:
-        figure = tile_map(kind, layers, comparison.by_head(kind), "largest |A − B|", (layer, head), looks["style"])
+        figure = tile_map(kind, layers, comparison.by_head(kind), "largest |A − B|", (layer, head), style.figure_style())
         words = f"The largest difference of every head of the {KIND_TITLES[kind]}"
         deep_mosaic.show_overview(figure, words, lambda tile: place.go_to_tile(tile, comparison))
     with right:
         n_heads = comparison.n_heads(kind)
         heads = [(number, head) for number in layers[first : first + deep.LAYERS_A_PAGE] for head in range(n_heads)]
-        _mosaic(comparison, kind, looks, heads=heads, **deep_mosaic.room(len(heads), n_heads))
+        _mosaic(comparison, kind, heads=heads, **deep_mosaic.room(len(heads), n_heads))
 
 
 def _focus() -> tuple[Kind, int, Any]:
@@ -209,7 +224,7 @@ def _focus() -> tuple[Kind, int, Any]:
 
 
 def _limit(comparison: Comparison) -> float:
-    """The difference that has the strongest colour: 1, or the largest of the maps on the screen."""
+    """The size of a difference that has the strongest colour: 1, or the largest on the screen."""
     if st.session_state.scale == "fixed":
         return 1.0
     here = float(np.nanmax(np.abs(comparison.difference(*_focus(), **place.of_b())), initial=0.0))
@@ -231,16 +246,6 @@ def _legend(comparison: Comparison) -> list[tuple[str, str]]:
     marks += [words for words, here in patterns.items() if here.any()]
     told = term_tips.mark(" · ".join([*of_one, ""]))
     return [*told, ("strong", "A − B"), *term_tips.mark(" · ".join(marks), told=("query", "key", "weight"))]
-
-
-def _alt(comparison: Comparison) -> str:
-    kind, layer, head = _focus()
-    b_place = head_title(*of_b(layer, head, **place.of_b()))
-    sizes = ["{} by {}".format(*run.attentions[kind].weights.shape[2:]) for run in (comparison.a, comparison.b)]
-    return (
-        f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {sizes[0]}, B's {b_place}, {sizes[1]}, and the difference A − B. "
-        "The sentence and the table above say where it is largest."
-    )
 
 
 def _say_sizes(comparison: Comparison) -> None:
@@ -267,24 +272,14 @@ def _say_sizes(comparison: Comparison) -> None:
         st.caption(" ".join(words))
 
 
-def _say_nothing_in_common(comparison: Comparison) -> None:
-    has = [" and ".join(KIND_TITLES[kind] for kind in run.kinds) or "none" for run in (comparison.a, comparison.b)]
-    st.info(
-        f"A and B have no kind of attention in common: A has {has[0]}, B has {has[1]}. Choose another run or file.",
-        icon=":material/compare:",
-    )
-
-
-def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], looks: dict[str, Any]) -> None:
-    """The side that could be run, by itself."""
-    for name, one in zip("AB", ran, strict=True):
-        trace: Trace | None = one.trace
+def _alone(ran: dict[str, Trace | None]) -> None:
+    """Draws the side that could be run, by itself."""
+    state = st.session_state
+    for name, trace in ran.items():
         if trace is None or not trace.kinds:
             continue
-        state = st.session_state
-        shown.show(shown.of_one(name, trace, **looks))
+        shown.show(shown.of_one(name, trace))
         kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
+        alt = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
         with st.container(key="compare-maps"):
-            figure = plain(mosaic)(trace, kind, height=420, style=style.figure_style())
-            words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
-            chart.show(figure, "compare-alone-chart", words)
+            chart.draw(plain(mosaic), trace, kind, height=420, key="compare-alone-chart", words=alt)

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.comparison import Comparison, LargestDifference
+from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, link
@@ -21,17 +21,15 @@ def start(comparison: Comparison) -> None:
     brought into range."""
     focus.start_kind(comparison.kinds, comparison.kinds[-1])
     kind = st.session_state.kind
-    found = _noticed(comparison.farthest(kind))
-    focus.start_head(comparison.a, kind, (found.layer, found.head) if found else (comparison.layers(kind)[0], 0))
+    found, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)
+    # Rounding falls elsewhere on another machine, where a link would open another map.
+    if found is not None and abs(found.size) > _ROUNDING:
+        default = (found.layer, found.head)
+    focus.start_head(comparison.a, kind, default)
     (layers, layer), (heads, head) = _of_b(comparison.b, kind)
     link.option("b_layer", layers, layer, _b_layer_words)
     link.option("b_head", heads, head, _b_head_words)
     link.option("scale", list(_SCALE_WORDS), words=_SCALE_WORDS.__getitem__)
-
-
-def _noticed(found: LargestDifference | None) -> LargestDifference | None:
-    """A difference that is more than rounding, which falls elsewhere on another machine: a link would open another map."""
-    return found if found is not None and abs(found.size) > _ROUNDING else None
 
 
 def controls(comparison: Comparison, *, with_words: bool) -> None:
@@ -54,26 +52,24 @@ def controls(comparison: Comparison, *, with_words: bool) -> None:
             focus.unit_box()
 
 
-def go_to(kind: Kind, layer: int, head: Head) -> None:
-    """To a head that both sides have."""
+def _go_to(kind: Kind, layer: int, head: Head) -> None:
+    """Shows a head that both sides have."""
     state = st.session_state
     state.kind, state.layer, state.head, state.b_layer, state.b_head = kind, layer, head, SAME, SAME
 
 
-def go_to_tile(tile: dict | None, comparison: Comparison) -> None:
-    """To a clicked tile; what is none is passed over."""
-    if not tile or tile.get("kind") not in comparison.kinds:
-        return
-    kind = tile["kind"]
-    if tile.get("layer") in comparison.layers(kind) and tile.get("head") in range(comparison.n_heads(kind)):
-        go_to(tile["kind"], tile["layer"], tile["head"])
+def go_to_tile(tile: dict[str, Any], comparison: Comparison) -> None:
+    """Shows the head of a clicked tile; what is none is passed over."""
+    kind, layer, head = (tile.get(name) for name in ("kind", "layer", "head"))
+    if kind in comparison.kinds and layer in comparison.layers(kind) and head in range(comparison.n_heads(kind)):
+        _go_to(kind, layer, head)
 
 
 def go_to_farthest(kind: object, comparison: Comparison) -> None:
-    """To the head of a kind that differs most; what is no kind is passed over."""
+    """Shows the head of a kind that differs most; what is no kind is passed over."""
     for known in comparison.kinds:
         if known == kind and (found := comparison.farthest(known)) is not None:
-            go_to(known, found.layer, found.head)
+            _go_to(known, found.layer, found.head)
 
 
 def of_b() -> dict[str, Any]:

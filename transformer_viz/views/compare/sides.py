@@ -10,6 +10,7 @@ from transformer_viz import checkpoints
 from transformer_viz import edits as plain_edits
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.compare.place import SAME
 from transformer_viz.views.components import bar, opened
@@ -44,12 +45,8 @@ class Keys:
 
     def strategy_words(self, name: str) -> str:
         """How this side writes."""
-        return _STRATEGY_WORDS[name].format(other=self.other)
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """Every one of them, in the same order on both sides."""
-        return (self.text, self.checkpoint, *map(self.of, _OWN))
+        more = {"beam": "beam search", "sample": "sampled", "forced": f"reads {self.other}’s output"}
+        return more.get(name, name)
 
 
 A, B = Keys("A", "B", "text", "checkpoint", "a_"), Keys("B", "A", "b_text", "b_checkpoint", "b_")
@@ -93,13 +90,20 @@ class Asked:
 
 
 def start(keys: Keys, usable: list[str]) -> None:
-    """Values of a side before its boxes are drawn."""
+    """Values of a side before its boxes are drawn; those of B are A's with one sign of the text changed."""
+    state = st.session_state
     if keys is B:
-        _start_b(usable)
+        link.option(B.checkpoint, usable, _checkpoint_of_b(usable))
+        if model_list.is_to_be_loaded(state[B.checkpoint], state.device):
+            _model(B)  # says how far it is; A's is there by now
+            st.rerun()
+        if state.pop("b_text_wanted", False):
+            link.reset(B.text)
+        bar.start_text(B.text, B.checkpoint, _text_of_b())
     else:
         bar.start_text()
     link.option(keys.of("file"), (A_RUN, *opened.traces()), words=_file_words)
-    link.option(keys.of("snapshot"), (FINISHED, *snapshots(st.session_state[keys.checkpoint])), words=_snapshot_words)
+    link.option(keys.of("snapshot"), (FINISHED, *_snapshots(state[keys.checkpoint])), words=_snapshot_words)
     link.option(keys.of("strategy"), STRATEGIES, words=keys.strategy_words)
     link.text(keys.of("edits"), most=_MOST_OF_EDITS)
     for name, (least, most, default) in NUMBERS.items():
@@ -112,58 +116,46 @@ def asked(keys: Keys) -> Asked:
     values = {name: state[keys.of(name)] for name in _OWN}
     values["file"] = values["file"] or None
     values["snapshot"] = None if values["snapshot"] == FINISHED else values["snapshot"]
-    model = _model(keys)
-    if model is not None and not model.model.kind.writes:
+    if not _writes(_model(keys)):
         values["strategy"] = "greedy"
     return Asked(keys.name, state[keys.text], state[keys.checkpoint], **values)
 
 
 def show(keys: Keys, usable: list[str]) -> None:
-    """The boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
-    state = st.session_state
+    """Draws the boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
+    state, name = st.session_state, keys.name
     quiet: dict[str, Any] = {"label_visibility": "collapsed", "width": 150}
     files, model = list(opened.traces()), _model(keys)
-    with st.container(horizontal=True, vertical_alignment="center", key=f"side-{keys.name}"):
-        st.markdown(f"**{keys.name}**", width="content")
+    with st.container(horizontal=True, vertical_alignment="center", key=f"side-{name}"):
+        st.markdown(f"**{name}**", width="content")
         if files:
-            link.selectbox(f"{keys.name}: run or file", [A_RUN, *files], key=keys.of("file"), words=_file_words, **quiet)
+            link.selectbox(f"{name}: run or file", [A_RUN, *files], key=keys.of("file"), words=_file_words, **quiet)
         if state[keys.of("file")]:
             return
-        bar.text_box(f"{keys.name}: source text", keys.text, model, _text_of_b() if keys is B else None)
+        bar.text_box(f"{name}: source text", keys.text, model, _text_of_b() if keys is B else None)
         first = bar.default_checkpoint(usable) if keys is A else _checkpoint_of_b(usable)
-        bar.model_box(f"{keys.name}: checkpoint", keys.checkpoint, usable, first, quiet["width"])
-        with st.popover(_how_words(keys, model), key=f"how-{keys.name}"):
-            if steps := snapshots(st.session_state[keys.checkpoint]):
-                words = f"{keys.name}: step of training"
-                link.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), words=_snapshot_words)
-            if model is None or model.model.kind.writes:
-                _decoding(keys)
-            name, places = f"{keys.name}: edits", "edits, like cross:off"
-            link.text_input(name, key=keys.of("edits"), most=_MOST_OF_EDITS, placeholder=places)
-
-
-def _how_words(keys: Keys, model: LoadedModel | None) -> str:
-    """`A: finished, greedy`, and the edits where there are any."""
-    state = st.session_state
-    edits, words = state[keys.of("edits")], []
-    if snapshots(state[keys.checkpoint]):
-        words.append(_snapshot_words(state[keys.of("snapshot")]))
-    if model is None or model.model.kind.writes:
-        words.append(keys.strategy_words(state[keys.of("strategy")]))
-    if edits:
-        words.append(literal(edits if len(edits) <= _MOST_EDITS_SHOWN else f"{edits[: _MOST_EDITS_SHOWN - 1]}…"))
-    return f"{keys.name}: {', '.join(words) or 'no edits'}"
-
-
-def _decoding(keys: Keys) -> None:
-    strategy = link.selectbox(f"{keys.name}: decoding", STRATEGIES, key=keys.of("strategy"), words=keys.strategy_words)
-    if strategy == "beam":
-        link.number_input(f"{keys.name}: beam size", *NUMBERS["beam"], key=keys.of("beam"))
-    if strategy == "sample":
-        name, key, icon = f"{keys.name}: temperature", keys.of("temperature"), ":material/thermostat:"
-        link.number_input(name, *NUMBERS["temperature"], step=0.1, key=key, icon=icon)
-        name, key, icon = f"{keys.name}: seed", keys.of("seed"), ":material/casino:"
-        link.number_input(name, *NUMBERS["seed"], key=key, icon=icon)
+        bar.model_box(f"{name}: checkpoint", keys.checkpoint, usable, first, quiet["width"])
+        steps, edits = _snapshots(state[keys.checkpoint]), state[keys.of("edits")]
+        # What is chosen behind the button, as `A: finished, greedy`.
+        words = [_snapshot_words(state[keys.of("snapshot")])] if steps else []
+        words += [keys.strategy_words(state[keys.of("strategy")])] if _writes(model) else []
+        words += [literal(shorten(edits, _MOST_EDITS_SHOWN))] if edits else []
+        with st.popover(f"{name}: {', '.join(words) or 'no edits'}", key=f"how-{name}"):
+            if steps:
+                label = f"{name}: step of training"
+                link.selectbox(label, [FINISHED, *steps], key=keys.of("snapshot"), words=_snapshot_words)
+            if _writes(model):
+                label, words_of = f"{name}: decoding", keys.strategy_words
+                strategy = link.selectbox(label, STRATEGIES, key=keys.of("strategy"), words=words_of)
+                if strategy == "beam":
+                    link.number_input(f"{name}: beam size", *NUMBERS["beam"], key=keys.of("beam"))
+                elif strategy == "sample":
+                    hot: Any = {"step": 0.1, "key": keys.of("temperature"), "icon": ":material/thermostat:"}
+                    link.number_input(f"{name}: temperature", *NUMBERS["temperature"], **hot)
+                    seed: Any = {"key": keys.of("seed"), "icon": ":material/casino:"}
+                    link.number_input(f"{name}: seed", *NUMBERS["seed"], **seed)
+            edited: Any = {"key": keys.of("edits"), "most": _MOST_OF_EDITS, "placeholder": "edits, like cross:off"}
+            link.text_input(f"{name}: edits", **edited)
 
 
 def put(keys: Keys, values: dict[str, Any]) -> None:
@@ -181,14 +173,15 @@ def put(keys: Keys, values: dict[str, Any]) -> None:
 def swap() -> None:
     """A becomes B and B becomes A, with their places among layers and heads."""
     state = st.session_state
-    for first, second in zip((*A.all, "text_checkpoint"), (*B.all, "b_text_checkpoint"), strict=True):
+    of_a, of_b = ((keys.text, keys.checkpoint, *map(keys.of, _OWN), f"{keys.text}_checkpoint") for keys in (A, B))
+    for first, second in zip(of_a, of_b, strict=True):
         state[first], state[second] = state.get(second), state.get(first)
     for first, second in (("layer", "b_layer"), ("head", "b_head")):
         if state.get(second, SAME) != SAME:
             state[first], state[second] = state[second], state[first]
 
 
-def snapshots(name: str) -> list[int]:
+def _snapshots(name: str) -> list[int]:
     """Steps of training of which a checkpoint kept the weights."""
     try:
         return list(checkpoints.snapshots(checkpoints.find_name(name)))
@@ -196,7 +189,7 @@ def snapshots(name: str) -> list[int]:
         return []
 
 
-def neighbour(text: str, model: LoadedModel) -> str:
+def _neighbour(text: str, model: LoadedModel) -> str:
     """A text that differs in one sign where the task can read that, otherwise its first other example; without a task another
     word, or all but the last."""
     task = model.task
@@ -221,37 +214,16 @@ def neighbour(text: str, model: LoadedModel) -> str:
     return next((example.text for example in task.examples() if example.text != text), text)
 
 
-_STRATEGY_WORDS: dict[str, str] = {
-    "greedy": "greedy",
-    "beam": "beam search",
-    "sample": "sampled",
-    "forced": "reads {other}’s output",
-}
-
-
 def _checkpoint_of_b(usable: list[str]) -> str:
     """What a link leaves out: A's, where it may be chosen."""
     name = st.session_state[A.checkpoint]
     return name if name in usable else usable[0]
 
 
-def _start_b(usable: list[str]) -> None:
-    """B's checkpoint and text: those of A with one sign changed, where nothing else is said."""
-    state = st.session_state
-    link.option(B.checkpoint, usable, _checkpoint_of_b(usable))
-    if model_list.is_to_be_loaded(state[B.checkpoint], state.device):
-        _model(B)  # says how far it is; A's is there by now
-        st.rerun()
-    if state.pop("b_text_wanted", False):
-        link.reset(B.text)
-    bar.start_text(B.text, B.checkpoint, _text_of_b())
-
-
 def _text_of_b() -> str | None:
-    """What a link leaves out: A's text with one sign changed."""
-    with contextlib.suppress(TransformerVizError):  # its side says why
-        return neighbour(st.session_state[A.text], model_list.load_any(st.session_state[B.checkpoint], st.session_state.device))
-    return None
+    """What a link leaves out: A's text with one sign changed; None where B's model cannot be loaded."""
+    model = _model(B)
+    return None if model is None else _neighbour(st.session_state[A.text], model)
 
 
 def _model(keys: Keys) -> LoadedModel | None:
@@ -259,6 +231,11 @@ def _model(keys: Keys) -> LoadedModel | None:
     with contextlib.suppress(TransformerVizError):
         return model_list.load_any(st.session_state[keys.checkpoint], st.session_state.device)
     return None
+
+
+def _writes(model: LoadedModel | None) -> bool:
+    """Whether a model has something to decode, as far as it is known."""
+    return model is None or model.model.kind.writes
 
 
 def _file_words(name: str) -> str:
