@@ -9,11 +9,13 @@ from collections import defaultdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 import transformer_viz as tv
 from tests.readers import families
 from tests.readers.families import BOS, SHARED, SIZE, TEXTS
+from tests.readers.test_families import returned, theirs, written
 from transformer_viz.errors import ModelError, TransformerVizError
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, classes_of, quiet_transformers, wrap_model
 from transformer_viz.text_display import shorten
@@ -181,34 +183,26 @@ def _is_traced(model: Any) -> bool:
 def _compare_encoder(reader: HuggingFaceModel, own: Any) -> None:
     for text, trace in zip(TEXTS, tv.decode(reader, list(TEXTS)), strict=True):
         alone = tv.decode(reader, text)
-        returned = own(input_ids=torch.tensor([alone.source_ids]), output_attentions=True)
-        assert _is(alone.encoder.weights, torch.cat(returned.attentions))
-        assert _is(trace.encoder.weights, torch.tensor(alone.encoder.weights))
+        expected, _ = returned(own, list(alone.source_ids or ()), [])
+        assert _is(alone.encoder.weights, expected["encoder"])
+        assert _is(trace.encoder.weights, alone.encoder.weights)
 
 
 def _compare_writer(reader: HuggingFaceModel, own: Any) -> None:
     for text, trace in zip(TEXTS, tv.decode(reader, list(TEXTS), max_length=N_WRITTEN), strict=True):
-        source = torch.tensor([reader.tokenizer.encode_source(text)])
-        how: dict[str, Any] = {"max_new_tokens": N_WRITTEN, "do_sample": False, "num_beams": 1}
-        written = own.generate(input_ids=source, attention_mask=torch.ones_like(source), **how)[0].tolist()
-        n_read = 1 if own.config.is_encoder_decoder else source.shape[1]
         alone = tv.decode(reader, text, max_length=N_WRITTEN)
-        assert list(alone.output_ids or ())[alone.n_given :] == written[n_read:]
+        assert written(alone) == theirs(own, reader.tokenizer.encode_source(text), max_new_tokens=N_WRITTEN)
         assert trace.output_ids == alone.output_ids
-        assert _is(trace.decoder.weights, torch.tensor(alone.decoder.weights))
+        assert _is(trace.decoder.weights, alone.decoder.weights)
     trace = tv.decode(reader, TEXTS[0], target=(5, 9, 9, 3))
-    read = {"input_ids": torch.tensor([trace.source_ids or trace.target_ids])}
-    if own.config.is_encoder_decoder:
-        read["decoder_input_ids"] = torch.tensor([trace.target_ids])
-    returned = own(**read, output_attentions=True)
-    for kind in trace.kinds:
-        name = {"cross": "cross_attentions"}.get(kind, f"{kind}_attentions" if own.config.is_encoder_decoder else "attentions")
-        assert _is(trace.attentions[kind].weights, torch.cat([each for each in returned[name] if each is not None]))
+    expected, _ = returned(own, list(trace.source_ids or ()), list(trace.target_ids or ()))
+    assert expected.keys() == set(trace.kinds)
+    assert all(_is(trace.attentions[kind].weights, whole) for kind, whole in expected.items())
 
 
-def _is(attentions: Any, expected: torch.Tensor) -> bool:
+def _is(attentions: np.ndarray, expected: np.ndarray) -> bool:
     """Two models with the same weights elsewhere in memory may round differently."""
-    return attentions.shape == expected.shape and torch.allclose(torch.tensor(attentions), expected, rtol=0, atol=1e-4)
+    return attentions.shape == expected.shape and np.allclose(attentions, expected, rtol=0, atol=1e-4)
 
 
 # ---- the table

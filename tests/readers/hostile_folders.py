@@ -23,36 +23,46 @@ def template(ids: int = 1, single: Any = (_START, _TEXT)) -> dict[str, Any]:
     return {"type": "TemplateProcessing", "single": single, "pair": [_TEXT], "special_tokens": special}
 
 
-def _replace(pattern: dict[str, str], content: Any) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": pattern, "content": content}
+def replace(pattern: dict[str, str], content: Any, n: int = 1) -> dict[str, Any]:
+    """The same rule so many times, one after the other."""
+    return {"type": "Sequence", "normalizers": [{"type": "Replace", "pattern": pattern, "content": content}] * n}
 
 
-TWICE = {"type": "Sequence", "processors": [template(single=[_TEXT] * 9)] * 9}
+def charsmap(text: bytes) -> dict[str, Any]:
+    data = base64.b64encode(b"\4\0\0\0\0\0\0\0" + text + b"\0a").decode()
+    return {"type": "Precompiled", "precompiled_charsmap": data}
+
+
+def words(n: int) -> dict[str, Any]:
+    return {"type": "WordLevel", "vocab": {f"x{i}": i for i in range(n)}, "unk_token": "x0"}
+
+
 _BYTES = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False}
 _SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
-RULES: dict[str, tuple[Any, ...]] = {
-    "normalizer": (
-        *({"type": "Sequence", "normalizers": [_replace(pattern, content)] * n}
-          for pattern, content, n in (({"String": "e"}, "e" * 20, 8), ({"Regex": "."}, "ab" * 40, 6),
-                                      ({"String": ""}, "xx", 30), ({"Regex": "(e+)+$"}, "e", 1), ({"Regex": "(?="}, "e", 1))),
-        {"type": "Prepend", "prepend": "e" * 10**7},
-        {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 10**5},
-        {"type": "Precompiled", "precompiled_charsmap": "!"},
-        {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(b"\4\0\0\0\0\0\0\0" + b"e" * 10**6).decode()},
-        _replace({"String": "e"}, 5),
-    ),
-    "pre_tokenizer": (
-        {"type": "Sequence", "pretokenizers": [_BYTES] * 40},
-        *(_SPLIT | {"pattern": {"Regex": pattern}} for pattern in ("(a+)+$", "(((((")),
-        {"type": "Metaspace", "replacement": "abc", "prepend_scheme": "always", "split": True},
-    ),
-    "post_processor": (template(single=[_TEXT] * 10**5), TWICE, template(10**6), template(single=5)),
-    "decoder": (
-        {"type": "Sequence", "decoders": [_replace({"String": "w"}, "w" * 30)] * 7},
-        {"type": "WordPiece", "prefix": "##" * 10**6, "cleanup": True},
-        {"type": "Strip", "content": " ", "start": 10**9, "stop": 10**9},
-    ),
-}  # fmt: skip
+RULES: list[tuple[str, Any, str]] = [
+    ("normalizer", replace({"String": "e"}, "e" * 20, 8), "25,600,000,000 times as long"),
+    ("normalizer", replace({"Regex": "x*"}, "e" * 999), "1,000 times as long"),
+    ("normalizer", charsmap(b"e" * 5000), "5,000 times as long"),
+    ("normalizer", {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 999}, "at most 64 are possible"),
+    ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [_BYTES] * 40}, "1,099,511,627,776 times as long"),
+    ("post_processor", {"type": "Sequence", "processors": [template(single=[_TEXT] * 9)] * 9}, "387,420,489 times as long"),
+    ("post_processor", template(300), "it adds 300 tokens to a text"),
+    ("decoder", {"type": "Replace", "pattern": {"String": "w"}, "content": "w" * 999}, "999 times as long"),
+    ("model", words(10**5), "it has more tokens than"),
+    ("model", words(5000), "it has 5,005 tokens"),
+    *(("normalizer", replace({"Regex": pattern}, "e"), "") for pattern in ("(e+)+$", "(?=")),
+    ("normalizer", {"type": "Prepend", "prepend": "e" * 10**7}, ""),
+    ("normalizer", {"type": "Precompiled", "precompiled_charsmap": "!"}, ""),
+    ("normalizer", replace({"String": "e"}, 5), ""),
+    *(("pre_tokenizer", _SPLIT | {"pattern": {"Regex": pattern}}, "") for pattern in ("(a+)+$", "(((((")),
+    ("pre_tokenizer", {"type": "Metaspace", "replacement": "abc", "prepend_scheme": "always", "split": True}, ""),
+    ("post_processor", template(single=[_TEXT] * 10**5), ""),
+    ("post_processor", template(single=5), ""),
+    ("decoder", {"type": "WordPiece", "prefix": "##" * 10**6, "cleanup": True}, ""),
+    ("decoder", {"type": "Strip", "content": " ", "start": 10**9, "stop": 10**9}, ""),
+    *((part, {"type": 5}, "") for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder")),
+]
+"""Of a tokenizer: which part becomes what, and how it is refused; without a sentence it may be refused, or used in time."""
 
 
 def sound(folder: Path) -> dict[str, Path]:
@@ -72,27 +82,36 @@ def change(folder: Path, name: str, change: Callable[[Any], None]) -> None:
     path.write_text(json.dumps(found))
 
 
-MANY = {f"x{i}": i for i in range(2_000_000)}
-CONFIGS: list[tuple[str, dict[str, Any]]] = [
-    ("gpt2", {"n_layer": 10**5}),
-    ("gpt2", {"n_positions": 10**9, "n_embd": 2**63}),
-    ("gpt2", {"n_head": 0, "n_inner": -(10**9)}),
-    ("bert", {"vocab_size": 10**30, "type_vocab_size": 1.5}),
-    ("marian", {"decoder_vocab_size": 10**9, "d_model": "12"}),
-    ("t5", {"relative_attention_num_buckets": 10**9, "d_kv": 10**5}),
-    ("llama", {"num_key_value_heads": 0, "head_dim": -1}),
-    ("albert", {"num_hidden_groups": 10**5, "inner_group_num": 10**9}),
-    ("bart", {"encoder_ffn_dim": [10**9], "encoder_attention_heads": None}),
-    ("bert", {"num_labels": 10**9}),
-    ("gpt2", {"text_config": {"attn_implementation": "evil/kernel@main:run"}, "attn_implementation": 5}),
-    ("gpt2", {"_attn_implementation": "flash_attention_2", "experts_implementation": "deepgemm"}),
-    ("llama", {"attn_implementation": "paged|evil/kernel", "per_layer_config": {"_attn_implementation": []}}),
-    *(("gpt2", {name: {"RMSNorm": "evil/kernel"}}) for name in ("fusion_config", "kernel_config", "distributed_config")),
-    ("bart", {"quantization_config": [1]}),
-    ("bart", {"transformers_weights": "../x"}),
-    ("t5", {"attribute_map": {"a": "b", "b": "a"}}),
-    ("marian", {"sub_configs": 5, "dtype": "load"}),
-    ("bert", {"architectures": {"a": 10**9}, "id2label": True}),
+LAYERS, LARGER = r"config.json sets '\w+' to {:,}, but its weights have [23] layers", "describes a larger model than the"
+CONFIGS: list[tuple[str, dict[str, Any], str]] = [
+    ("gpt2", {"n_layer": 10**5}, LAYERS.format(10**5)),
+    ("marian", {"decoder_layers": 10**9}, LAYERS.format(10**9)),
+    ("bart", {"encoder_layers": 10**9}, LAYERS.format(10**9)),
+    ("t5", {"num_layers": 10**5}, LAYERS.format(10**5)),
+    ("llama", {"num_hidden_layers": 10**9}, LAYERS.format(10**9)),
+    ("gpt2", {"n_positions": 10**9}, LARGER),
+    ("marian", {"max_position_embeddings": 10**5}, LARGER),
+    ("bert", {"max_position_embeddings": 10**9}, LARGER),
+    ("llama", {"head_dim": 10**5}, LARGER),
+    ("gpt2", {"fusion_config": {"a": "b"}}, "config.json sets fusion_config, which would replace code"),
+    ("gpt2", {"n_positions": 10**9, "n_embd": 2**63}, ""),
+    ("gpt2", {"n_head": 0, "n_inner": -(10**9)}, ""),
+    ("bert", {"vocab_size": 10**30, "type_vocab_size": 1.5}, ""),
+    ("marian", {"decoder_vocab_size": 10**9, "d_model": "12"}, ""),
+    ("t5", {"relative_attention_num_buckets": 10**9, "d_kv": 10**5}, ""),
+    ("llama", {"num_key_value_heads": 0, "head_dim": -1}, ""),
+    ("albert", {"num_hidden_groups": 10**5, "inner_group_num": 10**9}, ""),
+    ("bart", {"encoder_ffn_dim": [10**9], "encoder_attention_heads": None}, ""),
+    ("bert", {"num_labels": 10**9}, ""),
+    ("gpt2", {"text_config": {"attn_implementation": "evil/kernel@main:run"}, "attn_implementation": 5}, ""),
+    ("gpt2", {"_attn_implementation": "flash_attention_2", "experts_implementation": "deepgemm"}, ""),
+    ("llama", {"attn_implementation": "paged|evil/kernel", "per_layer_config": {"_attn_implementation": []}}, ""),
+    *(("gpt2", {name: {"RMSNorm": "evil/kernel"}}, "") for name in ("kernel_config", "distributed_config")),
+    ("bart", {"quantization_config": [1]}, ""),
+    ("bart", {"transformers_weights": "../x"}, ""),
+    ("t5", {"attribute_map": {"a": "b", "b": "a"}}, ""),
+    ("marian", {"sub_configs": 5, "dtype": "load"}, ""),
+    ("bert", {"architectures": {"a": 10**9}, "id2label": True}, ""),
 ]
 GENERATION: list[dict[str, Any]] = [
     {"repetition_penalty": 1e308},
@@ -109,7 +128,7 @@ GENERATION: list[dict[str, Any]] = [
 ]
 WORDS: list[dict[str, Any]] = [
     {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "<unk>"},
-    {"type": "WordLevel", "vocab": MANY, "unk_token": "x0"},
+    words(2_000_000),
     {"type": "WordLevel", "vocab": {"a": 4_294_967_295, "<unk>": 10**6}, "unk_token": "<unk>"},
     {"type": "WordPiece", "vocab": {"a": 0, "x0": 1}, "unk_token": "x0", "continuing_subword_prefix": "#" * 10**6}
     | {"max_input_chars_per_word": 10**9},
@@ -176,7 +195,6 @@ HEADERS: list[tuple[str, Any]] = [
     *(("shape", shape) for shape in ([10**9, 10**9], [-1], [2**63], "a")),
     *(("data_offsets", places) for places in ([0, 2**50], [8, 4], [0])),
     ("name", "../../" + "x" * 1000),
-    ("many", "transformer.h"),
 ]
 
 
@@ -184,18 +202,16 @@ def _updated(file: str, values: dict[str, Any]) -> Callable[[Path], None]:
     return lambda folder: change(folder, file, lambda found: found.update(values))
 
 
-DAMAGES: list[tuple[str, Callable[[Path], None]]] = [
-    *((family, _updated("config.json", values)) for family, values in CONFIGS),
-    *(("bart", _updated("generation_config.json", values)) for values in GENERATION),
-    *(
-        ("gpt2", _updated("tokenizer.json", {part: rule}))
-        for part, of_part in RULES.items()
-        for rule in (*of_part, {"type": 5})
-    ),
-    *(("gpt2", _updated("tokenizer.json", {"model": model, "added_tokens": []})) for model in WORDS),
-    *(("marian", _updated("tokenizer_config.json", values)) for values in TOKENIZERS),
-    *(("llama", lambda folder, places=places: put_index(folder, places)) for places in MAPS),
-    *(("gpt2", lambda folder, header=header: put_header(folder, *header)) for header in HEADERS),
-    *((FAMILIES[seed % len(FAMILIES)], lambda folder, seed=seed: put_bytes(folder, seed)) for seed in range(14)),
+DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
+    *((family, _updated("config.json", values), sentence) for family, values, sentence in CONFIGS),
+    ("t5", _updated("generation_config.json", {"decoder_start_token_id": 999}), "its decoder begins with the token 999 "),
+    *(("gpt2", _updated("tokenizer.json", {part: rule}), sentence) for part, rule, sentence in RULES),
+    *(("bart", _updated("generation_config.json", values), "") for values in GENERATION),
+    *(("gpt2", _updated("tokenizer.json", {"model": model, "added_tokens": []}), "") for model in WORDS),
+    *(("marian", _updated("tokenizer_config.json", values), "") for values in TOKENIZERS),
+    *(("llama", lambda folder, places=places: put_index(folder, places), "") for places in MAPS),
+    *(("gpt2", lambda folder, header=header: put_header(folder, *header), "") for header in HEADERS),
+    ("gpt2", lambda folder: put_header(folder, "many", "x"), r"the files up to this one have 100,\d\d\d tensors; at most"),
+    *((FAMILIES[seed % len(FAMILIES)], lambda folder, seed=seed: put_bytes(folder, seed), "") for seed in range(14)),
 ]
-"""Which sound folder, and what is done to it."""
+"""Which sound folder, what is done to it, and how it is refused; without a sentence it may be refused, or used in time."""

@@ -40,13 +40,15 @@ def returned(model: Any, source: list[int], target: list[int], **options: Any) -
     if model.config.is_encoder_decoder:
         read["decoder_input_ids"] = torch.tensor([target])
     found = model(**read, output_attentions=True, **options)
+
+    def whole(layers: Any) -> np.ndarray:
+        return torch.cat([layer for layer in layers if layer is not None]).numpy()
+
     if not model.config.is_encoder_decoder:
         kind: Kind = "encoder" if source else "decoder"
-        return {kind: torch.cat(found.attentions).numpy()}, found.logits[0]
-    each = (found.encoder_attentions, found.decoder_attentions, found.cross_attentions)
-    return {
-        kind: torch.cat(one).numpy() for kind, one in zip(("encoder", "decoder", "cross"), each, strict=True)
-    }, found.logits[0]
+        return {kind: whole(found.attentions)}, found.logits[0]
+    decoder, cross = whole(found.decoder_attentions), whole(found.cross_attentions)
+    return {"encoder": whole(found.encoder_attentions), "decoder": decoder, "cross": cross}, found.logits[0]
 
 
 def drawn(trace: Trace, kind: Kind) -> np.ndarray:
@@ -55,13 +57,17 @@ def drawn(trace: Trace, kind: Kind) -> np.ndarray:
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_greedy_is_their_generate(name, monkeypatch):
-    """With the model's generation config, and without it."""
+    """In a padded batch as alone (prompts are padded before, sources after), with the generation config and without it."""
     reader, model = family(name), own(name)
     assert reader.model.kind == ("decoder" if name in DECODERS else "encoder-decoder")
     assert (reader.model.start_id is None) == (name in DECODERS)
     every = [(text, reader.tokenizer.encode_source(text)) for text in TEXTS]
-    for text, ids in every:
-        assert written(decode(reader, text, max_length=N_WRITTEN)) == theirs(model, ids)
+    for (text, ids), trace in zip(every, decode(reader, list(TEXTS), max_length=N_WRITTEN), strict=True):
+        alone = decode(reader, text, max_length=N_WRITTEN)
+        assert written(alone) == written(trace) == theirs(model, ids)
+        for kind in reader.model.sizes.kinds:
+            assert np.abs(drawn(trace, kind) - drawn(alone, kind)).max() < 1e-5
+            assert np.array_equal(trace.attentions[kind].reasons, alone.attentions[kind].reasons)
     monkeypatch.setattr(model, "generation_config", bare(model))
     for text, ids in every:
         plain = decode(reader.with_generation(False), text, max_length=N_WRITTEN)
@@ -70,7 +76,8 @@ def test_greedy_is_their_generate(name, monkeypatch):
 
 def test_about_half_of_what_is_written_ends():
     """Guards tests in which nothing ends, and tests in which nothing is written."""
-    lengths = [len(written(decode(family(name), text, max_length=N_WRITTEN))) for name in WRITERS for text in TEXTS]
+    traces = [trace for name in WRITERS for trace in decode(family(name), list(TEXTS), max_length=N_WRITTEN)]
+    lengths = [len(written(trace)) for trace in traces]
     n_ended = sum(length < N_WRITTEN for length in lengths)
     assert len(lengths) / 4 < n_ended < len(lengths) * 3 / 4
     assert sum(length > 2 for length in lengths) > len(lengths) / 2
@@ -91,18 +98,6 @@ def test_attention_is_theirs_to_the_bit_and_cached_nearly(name):
     cached = decode(reader.with_generation(False), text, prefix=target, max_length=len(target) + 1)
     for kind, whole in expected.items():
         assert np.abs(drawn(cached, kind) - whole).max() < 1e-5
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_padded_batch_is_its_sentences_alone(name):
-    """Prompts are padded before, sources after."""
-    reader = family(name)
-    for text, trace in zip(TEXTS, decode(reader, list(TEXTS), max_length=N_WRITTEN), strict=True):
-        alone = decode(reader, text, max_length=N_WRITTEN)
-        assert trace.output_ids == alone.output_ids
-        for kind in reader.model.sizes.kinds:
-            assert np.abs(drawn(trace, kind) - drawn(alone, kind)).max() < 1e-5
-            assert np.array_equal(trace.attentions[kind].reasons, alone.attentions[kind].reasons)
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -50,25 +50,18 @@ def maps(trace: tv.Trace, kind: Kind) -> np.ndarray:
     return trace.attentions[kind].weights
 
 
-def compare(model: FirefoxModel, plain: files.Plain, text: str) -> tv.Trace:
+def test_numbers_are_those_of_plain_numpy(folder: Path, mine: FirefoxModel) -> None:
     """Every map, every probability and every cell to 1e-5."""
-    trace = tv.decode(model, text, max_length=12)
-    assert trace.source_ids is not None and trace.target_ids is not None and trace.output_ids is not None
-    log_p = plain.run(list(trace.source_ids), list(trace.target_ids[1:]))
+    plain = files.Plain((folder / WEIGHTS).read_bytes(), files.HEADS)
+    trace = tv.decode(mine, TEXT, max_length=12)
+    log_p = plain.run(list(trace.source_ids or ()), list(trace.target_ids or ())[1:])
     for kind in trace.kinds:
         for layer, weights in enumerate(maps(trace, kind)):
             np.testing.assert_allclose(weights, plain.maps[kind, layer + 1], atol=1e-5)
     for row, step in zip(log_p, trace.steps, strict=True):
         np.testing.assert_allclose(step.log_probability, row[step.token_id], atol=1e-5)
-        np.testing.assert_allclose(
-            [p for _, p in step.candidates], np.sort(np.exp(row))[::-1][: len(step.candidates)], atol=1e-5
-        )
-    return trace
-
-
-def test_numbers_are_those_of_plain_numpy(folder: Path, mine: FirefoxModel) -> None:
-    plain = files.Plain((folder / WEIGHTS).read_bytes(), files.HEADS)
-    trace = compare(mine, plain, TEXT)
+        best = np.sort(np.exp(row))[::-1][: len(step.candidates)]
+        np.testing.assert_allclose([p for _, p in step.candidates], best, atol=1e-5)
     assert len(set(trace.output_tokens)) > 4, "a run that says something"
     assert trace.kinds == ("encoder", "cross")
     assert mine.n_parameters == sum(a.size for name, a in files.tensors().items() if not name.endswith("QuantMultA"))
@@ -108,12 +101,10 @@ def test_a_batch_is_each_text_alone(mine: FirefoxModel) -> None:
 
 def test_a_beam_finds_what_every_hypothesis_read_alone_says(mine: FirefoxModel) -> None:
     trace = tv.decode(mine, TEXT, strategy="beam", beam_size=4, max_length=6)
-    assert trace.search is not None
-    for rank in range(len(trace.search.best)):
+    for rank in range(4):
         found = trace.hypothesis(rank)
         again = tv.decode(mine, TEXT, target=(found.output_ids or ())[:-1])
-        n = found.n_steps
-        said, read = ([step.log_probability for step in each.steps[: n - 1]] for each in (found, again))
+        said, read = ([step.log_probability for step in each.steps[: found.n_steps - 1]] for each in (found, again))
         np.testing.assert_allclose(said, read, atol=1e-5)
 
 
@@ -157,12 +148,8 @@ def test_measures_that_follow_layers_are_refused_and_others_given(mine: FirefoxM
 def test_the_drawing_has_a_recurrence_where_self_attention_would_be(mine: FirefoxModel) -> None:
     places = {name for name, _ in mine.model.named_modules()} | mine.model.state_dict().keys()
     blocks = list(mine.architecture)
-    assert [b.title for b in blocks if b.layer == 0 and b.place.startswith("decoder")][:4] == [
-        "Recurrence (SSRU)",
-        "Norm",
-        "Cross-attention",
-        "Norm",
-    ]
+    first = [block.title for block in blocks if block.layer == 0 and block.place.startswith("decoder")]
+    assert first[:4] == ["Recurrence (SSRU)", "Norm", "Cross-attention", "Norm"]
     for block in blocks:
         assert block.module in places, block.module
         if block.layer is not None:
@@ -277,7 +264,7 @@ def test_it_is_listed_with_its_size_or_its_reason(tmp_path: Path, monkeypatch: p
     assert readers.load_named("good").name == "good"
 
 
-DAMAGES = range(100)
+DAMAGES = range(60)
 
 
 def test_damaged_files_end_in_a_sentence_or_well(tmp_path: Path) -> None:
@@ -351,13 +338,6 @@ def test_the_first_head_of_the_last_layer_aligns(translators: dict[str, FirefoxM
     for written, read in (("black", "preto"), ("brother", "irmão"), ("house", "casa")):
         row, key = trace.output_tokens.index(f" {written}"), trace.source_tokens.index(f" {read}")
         assert weights[row, key] > 0.9
-
-
-@real
-@pytest.mark.parametrize("direction", ["pten", "enpt"])
-def test_a_real_sentence_in_plain_numpy(translators: dict[str, FirefoxModel], direction: str) -> None:
-    [path] = packaged()[f"firefox:{direction}"].glob("model.*.bin")
-    compare(translators[direction], files.Plain(path.read_bytes(), 8), SENTENCES[direction][1])
 
 
 CONTROL = re.compile("</s>|<unk>")

@@ -31,7 +31,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "repetition": {"repetition_penalty": 1.7, "renormalize_logits": True},
 }
 NAMES = ("bart", "t5", "gpt2", "qwen2")
-TWO = ("bart", "qwen2")
 SEEDS = range(3)
 
 
@@ -51,10 +50,12 @@ def pair(name: str, seed: int = 1, **settings: Any) -> tuple[HuggingFaceModel, A
     ],
 )
 def test_each_setting_is_theirs(setting, name):
-    """Greedily and by beams, and in a padded batch as alone."""
+    """Greedily and by beams, and in a padded batch as alone. Guards also parity of settings that do nothing."""
     reader, model = pair(name, **SETTINGS[setting])
     several = decode(reader, list(TEXTS), max_length=N_WRITTEN)
     beams = decode(reader, list(TEXTS), max_length=N_WRITTEN, strategy="beam", beam_size=3, refill=True)
+    without = decode(reader.with_generation(False), list(TEXTS), max_length=N_WRITTEN)
+    assert name != "bart" or any(written(one) != written(other) for one, other in zip(several, without, strict=True))
     for text, trace, beam in zip(TEXTS, several, beams, strict=True):
         ids = reader.tokenizer.encode_source(text)
         assert written(decode(reader, text, max_length=N_WRITTEN)) == written(trace) == theirs(model, ids)
@@ -66,15 +67,6 @@ def without_pads(found: list[int], like: list[int]) -> list[int]:
     """`generate` fills up with pads what its best hypothesis has fewer of than it went on for."""
     assert set(found[len(like) :]) <= {families.PAD, EOS}
     return found[: len(like)]
-
-
-@pytest.mark.parametrize("setting", [name for name in SETTINGS if name != "ends"])
-def test_settings_change_what_is_written(setting):
-    """Guards parity of settings that do nothing."""
-    on = [pair(name, **SETTINGS[setting])[0] for name in TWO]
-    pairs = [(reader, reader.with_generation(False), text) for reader in on for text in TEXTS]
-    runs = ([written(decode(model, text, max_length=N_WRITTEN)) for model in models] for *models, text in pairs)
-    assert any(with_it != without for with_it, without in runs)
 
 
 def test_what_is_in_force_is_said(tmp_path):
@@ -93,13 +85,31 @@ def test_what_is_in_force_is_said(tmp_path):
     assert written(decode(reader.with_generation(False).with_generation(True), TEXTS[0], max_length=4)) == written(trace)
 
 
-@pytest.mark.parametrize("setting", [{"sequence_bias": [[[5], 2.0]]}, {"guidance_scale": 1.5}, {"stop_strings": ["w1"]}])
-def test_what_cannot_be_followed_is_refused_by_name(setting):
-    reader, _ = pair("gpt2", **setting)
+IMPOSSIBLE: list[tuple[str, Any, str]] = [
+    ("sequence_bias", [[[5], 2.0]], "sequence_bias"),
+    ("guidance_scale", 1.5, "guidance_scale"),
+    ("stop_strings", ["w1"], "stop_strings"),
+    ("repetition_penalty", 0, "repetition_penalty=0, which should be a number above 0"),
+    ("no_repeat_ngram_size", -3, "no_repeat_ngram_size=-3, which should be a whole number from 0"),
+    (
+        "bad_words_ids",
+        [[i] for i in range(9999)],
+        "bad_words_ids=[[0], [1], [2], [3], [4], [5], ...], which should be lists of",
+    ),
+    ("forced_bos_token_id", 999, "forced_bos_token_id=999, which should be a token, by its id"),
+    ("suppress_tokens", [-9], "suppress_tokens=[-9], which should be a list of tokens"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), IMPOSSIBLE)
+def test_what_cannot_be_followed_is_refused_by_name(name, value, sentence):
+    """It is said when it is asked for, and the model writes without it."""
+    reader, _ = pair("gpt2", **{name: value})
     for strategy in ("greedy", "beam", "sample"):
-        with pytest.raises(OptionError, match=next(iter(setting))) as caught:
+        with pytest.raises(OptionError) as caught:
             decode(reader, TEXTS[0], strategy=strategy)
-        assert "with_generation(False)" in str(caught.value)
+        assert sentence in str(caught.value) and "model.with_generation(False)" in str(caught.value)
+        assert len(str(caught.value)) < 400
     assert decode(reader.with_generation(False), TEXTS[0], max_length=2).steps
 
 
@@ -168,22 +178,15 @@ def test_refill_is_their_beam_search(name, seed):
         assert trace.search.settings["refill"] is True
 
 
-def test_refill_is_another_search():
-    """Guards parity that any beam search would show, and runs in which nothing ends."""
-    differing, n_ended = 0, 0
-    for name in NAMES:
-        for seed in SEEDS:
-            reader, _ = pair(name, seed)
-            ours, their = (
-                decode(reader, TEXTS[1], strategy="beam", beam_size=4, length_penalty=1.0, max_length=N_WRITTEN, refill=refill)
-                for refill in (False, True)
-            )
-            assert their.search is not None
-            differing += ours.output_ids != their.output_ids
-            n_ended += their.finished == "end" and len(their.steps) < N_WRITTEN
-            for step in range(1, 1 + max(node.step for node in their.search.nodes)):
-                assert sum(node.step == step - 1 and node.state in ("kept", "stopped") for node in their.search.nodes) == 4
-    assert differing >= 2 and 3 <= n_ended <= 9
+@pytest.mark.parametrize("seed", [0, 2])
+def test_refill_is_another_search(seed):
+    """Guards parity that any beam search would show."""
+    how: dict[str, Any] = {"strategy": "beam", "beam_size": 4, "length_penalty": 1.0, "max_length": N_WRITTEN}
+    ours, their = (decode(pair("bart", seed)[0], TEXTS[1], refill=refill, **how) for refill in (False, True))
+    assert ours.output_ids != their.output_ids
+    assert their.search is not None and their.finished == "end" and len(their.steps) < N_WRITTEN
+    for step in range(max(node.step for node in their.search.nodes)):
+        assert sum(node.step == step and node.state in ("kept", "stopped") for node in their.search.nodes) == 4
 
 
 def test_refill_belongs_to_beams():

@@ -17,7 +17,7 @@ Site = dict[str, Array]
 
 
 class Plain:
-    """A model's weights in float64, and what the three families share. `sites` has every attention's numbers, heads first."""
+    """A model's weights in float64, and what both families share. `sites` has every attention's numbers, heads first."""
 
     def __init__(self, name: str) -> None:
         model = families.family(name).model.model
@@ -27,10 +27,6 @@ class Plain:
 
     def linear(self, x: Array, name: str) -> Array:
         return x @ self.weights[f"{name}.weight"].T + self.weights.get(f"{name}.bias", 0)
-
-    def layer_norm(self, x: Array, name: str) -> Array:
-        made = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-        return made * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
     def rms_norm(self, x: Array, name: str) -> Array:
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * self.weights[f"{name}.weight"]
@@ -61,39 +57,6 @@ class Plain:
 
 def heads_of(x: Array, n_heads: int) -> Array:
     return x.reshape(len(x), n_heads, -1).swapaxes(0, 1)
-
-
-def gelu(x: Array) -> Array:
-    return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
-
-
-class PlainMarian(Plain):
-    """Post-norm, sinusoid positions."""
-
-    def run(self, source: list[int], target: list[int]) -> None:
-        memory = self.stack("encoder", source, None)
-        self.stack("decoder", target, memory)
-
-    def stack(self, side: str, ids: list[int], memory: Array | None) -> Array:
-        scale = math.sqrt(self.config.d_model) if self.config.scale_embedding else 1
-        positions = self.weights[f"model.{side}.embed_positions.weight"]
-        x = self.weights["model.shared.weight"][ids] * scale + positions[: len(ids)]
-        for layer in range(getattr(self.config, f"{side}_layers")):
-            at = f"model.{side}.layers.{layer}"
-            x = self.around(side, layer, x, x, f"{at}.self_attn")
-            x = x if memory is None else self.around("cross", layer, x, memory, f"{at}.encoder_attn")
-            inner = gelu(self.linear(x, f"{at}.fc1"))
-            x = self.layer_norm(x + self.linear(inner, f"{at}.fc2"), f"{at}.final_layer_norm")
-        return x
-
-    def around(self, kind: str, layer: int, x: Array, memory: Array, at: str) -> Array:
-        site = self.sublayer(kind, layer)
-        n_heads = getattr(self.config, f"{'encoder' if kind == 'encoder' else 'decoder'}_attention_heads")
-        names = [f"{at}.{part}_proj" for part in ("q", "k", "v", "out")]
-        how = {"heads": n_heads, "scale": (self.config.d_model / n_heads) ** -0.5, "is_causal": kind == "decoder"}
-        added = self.attention(site, x, memory, names, **how)
-        site |= {"residual_before": x, "residual_after": self.layer_norm(x + added, f"{at}_layer_norm")}
-        return site["residual_after"]
 
 
 class PlainT5(Plain):
@@ -176,7 +139,7 @@ class PlainLlama(Plain):
 OF_ROWS = ("query", "scores", "bias", "weights", "output", "projected")
 
 
-@pytest.mark.parametrize(("name", "plain"), [("marian", PlainMarian), ("t5", PlainT5), ("llama", PlainLlama)])
+@pytest.mark.parametrize(("name", "plain"), [("t5", PlainT5), ("llama", PlainLlama)])
 def test_every_number_is_that_of_plain_numpy(name: str, plain: type[Any]) -> None:
     model = families.family(name)
     trace = tv.decode(model, "w1 w2 w3 w4 w5")
@@ -196,27 +159,39 @@ PARALLEL_OR_TWICE = ("gpt_neox", "gemma2", "gemma3_text", "t5gemma")
 """One layer's attention and feed-forward are added at once; a norm before and another after."""
 
 
+def normed(inside: tv.Inside, x: Array) -> Array:
+    centred = x - (x.mean() if inside.norm_kind == "layer" else 0)
+    made = centred / np.sqrt((centred**2).mean() + (inside.norm_epsilon or 0))
+    weight, bias = inside.norm_weight, inside.norm_bias
+    return made * (1 if weight is None else weight) + (0 if bias is None else bias)
+
+
 @pytest.mark.parametrize("name", families.ALL)
 def test_what_each_family_tells_fits_together(name: str) -> None:
     model = families.family(name)
     trace = tv.decode(model, "w1 [MASK] w3 w4")
     for kind in trace.kinds:
         row = len(trace.attentions[kind].queries) - 1
-        inside = tv.inside(model, trace, kind, 1, 2, row)
-        weights = trace.attentions[kind].weights
-        np.testing.assert_allclose(inside.weights, weights[1, 2, row], atol=1e-5)
+        heads = [tv.inside(model, trace, kind, 1, head, row) for head in range(trace.attentions[kind].weights.shape[1])]
+        inside = heads[2]
+        np.testing.assert_allclose(inside.weights, trace.attentions[kind].weights[1, 2, row], atol=1e-5)
         np.testing.assert_allclose(inside.weights @ inside.values, inside.output, atol=1e-5)
         np.testing.assert_allclose(inside.require("projected"), inside.output @ inside.require("out"), atol=1e-5)
         assert inside.entered is not None and inside.added is not None
-        is_told = name not in PARALLEL_OR_TWICE
-        around = (inside.norm, inside.residual_before, inside.residual_after)
-        assert [each is not None for each in around] == [is_told] * 3
+        bias = 0 if inside.out_bias is None else inside.out_bias
+        np.testing.assert_allclose(sum(head.require("projected") for head in heads) + bias, inside.added, atol=1e-5)
         scores = inside.require("keys") @ inside.query * inside.scale
         scores = scores if inside.softcap is None else inside.softcap * np.tanh(scores / inside.softcap)
         np.testing.assert_allclose(scores + (0 if inside.bias is None else inside.bias), inside.require("scores"), atol=1e-4)
-        if not is_told:
+        if name in PARALLEL_OR_TWICE:
+            assert inside.norm is inside.residual_before is inside.residual_after is None
             with pytest.raises(tv.TransformerVizError, match=f"residual_before is something that {name} does not have"):
                 inside.require("residual_before")
+        else:
+            before, is_pre = inside.require("residual_before"), inside.norm == "pre"
+            np.testing.assert_allclose(inside.entered, normed(inside, before) if is_pre else before, atol=1e-5)
+            total = before + inside.added
+            np.testing.assert_allclose(inside.require("residual_after"), total if is_pre else normed(inside, total), atol=1e-5)
         if kind == "encoder":
             assert inside.lens is None
         else:
