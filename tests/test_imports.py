@@ -1,11 +1,9 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, schema, terms, text_display, numbers_in_words, addresses, vocabulary, edits, version, app_folders, untrusted_files,
-atomic_files, server_settings, keywords, options, model_options, locks, text_table, grammar <- model <- tasks, decoding,
-checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two branches that do not know each other:
-analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- batches <- mask_checks,
-evaluation, attribution, inside_head <- training, surveys; training <- learn
-(what runs models). export and tracing <- live, a page with a model in it. All end in commands, and in views <- app.py.
+ground <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two
+branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and what runs models:
+analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training, surveys; training <-
+learn. export and tracing <- live, a page with a model in it. All end in commands, and in views <- app.py.
 """
 
 import ast
@@ -21,25 +19,9 @@ PACKAGE = "transformer_viz"
 FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "ground": (
         {
-            "errors",
-            "schema",
-            "terms",
-            "text_display",
-            "numbers_in_words",
-            "addresses",
-            "vocabulary",
-            "edits",
-            "version",
-            "app_folders",
-            "untrusted_files",
-            "atomic_files",
-            "server_settings",
-            "keywords",
-            "model_options",
-            "locks",
-            "options",
-            "text_table",
-            "grammar",
+            *("errors", "schema", "terms", "text_display", "numbers_in_words", "addresses", "vocabulary", "edits", "version"),
+            *("app_folders", "untrusted_files", "atomic_files", "server_settings", "keywords", "model_options", "locks"),
+            *("options", "text_table", "grammar"),
         },
         (),
     ),

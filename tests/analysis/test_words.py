@@ -203,16 +203,6 @@ def test_when_there_is_something_to_pool() -> None:
         by_words(by_words(trace))
 
 
-def test_words_of_a_file_are_words_after_it(tmp_path: Any) -> None:
-    """The file says so too."""
-    import transformer_viz as tv
-
-    path = tmp_path / "run.npz"
-    tv.save_trace(by_words(prompted(["a", "b", " c", " d"])), path)
-    again = tv.load_trace(path)
-    assert is_by_words(again) and again.output_tokens == ("c", "d")
-
-
 def test_a_run_whose_labels_are_words_knows_it_by_its_texts() -> None:
     """BERT without a `##`: spaces stand in the text only."""
     trace = replace(run(0, 1, 1, 3, 3, KINDS), source_tokens=("the", "house", "."), source="The house.")

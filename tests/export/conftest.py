@@ -1,18 +1,4 @@
 """The run of the figures' tests: all-different prime sizes, and tokens that would act as markup."""
 
-from collections.abc import Callable
-
-import pytest
-
-from tests.figures.conftest import build
-from transformer_viz.trace.trace import Trace
-
-
-@pytest.fixture(scope="session")
-def make_trace() -> Callable[..., Trace]:
-    return build
-
-
-@pytest.fixture(scope="session")
-def trace() -> Trace:
-    return build()
+from tests.figures.conftest import make_trace as make_trace
+from tests.figures.conftest import trace as trace

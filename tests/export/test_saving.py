@@ -9,7 +9,6 @@ import pytest
 
 import transformer_viz as tv
 from tests.needs import needs
-from transformer_viz import figures
 from transformer_viz.errors import ExportError, OptionError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
@@ -56,34 +55,25 @@ def test_without_kaleido_it_says_what_to_install(trace: Trace, monkeypatch: pyte
 
 
 @needs("kaleido")
-def test_without_a_browser_it_says_what_to_install(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_browser_is_one_error_and_no_formula_is_fetched(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     import kaleido
     from kaleido.errors import ChromeNotFoundError
 
-    def missing(*_: Any, **__: Any) -> bytes:
-        raise ChromeNotFoundError("no Chrome")
+    asked: list[Any] = []
+    failures = {
+        r"apt install chromium.*HTML": ChromeNotFoundError("none"),
+        r"Error: it broke\)": RuntimeError("it\nbroke"),
+    }
+    for words, error in failures.items():
 
-    monkeypatch.setattr(kaleido, "calc_fig_sync", missing)
-    with pytest.raises(ExportError, match=r"apt install chromium.*HTML"):
-        tv.export.picture(trace)
+        def fails(figure: Any, opts: Any, kopts: Any, error: Exception = error) -> bytes:
+            asked.append((figure, kopts))
+            raise error
 
-
-@needs("kaleido")
-def test_a_failing_browser_is_one_error_and_no_formula_is_fetched(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    import kaleido
-
-    asked = []
-
-    def fails(figure: Any, opts: Any, kopts: Any) -> bytes:
-        asked.append((figure, kopts))
-        raise RuntimeError("it\nbroke")
-
-    monkeypatch.setattr(kaleido, "calc_fig_sync", fails)
-    with pytest.raises(ExportError, match=r"RuntimeError: it broke\)"):
-        tv.export.picture(figures.player(trace, "cross"))
-    ((figure, options),) = asked
-    assert options["mathjax"] is False
-    assert "frames" not in figure
+        monkeypatch.setattr(kaleido, "calc_fig_sync", fails)
+        with pytest.raises(ExportError, match=words):
+            tv.export.picture(trace)
+    assert all(options["mathjax"] is False and "frames" not in figure for figure, options in asked)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """A model of words is not said to look at letters, nor one of letters at tokens: in no figure, sentence or page."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -17,31 +16,15 @@ WORDS = ("<start>", *(f"{i}un" for i in range(9)), "<end>")
 
 
 def words() -> Trace:
-    trace = build()
     output = (*(f"{i}ex" for i in range(6)), "<end>")
-    steps = tuple(
-        replace(step, token=token, candidates=((token, step.probability), ("x", 0.0)))
-        for step, token in zip(trace.steps, output, strict=True)
-    )
-    return replace(
-        trace,
-        source_tokens=WORDS,
-        output_tokens=output,
-        target_tokens=("<start>", *output[:-1]),
-        steps=steps,
-        source="",
-        text="",
-    )
+    read = {"source_tokens": WORDS, "target_tokens": ("<start>", *output[:-1])}
+    return build(**read, output_tokens=output, source="", text="", steps=())
 
 
 def said(trace: Trace) -> str:
     """All that is written on pictures and around them."""
-    drawn = [
-        *(figures.attention(trace, kind, layer=1, head=1) for kind in trace.kinds),
-        *(figures.player(trace, kind, layer=1, head=1, step=3) for kind in trace.kinds),
-        *(figures.mosaic(trace, kind) for kind in trace.kinds),
-        *(figures.mask(trace, kind) for kind in trace.kinds),
-    ]
+    draw = (figures.attention, figures.player, figures.mosaic, figures.mask)
+    drawn = [each(trace, kind) for each in draw for kind in trace.kinds]
     around = [
         *(plain(step_sentence(trace, kind, 1, 1, t)) for kind in trace.kinds for t in range(trace.n_steps)),
         *(legend(trace, kind) for kind in trace.kinds),

@@ -1,5 +1,7 @@
 """Accuracy by length as data: points, interval, shade and what is said of them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,20 +11,12 @@ from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 
 
 def point(length, n_exact, mass=0.5, trained=True):
-    head_mass = None if mass is None else ((0.1, mass), (0.05, 0.0))
-    return AccuracyAtLength(
-        length=length,
-        is_trained=trained,
-        n_strings=40,
-        n_exact=n_exact,
-        token_accuracy=0.625,
-        n_letters=7,
-        head_mass=head_mass,
-    )
+    right: dict[str, Any] = {"n_strings": 40, "n_exact": n_exact, "token_accuracy": 0.625, "n_letters": 7}
+    return AccuracyAtLength(length=length, is_trained=trained, head_mass=((0.1, mass), (0.05, 0.0)), **right)
 
 
-def report(*points, trained=(3, 7)):
-    return AccuracyByLength(checkpoint="x", points=points, trained=trained, samples=40, seed=0)
+def report(*points):
+    return AccuracyByLength(checkpoint="x", points=points, trained=(3, 7), samples=40, seed=0)
 
 
 FOUND = report(point(2, 0, trained=False), point(3, 40, 0.75), point(7, 31), point(11, 1, 0.01, trained=False))

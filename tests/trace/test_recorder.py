@@ -48,19 +48,6 @@ def test_only_what_was_asked_for_is_kept():
     assert not kept.requires_grad
 
 
-@pytest.mark.parametrize("is_incremental", [True, False])
-def test_masks_that_mask_nothing_are_known_and_so_is_whether_keys_were_added(is_incremental):
-    recorder: Any = Recorder()
-    for t in range(5):
-        size = 1, t + 1 if is_incremental else 3
-        for layer in (0, 1):
-            recorder(Site("decoder", layer, t), "mask", masks.nothing(*size, torch.device("cpu")))
-            recorder(Site("decoder", layer, t), "weights", torch.zeros(1, 1, *size))
-    assert recorder.masks_nothing("decoder")
-    assert recorder.is_incremental("decoder") == is_incremental
-    assert not recorder.gathered("decoder", "mask", fill=False).any()
-
-
 def test_one_masked_cell_among_masks_that_mask_nothing_is_seen():
     recorder: Any = Recorder()
     for t in range(4):
