@@ -97,7 +97,7 @@ def make_snapshots() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def tiny() -> Checkpoint:
     """A random float64 checkpoint that ends `hello` after 5 or 11 steps (never 7, the source's length)."""
-    for seed in range(2000):
+    for seed in (38, *range(2000)):  # the first that does, where torch draws the same numbers
         checkpoint = build_checkpoint(build_model(seed))
         ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame("hello"))
         decoded = greedy(checkpoint.model, torch.tensor([ids]), None, max_length=MAX_LENGTH + 1)

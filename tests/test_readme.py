@@ -5,6 +5,7 @@ import io
 import re
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def test_the_python_examples_run_and_say_what_their_comments_say(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tv, "check_masks", partial(tv.check_masks, replacements=1))
     monkeypatch.setattr(go.Figure, "show", lambda self, **_: None)
     monkeypatch.setattr(files, "picture_of", lambda *_: b"picture")  # it would start a browser
     n_checked = 0
@@ -80,7 +82,15 @@ def test_the_page_on_the_command_line_has_no_command_that_is_not_there() -> None
     assert {"app", "decode", "train"} < found <= set(commands.names())
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if not line.startswith("app")])
+@pytest.mark.parametrize(
+    "line",
+    # `docs/masks.md` checks masks from Python.
+    [
+        pytest.param(line, marks=pytest.mark.slow if line.startswith("check-masks") else [])
+        for line in LINES
+        if not line.startswith("app")
+    ],
+)
 def test_each_command_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = shlex.split(line)
