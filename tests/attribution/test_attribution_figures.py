@@ -26,9 +26,8 @@ def curve(name, first, interval=None):
 CURVES = (curve("L2 H3", 0.9), curve("rollout", 0.7), curve("occlusion", 0.95), curve("random", 0.2))
 
 
-@pytest.mark.parametrize("narrow", [False, True])
-def test_each_curve_is_in_both_panels(narrow):
-    figure = figures.faithfulness(CURVES, style=Style(narrow=narrow))
+def test_each_curve_is_in_both_panels():
+    figure = figures.faithfulness(CURVES, style=Style(narrow=True))
     assert [trace.name for trace in figure.data] == 2 * ["L2 H3", "rollout", "the cause's own order", "a random order"]
     means = [getattr(one, what) for what in ("comprehensiveness", "sufficiency") for one in CURVES]
     for trace, expected in zip(figure.data, means, strict=True):
@@ -37,10 +36,7 @@ def test_each_curve_is_in_both_panels(narrow):
     # They differ in more than colour, and have one scale.
     marks = [(trace.marker.symbol, trace.line.dash) for trace in figure.data[:4]]
     assert len({*marks}) == 4 and figure.layout.yaxis2.matches == "y"
-    assert (figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]) == narrow
-
-
-def test_intervals_are_drawn_and_what_has_no_number_is_not():
+    assert figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]
     ends = figures.faithfulness([curve("L1 H1", 0.5, (0.25, 0.75))]).data[0].error_y
     assert [*ends.array] == pytest.approx([0.25 + k / 100 for k in KS])
     assert [*ends.arrayminus] == pytest.approx([0.25 - k / 100 for k in KS])
@@ -74,14 +70,13 @@ def proof(trace: tv.Trace, scope: str, layers: list[int], heads: list[int]) -> C
     )
 
 
-@pytest.mark.parametrize("narrow", [False, True])
-def test_the_map_is_beside_the_farthest_found_alone_and_with_others(narrow):
+def test_the_map_is_beside_the_farthest_found_alone_and_with_others():
     trace = build()
     n_layers, n_heads = trace.cross.weights.shape[:2]
     layer, head, label = n_layers - 1, n_heads - 1, f"L{n_layers} H{n_heads}"
     alone = proof(trace, f"cross.{n_layers}.{n_heads}", [layer], [head])
     joint = proof(trace, "cross", [*range(n_layers)], [*range(n_heads)])
-    figure = figures.counter_proof(trace, [alone, joint], layer, head, style=Style(narrow=narrow))
+    figure = figures.counter_proof(trace, [alone, joint], layer, head, style=Style(narrow=True))
     maps = [each for each in figure.data if "weight" in (each.hovertemplate or "")]
     weights = trace.cross.weights[layer, head]
     allowed = np.isfinite(np.asarray(maps[0].z, float))
@@ -104,44 +99,37 @@ BY_HEAD = Patching("head", 1, ("y", "z"), (2.0, -1.0), EFFECTS, {"encoder": (0, 
 BY_LAYER = Patching("layer", 1, ("y", "z"), (2.0, -1.0), {kind: each[:, 0] for kind, each in EFFECTS.items()}, BY_HEAD.layers)
 
 
-@pytest.fixture
-def pair():
-    """Four source tokens, of which one would be markup, and three steps; they part at the second."""
-    return tuple(
-        tv.Trace.from_arrays(
-            cross=np.full((1, 1, 3, 4), 0.25),
-            source_tokens=("<start>", read, "l", "<end>"),
-            target_tokens=("<start>", "x", wrote),
-            output_tokens=("x", wrote, "<end>"),
-        )
-        for read, wrote in (("<b>", "y"), ("k", "z"))
+A, B = (
+    tv.Trace.from_arrays(
+        cross=np.full((1, 1, 3, 4), 0.25),
+        source_tokens=("<start>", read, "l", "<end>"),
+        target_tokens=("<start>", "x", wrote),
+        output_tokens=("x", wrote, "<end>"),
     )
+    for read, wrote in (("<b>", "y"), ("k", "z"))
+)
+"""Four source tokens, of which one would be markup, and three steps; they part at the second."""
 
 
-def test_a_cell_is_an_effect_on_a_scale_around_nought(pair):
-    a, b = pair
-    assert parting(a, b) == 1
+def test_a_cell_is_an_effect_on_a_scale_around_nought():
+    assert parting(A, B) == 1
     columns: dict[Kind, tuple[str, ...]] = {
         "encoder": ("1·&lt;start&gt;", "2·&lt;b&gt;≠k", "3·l", "4·&lt;end&gt;"),
         "cross": ("1·&lt;start&gt;→x", "2·x→y≠z"),
     }
     for kind, expected in columns.items():
-        figure = figures.patching(BY_HEAD, a, b, kind)
+        figure = figures.patching(BY_HEAD, A, B, kind)
         rows = [f"L{layer + 1} H{head}" for layer in BY_HEAD.layers[kind] for head in (1, 2, 3)]
         np.testing.assert_allclose(numbers(figure.data[0].z), EFFECTS[kind].reshape(len(rows), -1), atol=1e-7)
         assert (list(figure.layout.yaxis.ticktext), figure.layout.xaxis.ticktext) == (rows, expected)
         axis = figure.layout.coloraxis
         assert (axis.cmin, axis.cmax, axis.colorscale[3]) == (-0.5, 0.5, (0.5, LIGHT.paper))
-
-
-def test_layers_have_a_row_each_and_the_place_a_frame(pair):
-    a, b = pair
-    figure = figures.patching(BY_LAYER, a, b, "encoder", (Place("encoder", 1), 2), style=Style("dark", large=True))
+    figure = figures.patching(BY_LAYER, A, B, "encoder", (Place("encoder", 1), 2), style=Style("dark", large=True))
     assert list(figure.layout.yaxis.ticktext) == ["L1", "L2"]
     [frame] = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5) and frame.line.color == DARK.ink
-    assert not figures.patching(BY_LAYER, a, b, "cross", (Place("encoder", 1), 2)).layout.shapes
+    assert not figures.patching(BY_LAYER, A, B, "cross", (Place("encoder", 1), 2)).layout.shapes
     with pytest.raises(OptionError, match="kind 'decoder' is not in this patching; it has encoder, cross"):
-        figures.patching(BY_HEAD, a, b, "decoder")
+        figures.patching(BY_HEAD, A, B, "decoder")
     with pytest.raises(OptionError, match="limit=0 is not possible"):
-        figures.patching(BY_HEAD, a, b, "cross", limit=0)
+        figures.patching(BY_HEAD, A, B, "cross", limit=0)

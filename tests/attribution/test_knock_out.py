@@ -94,6 +94,12 @@ def test_one_head_alone_is_as_among_all(tiny, traces):
     assert alone.log_p.value == pytest.approx(among.log_p.value, abs=1e-12)
     assert (alone.place, alone.exact, alone.stays.value) == (place, among.exact, pytest.approx(among.stays.value, nan_ok=True))
     assert shares == [0, 1 / 3, 2 / 3]
+    with pytest.raises(OptionError, match=r"has no head cross.9.1; the last one is cross.3.5"):
+        knock_out(tiny, traces, heads=[HeadPlace("cross", 8, 0)])
+    with pytest.raises(OptionError, match="how='half' is not known; choose one of zero, mean, uniform"):
+        knock_out(tiny, traces, how="half")
+    with pytest.raises(OptionError, match="over a list of one or more runs"):
+        knock_out(tiny, [])
 
 
 def test_answers_that_stay_are_of_those_that_were_right():
@@ -105,12 +111,3 @@ def test_answers_that_stay_are_of_those_that_were_right():
     assert [found.at("cross", 0, head).exact.value for head in (0, 1)] == [0, 0.5]
     assert [found.at("cross", 0, head).stays.value for head in (0, 1)] == [0, 1]
     assert np.isnan(knock_out(one, runs[1:]).at("cross", 0, 1).stays.value)
-
-
-def test_mistakes_are_said(tiny, traces):
-    with pytest.raises(OptionError, match=r"has no head cross.9.1; the last one is cross.3.5"):
-        knock_out(tiny, traces, heads=[HeadPlace("cross", 8, 0)])
-    with pytest.raises(OptionError, match="how='half' is not known; choose one of zero, mean, uniform"):
-        knock_out(tiny, traces, how="half")
-    with pytest.raises(OptionError, match="over a list of one or more runs"):
-        knock_out(tiny, [])

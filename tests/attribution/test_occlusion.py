@@ -15,7 +15,6 @@ from tests.needs import needs
 from transformer_viz.errors import OptionError
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.mistakes import MistakeTap, named
-from transformer_viz.model.tap import ReplaceTap
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-12}
@@ -81,26 +80,20 @@ def test_a_closed_position_is_a_column_of_the_mask_that_is_flipped(tiny, hello, 
 
 
 @needs("captum")
-@pytest.mark.parametrize("mode", ["word", "position"])
-def test_it_is_what_captum_finds(tiny, hello, mode):
-    """`FeatureAblation`, of ids with the unknown token as baseline, or of a gate of ones, a key each, with 0 as baseline."""
+def test_it_is_what_captum_finds(tiny, hello):
+    """`FeatureAblation` of ids with the unknown token as baseline."""
     source, read, written = plain.ids(tiny, hello)
 
     def log_p(given: torch.Tensor) -> torch.Tensor:
         """(batch, step), of what was written."""
-        n, tap = len(given), None
-        if mode == "position":
-            tap = ReplaceTap("mask", lambda site, mask: mask | (given[:, None, None] == 0) if site.kind == "cross" else mask)
-        sources = given if mode == "word" else torch.tensor([source]).expand(n, -1)
-        logits = tiny.model(sources, torch.tensor([read]).expand(n, -1), tap=tap)
-        return logits.log_softmax(-1)[:, torch.arange(len(written)), torch.tensor(written)]
+        log_p = tiny.model(given, torch.tensor([read]).expand(len(given), -1)).log_softmax(-1)
+        return log_p[:, torch.arange(len(written)), torch.tensor(written)]
 
-    given, baseline = (torch.tensor([source]), UNKNOWN_ID) if mode == "word" else (torch.ones(1, len(source)).double(), 0)
     ablation = import_module("captum.attr").FeatureAblation(log_p)
-    values = tv.attribute(tiny, hello, "occlusion", mode=mode).values
+    values = tv.attribute(tiny, hello, "occlusion").values
     with torch.no_grad():
         for t in range(len(written)):
-            theirs = ablation.attribute(given, baselines=baseline, target=t)[0]
+            theirs = ablation.attribute(torch.tensor([source]), baselines=UNKNOWN_ID, target=t)[0]
             assert np.allclose(values[t], theirs.numpy(), **EXACT)
 
 
@@ -142,27 +135,28 @@ def test_padding_that_a_run_kept_is_read_again(tiny):
 
 
 def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_tiny):
-    refused: dict[str, dict[str, Any]] = {
-        r"method 'nope' is not known; choose one of occlusion": {"method": "nope"},
-        r"mode 'letter' is not one of occlusion; it has word, position, deleted": {"mode": "letter"},
-        r"mode 'deleted' is not one of rollout; it has none": {"method": "rollout", "mode": "deleted"},
-        r"kind 'encoder' is not possible for tiny; it has cross, decoder": {"kind": "encoder"},
-    }
-    for match, given in refused.items():
-        with pytest.raises(OptionError, match=match):
-            tv.attribute(tiny, hello, given.pop("method", "occlusion"), **given)
-    other = make_tiny(make_model(77))
-    with pytest.raises(OptionError, match=r"This is no run of tiny: step \d+ has log p -"):
-        tv.attribute(other, hello, "occlusion")
-    with pytest.raises(OptionError, match=r"does not know the token 'é'"):
-        tv.attribute(tiny, replace(hello, source_tokens=("é", *hello.source_tokens[1:])), "occlusion")
-    with pytest.raises(OptionError, match="nothing was written"):
-        tv.attribute(
-            tiny, tv.Trace.from_arrays(cross=np.eye(2), source_tokens=["a", "b"], target_tokens=["a", "b"]), "occlusion"
-        )
-    edited = tv.decode(tiny, "hello", edits=["cross:2-3"])
-    with pytest.raises(OptionError, match=r"edit cross:2-3 names positions, which move"):
-        tv.attribute(tiny, edited, "occlusion", mode="deleted")
+    unknown = replace(hello, source_tokens=("é", *hello.source_tokens[1:]))
+    nothing = tv.Trace.from_arrays(cross=np.eye(2), source_tokens=["a", "b"], target_tokens=["a", "b"])
+    edited, other = tv.decode(tiny, "hello", edits=["cross:2-3"]), make_tiny(make_model(77))
+    refused: list[tuple[str, Any, tv.Trace, str, dict[str, Any]]] = [
+        (r"method 'nope' is not known; choose one of occlusion", tiny, hello, "nope", {}),
+        (
+            r"mode 'letter' is not one of occlusion; it has word, position, deleted",
+            tiny,
+            hello,
+            "occlusion",
+            {"mode": "letter"},
+        ),
+        (r"mode 'deleted' is not one of rollout; it has none", tiny, hello, "rollout", {"mode": "deleted"}),
+        (r"kind 'encoder' is not possible for tiny; it has cross, decoder", tiny, hello, "occlusion", {"kind": "encoder"}),
+        (r"This is no run of tiny: step \d+ has log p -", other, hello, "occlusion", {}),
+        (r"does not know the token 'é'", tiny, unknown, "occlusion", {}),
+        ("nothing was written", tiny, nothing, "occlusion", {}),
+        (r"edit cross:2-3 names positions, which move", tiny, edited, "occlusion", {"mode": "deleted"}),
+    ]
+    for words, model, trace, method, given in refused:
+        with pytest.raises(OptionError, match=words):
+            tv.attribute(model, trace, method, **given)
 
 
 def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, monkeypatch):

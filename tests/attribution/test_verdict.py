@@ -75,14 +75,6 @@ def test_means_the_strongest_head_and_other_attributions_are_maps_too():
     assert tops == own | {"norm L3": 1.0, "heads L1 H1": 1.0, "heads L1 H2": 0.0, "flow": 0.5}
 
 
-def test_of_what_the_decoder_reads_only_what_is_there_by_then():
-    weights = np.tril(np.ones((3, 3)))
-    trace = Trace.from_arrays(
-        decoder=weights, target_tokens=["<start>", "a", "b"], masks={"decoder": "causal"}, normalised=False
-    )
-    assert content_keys(trace, "decoder").tolist() == [[False] * 3, [False, True, False], [False, True, True]]
-
-
 def test_random_maps_score_as_chance():
     rng = np.random.default_rng(0)
     n_steps, n_keys, n_heads = 400, 8, 4
@@ -123,13 +115,9 @@ def test_intervals_resample_texts_and_not_steps():
 
 
 def test_words():
-    trace = run(np.ones((1, 4)) / 4, 4)
-    none = merge_verdicts([judge_maps(trace, cause_of(np.zeros((1, 4))))])
-    assert (
-        verdict_words(none.at("L1 H1"), none)
-        == "has nothing to point at: 1 step is left out: 1 in which no token matters by 0.1 nats or more"
-    )
-    some = merge_verdicts([judge_maps(trace, cause_of([[0, 5.0, 0, 0]]))])
+    none, some = (merge_verdicts([judge_maps(run(np.ones((1, 4)) / 4, 4), cause_of([[0, cause, 0, 0]]))]) for cause in (0, 5.0))
+    left_out = "has nothing to point at: 1 step is left out: 1 in which no token matters by 0.1 nats or more"
+    assert verdict_words(none.at("L1 H1"), none) == left_out
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
     assert verdict_words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
     assert verdict_words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
@@ -140,17 +128,17 @@ def test_words():
     letter = judge_maps(run(np.ones((2, 3)) / 3, 3), cause_of([[0, 5.0, 0], [0, 0, 0]]))
     letters = judge_maps(run(np.ones((3, 4)) / 4, 4), cause_of([[0, 5.0, 0, 0], [9, 0.01, 0, 9], [0, 0, 0, 0]]))
     assert (letter.n_left_out, letter.n_without_choice, letters.n_left_out, letters.n_without_choice) == (2, 2, 2, 0)
-    expected = (
+    said = (
         "4 steps are left out: 2 in which no token matters by 0.1 nats or more and 2 with fewer than two tokens to choose from"
     )
-    assert left_out_words(merge_verdicts([letter, letters])) == expected
+    assert left_out_words(merge_verdicts([letter, letters])) == said
 
 
 def test_as_a_table():
     rng = np.random.default_rng(3)
     each = [judge_maps(run(rng.random((1, 2, 5, 6)), 6), cause_of(rng.normal(1, 1, (5, 6)))) for _ in range(3)]
-    one, found = merge_verdicts(each[:1]), merge_verdicts(each)
-    assert [*one.to_frame().columns] == ["map", "top", "rho"]
+    found = merge_verdicts(each)
+    assert [*merge_verdicts(each[:1]).to_frame().columns] == ["map", "top", "rho"]
     table = found.to_frame().set_index("map")
     assert [*table.index] == ["L1 H1", "L1 H2", "L1 mean", "L1 max", "by chance"]
     for name in table.index[:-1]:
@@ -161,6 +149,10 @@ def test_as_a_table():
 
 def test_the_first_keys():
     row, among = np.array([9.0, 1, 3, 3, np.nan]), np.array([False, True, True, True, True])
-    assert first_keys(row, among, 1).nonzero()[0].tolist() == [2]
-    assert first_keys(row, among, 2).nonzero()[0].tolist() == [2, 3]
-    assert first_keys(row, among, 9).nonzero()[0].tolist() == [1, 2, 3, 4]
+    found = [first_keys(row, among, k).nonzero()[0].tolist() for k in (1, 2, 9)]
+    assert found == [[2], [2, 3], [1, 2, 3, 4]]
+    trace = Trace.from_arrays(
+        decoder=np.tril(np.ones((3, 3))), target_tokens=["<start>", "a", "b"], masks={"decoder": "causal"}, normalised=False
+    )
+    # Of what the decoder reads only what is there by then.
+    assert content_keys(trace, "decoder").tolist() == [[False] * 3, [False, True, False], [False, True, True]]

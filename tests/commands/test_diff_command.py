@@ -11,34 +11,24 @@ from transformer_viz import decode, load_checkpoint, load_trace, save_trace
 @pytest.fixture
 def files(home, tmp_path):
     """`files["abc"]`: a trace file of that text."""
-    checkpoint = load_checkpoint("tiny", device="cpu")
-    paths = {}
+    checkpoint, paths = load_checkpoint("tiny", device="cpu"), {}
     for text in ("abc", "abd"):
-        paths[text] = tmp_path / f"{text}.npz"
+        paths[text] = str(tmp_path / f"{text}.npz")
         save_trace(decode(checkpoint, text), paths[text])
-    return {text: str(path) for text, path in paths.items()}
+    return paths
 
 
-def test_different_runs(files, cli):
+def test_different_runs_and_the_same(files, cli):
     done = cli("diff", files["abc"], files["abd"])
     assert (done.code, done.err) == (1, "")
     lines = done.out.splitlines()
     assert lines[0].startswith("Different: ")
     assert "  input: source: 'abc' → 'abd'" in lines
     assert any(line.startswith("  attention: cross-attention, layer ") for line in lines)
-
-
-def test_json(files, cli):
     data = cli("diff", files["abc"], files["abd"], "--json").json
     assert (data["before"], data["after"], data["equal"], data["tolerance"]) == (files["abc"], files["abd"], False, 0)
-    assert data["differences"][0] == {
-        "what": "input",
-        "where": {"field": "source"},
-        "before": "abc",
-        "after": "abd",
-        "size": None,
-        "count": 1,
-    }
+    sources = {"before": "abc", "after": "abd", "size": None, "count": 1}
+    assert data["differences"][0] == {"what": "input", "where": {"field": "source"}, **sources}
     done = cli("diff", files["abc"], files["abc"], "--json")
     assert (done.code, done.json["equal"], done.json["differences"]) == (0, True, [])
 
@@ -47,17 +37,14 @@ def test_tolerance_and_ignore(files, cli, tmp_path):
     trace = load_trace(files["abc"])
     weights = trace.cross.weights.copy()
     weights[1, 2, 0, 3] += 1e-4
-    other = dataclasses.replace(
-        trace, attentions=with_parts(trace, "cross", weights=weights), made_by={**trace.made_by, "checkpoint": "mine"}
-    )
+    made_by = {**trace.made_by, "checkpoint": "mine"}
+    other = dataclasses.replace(trace, attentions=with_parts(trace, "cross", weights=weights), made_by=made_by)
     save_trace(other, tmp_path / "other.npz")
     pair = ("diff", files["abc"], str(tmp_path / "other.npz"))
-    assert cli(*pair).code == 1
-    assert cli(*pair, "--tolerance", "1e-3").code == 1
-    assert cli(*pair, "--ignore", "model").code == 1
+    for some in ((), ("--tolerance", "1e-3"), ("--ignore", "model")):
+        assert cli(*pair, *some).code == 1
     done = cli(*pair, "--tolerance", "1e-3", "--ignore", "model")
-    assert done.code == 0
-    assert "note: numbers within the tolerance differ by up to 0.0001" in done.out
+    assert done.code == 0 and "note: numbers within the tolerance differ by up to 0.0001" in done.out
 
 
 @pytest.mark.parametrize(
@@ -65,19 +52,9 @@ def test_tolerance_and_ignore(files, cli, tmp_path):
     [
         (("abc", "nowhere.npz"), "There is no file nowhere.npz"),
         (("abc", "."), "it is a folder, not a file"),
-        (("abc",), "AFTER"),
-        (("abc", "abc", "--tolerance", "-1"), "'-1'"),
         (("abc", "abc", "--tolerance", "nan"), "'nan'"),
         (("abc", "abc", "--ignore", "colours"), "'colours'"),
     ],
 )
 def test_a_mistake_is_one_line_and_2(files, mistake, arguments, named):
     assert named in mistake("diff", *(files.get(argument, argument) for argument in arguments))
-
-
-def test_what_would_act_on_a_terminal_is_spelled_out(files, cli, tmp_path):
-    trace = load_trace(files["abc"])
-    save_trace(dataclasses.replace(trace, source="\x1b[2Jabc\u202e"), tmp_path / "x.npz")
-    done = cli("diff", files["abc"], str(tmp_path / "x.npz"))
-    assert "\x1b" not in done.out
-    assert "\u202e" not in done.out

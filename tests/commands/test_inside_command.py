@@ -21,34 +21,25 @@ class Page(HTMLParser):
 
     def __init__(self, path: str) -> None:
         super().__init__()
-        self.cells: list[str] = []
-        self.names: set[str] = set()
-        self.text = ""
-        self.is_in_cell = False
+        self.names, self.cells, self.text = set[str](), list[str](), ""
         self.feed(Path(path).read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names |= {tag, *(name for name, _ in attrs)}
         if tag in ("td", "th"):
-            self.is_in_cell = True
             self.cells.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.is_in_cell = self.is_in_cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
         self.text += data
-        if self.is_in_cell:
+        if self.cells:
             self.cells[-1] += data
 
 
 def test_the_file_holds_what_tv_inside_gives(home, cli) -> None:
     assert cli(*TRACE, "--inside", "cross.1.2:3", "--inside", "decoder.2.1:2", "--inside", "cross.1.2:3").code == 0
-    trace = tv.load_trace("run.npz")
-    checkpoint = tv.load_checkpoint("tiny", device="cpu")
-    held = trace.insides
-    assert [row_address(inside.place) for inside in held] == ["cross.1.2:3", "decoder.2.1:2"]
-    for inside in held:
+    trace, checkpoint = tv.load_trace("run.npz"), tv.load_checkpoint("tiny", device="cpu")
+    assert [row_address(inside.place) for inside in trace.insides] == ["cross.1.2:3", "decoder.2.1:2"]
+    for inside in trace.insides:
         again = tv.inside(checkpoint, trace, *inside.place)
         assert inside.arrays.keys() == again.arrays.keys()
         assert all(np.array_equal(array, again.arrays[name]) for name, array in inside.arrays.items())
@@ -64,36 +55,32 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
     (inside,) = tv.load_trace("run.npz").insides
     page = Page("run.html")
     assert {"script", "src", "href", "onclick", "link", "img", "iframe"}.isdisjoint(page.names)
+    cells = [cell.strip() for cell in page.cells]
     for key in range(len(inside.key_tokens)):
-        at = page.cells.index(number_words(numbers.value_of(inside, f"dot.{key + 1}"), 3))
-        assert page.cells[at - 1] == numbers.label(inside, key)
-        assert page.cells[at + 1] == number_words(inside.require("scores")[key], 3)
-        assert page.cells[at + 2] == ("in the future" if inside.masked[key] else "")
+        dot, score = numbers.value_of(inside, f"dot.{key + 1}"), inside.require("scores")[key]
+        at = cells.index(number_words(dot, 3))
+        assert (cells[at - 1], cells[at + 1]) == (numbers.label(inside, key), number_words(score, 3))
+        assert cells[at + 2].startswith("in the future") == inside.masked[key]
     titles = ["What enters the row", "Query", "Keys", "Scores and mask", "Weights", "Values", "Output of the head", "W_O"]
     places = [page.text.index(f"{n}. {title}") for n, title in enumerate([*titles, "Residual stream"], start=1)]
     assert places == sorted(places)
-    html = Path("run.html").read_text(encoding="utf-8")
-    assert html.count('title="1: ') == html.count('class="strip"') and 'class="large"' in html
 
 
-def test_tokens_are_text_on_the_page(home, cli, tmp_path) -> None:
-    trace = tv.decode(tv.load_checkpoint("tiny", device="cpu"), "abc")
-    inside, evil = tv.inside(tv.load_checkpoint("tiny", device="cpu"), trace, "cross", 0, 0, 1), "<script>alert(1)</script>"
+def test_tokens_are_text_on_the_page(home, cli) -> None:
+    checkpoint, evil = tv.load_checkpoint("tiny", device="cpu"), "<script>alert(1)</script>"
+    trace = tv.decode(checkpoint, "abc")
+    inside = tv.inside(checkpoint, trace, "cross", 0, 0, 1)
     trace = replace(trace, source_tokens=(evil, *trace.source_tokens[1:]), source=evil)
     tv.save_trace(trace.with_inside(replace(inside, **trace.inside_labels("cross", 1))), "run.npz")
     assert cli("render", "run.npz", "--inside", "-o", "run.html").code == 0
-    assert "<script" not in Path("run.html").read_text(encoding="utf-8")
-    assert "<script>alert(1)</script>" in Page("run.html").text
+    assert "script" not in Page("run.html").names and evil in Page("run.html").text
 
 
-def test_what_the_run_does_not_have_is_said(home, mistake: Callable[..., str]) -> None:
+def test_what_is_not_there_is_said(home, cli, mistake: Callable[..., str]) -> None:
     assert "layers 1, 2" in mistake(*TRACE, "--inside", "cross.9.1:1") and not Path("run.npz").exists()
     assert "rows 1 to" in mistake(*TRACE, "--inside", "cross.1.1:99")
     assert "has no decoder attention; it has cross" in mistake(*TRACE, "--kinds", "cross", "--inside", "decoder.1.1:1")
     assert "write it as cross.2.3:5" in mistake(*TRACE, "--inside", "cross.1.1")
-
-
-def test_a_file_without_one_is_refused(home, cli, mistake: Callable[..., str]) -> None:
     cli(*TRACE)
     assert "holds the inside of no head" in mistake("render", "run.npz", "--inside", "-o", "run.html")
     told = mistake("render", "run.npz", "--inside", "--kind", "cross", "-o", "run.html")

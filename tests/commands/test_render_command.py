@@ -1,13 +1,11 @@
-"""`render`: a saved trace becomes a page, a picture or a table; what cannot be is one line and no file."""
+"""`render` and `live`: a page, a picture or a table; what cannot be is one line and no file."""
 
-import csv
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.figures.conftest import build
@@ -21,12 +19,17 @@ PLOTLY = "window.Plotly = undefined"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
-    """`run.npz` in an otherwise empty folder; plotly.js is a word, so that pages are small."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty one, where the command runs; plotly.js is a word, so that pages are small."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "plotly_js", lambda: PLOTLY)
-    trace = build()
-    save_trace(trace, "run.npz")
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Trace:
+    """`run.npz` in it."""
+    save_trace(trace := build(), "run.npz")
     return trace
 
 
@@ -37,12 +40,13 @@ def opened(path: str) -> dict[str, Any]:
 
 def test_a_page_of_the_whole_run(run: Trace, cli: Callable[..., Any]) -> None:
     done = cli("render", "run.npz", "-o", "run.html", "--kind", "decoder", "--layer", "3", "--head", "5", "--step", "7")
-    assert (done.code, done.err) == (0, "")
-    assert re.fullmatch(r"run\.html: [\d.]+ kB\n", done.out)
+    assert (done.code, done.err) == (0, "") and re.fullmatch(r"run\.html: [\d.]+ kB\n", done.out)
     page = opened("run.html")
     assert page["focus"] == {"kind": "decoder", "layer": 2, "head": 4, "step": 6}, "people count from 1, files from 0"
-    assert page["theme"] == "auto"
-    assert PLOTLY in Path("run.html").read_text(encoding="utf-8")
+    assert page["theme"] == "auto" and PLOTLY in Path("run.html").read_text(encoding="utf-8")
+    for what in ("attention", "mosaic", "masks"):
+        assert cli("render", "run.npz", "-o", f"{what}.html", "--what", what, "--kind", "encoder").code == 0
+        assert opened(f"{what}.html")["figure"]["data"]
 
 
 def test_without_plotlyjs_it_stands_beside_the_page(run: Trace, cli: Callable[..., Any]) -> None:
@@ -53,19 +57,6 @@ def test_without_plotlyjs_it_stands_beside_the_page(run: Trace, cli: Callable[..
     Path("plotly.min.js").write_text("mine", encoding="utf-8")
     assert cli("render", "run.npz", "-o", "two.html", "--without-plotlyjs").out.count("\n") == 1
     assert Path("plotly.min.js").read_text(encoding="utf-8") == "mine"
-
-
-@pytest.mark.parametrize("what", ["attention", "mosaic", "masks"])
-def test_one_figure_as_a_page(run: Trace, cli: Callable[..., Any], what: str) -> None:
-    assert cli("render", "run.npz", "-o", "one.html", "--what", what, "--kind", "encoder").code == 0
-    assert opened("one.html")["figure"]["data"]
-
-
-def test_the_table_is_every_weight(run: Trace, cli: Callable[..., Any]) -> None:
-    assert cli("render", "run.npz", "-o", "run.csv").code == 0
-    with Path("run.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    np.testing.assert_array_equal(np.array([row["weight"] for row in rows], np.float32), run.to_frame().weight)
 
 
 def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,21 +79,16 @@ def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any
         ("-o no/run.html", "There is no folder no"),
         ("-o taken.html", "exists already"),
         ("-o run.csv --kind cross", "--kind cannot be used with .csv"),
-        ("-o run.parquet --hide-answer", "--hide-answer cannot be used with .parquet"),
         ("-o run.html --width 300", "--width cannot be used with .html"),
         ("-o run.svg --without-plotlyjs", "--without-plotlyjs cannot be used with .svg"),
         ("-o run.html --layer 4", "--layer 4 is not possible; this run's cross attention has 1 to 3"),
-        ("-o run.html --kind encoder --layer 3", "encoder attention has 1 to 2"),
         ("-o run.html --head 6", "1 to 5, mean or max"),
         ("-o run.html --step 8", "1 to 7"),
-        ("-o run.html --layer 0", "from 1"),
         ("-o run.html --head min", "from 1"),
-        ("-o run.html --kind sideways", "encoder"),
         ("-o run.html --what tree", "player, attention, mosaic, masks, search"),
         ("-o run.html --what search", "no beam search"),
         ("-o run.html --plotlyjs javascript:x", "plotlyjs='javascript:x'"),
         ("-o run.html --plotlyjs cdn --without-plotlyjs", "not allowed with"),
-        ("-o run.png --scale 0", "above 0"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_no_file(run: Trace, mistake: Callable[..., str], arguments: str, words: str) -> None:
@@ -113,11 +99,28 @@ def test_what_cannot_be_is_one_line_and_no_file(run: Trace, mistake: Callable[..
     assert Path("taken.html").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_missing_browser_is_the_users_to_install(
-    run: Trace, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, package=None: None)
-    line = mistake("render", "run.npz", "-o", "run.pdf")
-    assert "pip install kaleido" in line
-    assert "HTML" in line
-    assert not Path("run.pdf").exists()
+def test_a_page_with_the_model(folder: Path, cli: Callable[..., Any]) -> None:
+    given = ("--source", "abc", "--precision", "float32", "--without-plotlyjs")
+    done = cli("live", "--checkpoint", "reverse-leak", "-o", "page.html", *given)
+    assert (done.code, done.err) == (0, "") and re.match(r"page.html: [\d.]+ (kB|MB)\n", done.out)
+    assert {path.name for path in folder.iterdir()} == {"page.html", "plotly.min.js"}
+    page = opened("page.html")["live"]
+    assert page["source"] == page["examples"][0] == "abc"
+    assert page["model"]["config"]["d_model"] == 64
+    assert {dtype for _, dtype, _ in page["model"]["weights"]["tensors"]} == {"f4"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-o", "page.pdf"], "page.pdf does not end in .html"),
+        (["-o", "page.html", "--checkpoint", "nothing"], "There is no checkpoint 'nothing'"),
+        (["-o", "page.html", "--checkpoint", "reverse-leak", "--source", "ß"], "which this model does not know"),
+        (["-o", "page.html", "--precision", "float16"], "invalid choice: 'float16'"),
+    ],
+)
+def test_what_cannot_be_live_is_one_line(folder: Path, cli: Callable[..., Any], arguments: list[str], words: str) -> None:
+    done = cli("live", *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert not list(folder.iterdir())

@@ -1,5 +1,6 @@
 """`train`: which recipe the options make, what is refused before an hour of training, a tiny run, and how it is stopped."""
 
+import csv
 import dataclasses
 import errno
 import io
@@ -27,20 +28,18 @@ def recipe_of(options: str) -> Recipe:
     return parse(["train", *options.split()])[1]["recipe"].make()
 
 
-# Options to recipes
-
-
 def test_every_kind_of_option_reaches_the_recipe():
     recipe = recipe_of(
         "reverse --norm residual-post --no-attention-bias --shared-norm --position none --d-k 7 --sinusoid-base 50 "
-        "--tied-embeddings all --optimizer sgd --momentum 0.5 --loss kl --label-smoothing 0.1 --schedule one-cycle "
-        "--patience 3 --precision bfloat16 --freeze-embeddings"
+        "--tied-embeddings all --optimizer sgd --momentum 0.5 --schedule one-cycle --patience 3 --freeze-embeddings"
     )
     sizes = {"norm": "residual-post", "attention_bias": False, "shared_norm": True, "position": "none", "d_k": 7}
     assert recipe.model == {**sizes, "sinusoid_base": 50.0, "tied_embeddings": "all", "d_ff": 256}
-    assert (recipe.optimizer, recipe.momentum, recipe.loss, recipe.label_smoothing) == ("sgd", 0.5, "kl", 0.1)
-    assert (recipe.schedule, recipe.patience, recipe.precision) == ("one-cycle", 3, "bfloat16")
+    assert (recipe.optimizer, recipe.momentum, recipe.schedule, recipe.patience) == ("sgd", 0.5, "one-cycle", 3)
     assert recipe.frozen_embeddings
+    assert recipe_of("reverse --epoch-size 1000 --batch-size 64 --epochs 3 --task-options {}").steps == 48
+    with pytest.raises(OptionError, match="--epoch-size"):
+        recipe_of("reverse --epochs 3")
 
 
 def test_published_settings_are_those_of_their_sources():
@@ -62,12 +61,6 @@ def test_a_variant_has_its_published_sizes(name):
     assert recipe_of(f"reverse --variant {name} --d-ff 40").model == {"d_ff": 40}
 
 
-def test_epochs_are_steps():
-    assert recipe_of("reverse --epoch-size 1000 --batch-size 64 --epochs 3 --task-options {}").steps == 48
-    with pytest.raises(OptionError, match="--epoch-size"):
-        recipe_of("reverse --epochs 3")
-
-
 def test_recipes_by_name_and_from_files(tmp_path):
     recipe = recipe_of("--recipe reverse --steps 9 --sharpness 0.5 --seed 5")
     assert recipe == dataclasses.replace(RECIPES["reverse"], steps=9, sharpness=0.5, seed=5)
@@ -82,24 +75,15 @@ def test_recipes_by_name_and_from_files(tmp_path):
     ("arguments", "words"),
     [
         ("", "either a TASK, --recipe NAME"),
-        ("reverse --recipe reverse", "either a TASK, --recipe NAME"),
         ("reverse --recipe-file x.json", "either a TASK"),
-        ("nope", "choose one of"),
         ("../reverse", "choose one of"),
         ("--recipe nope", "reverse, reverse-small"),
         ("reverse --variant nope", "pre-norm"),
-        ("sort --norm sideways", "residual-post"),
         ("reverse --steps 0", "--steps: '0'"),
-        ("reverse --seed -1", "--seed: '-1'"),
-        ("reverse --learning-rate nan", "'nan'"),
-        ("reverse --learning-rate 0", "above 0"),
-        ("reverse --sharpness inf", "'inf'"),
-        ("reverse --label-smoothing 1", "at least 0 and below 1"),
         ("reverse --task-options 5", "no JSON object"),
         ('reverse --task-options {"colour":1}', "colour"),
         ("reverse --d-model 8192 --d-ff 65536 --layers 64", "GB of memory and the machine has"),
         ("dates --tied-embeddings all", "needs one vocabulary"),
-        ("reverse --source-embedding nothing.npy", "--source-embedding: there is no file nothing.npy"),
         ("--recipe reverse --d-model 64", "a recipe fixes --d-model"),
         ("--recipe reverse --variant post-norm", "a recipe fixes --variant"),
         ("--recipe reverse --learning-rate 1", "--precision, --patience, --seed can be changed"),
@@ -118,35 +102,23 @@ def test_impossible_options_are_refused_before_training(home, cli, tmp_path, arg
     assert not (tmp_path / "new").exists()
 
 
-# Runs
-
-
 def test_a_tiny_run_to_the_end(home, cli, tmp_path):
     done = cli("train", "reverse", *QUICK, *SIZES, "--seed", "11", "-o", "new/tiny one")
-    assert done.code == 0
+    assert done.code == 0 and "3/3" in done.err
     assert done.out.startswith("exact match") and done.out.endswith("written: new/tiny one\n")
-    assert "3/3" in done.err
     checkpoint = load_checkpoint(str(tmp_path / "new" / "tiny one"), device="cpu")
     assert (checkpoint.variant, checkpoint.recipe["seed"], checkpoint.recipe["steps"]) == ("pre-norm", 11, 3)
     sizes = checkpoint.model.config
     assert (sizes.d_model, sizes.n_heads, sizes.n_encoder_layers, sizes.n_decoder_layers, sizes.d_ff) == (6, 3, 1, 1, 5)
     assert f"{checkpoint.metrics['exact_match']:.4f}" in done.out.splitlines()[0]
-
-
-def test_a_loss_that_is_not_finite_ends_training_and_leaves_nothing(home, cli, tmp_path):
-    done = cli("train", "reverse", *QUICK, *SIZES, "--learning-rate", "1e30", "-o", "new")
-    assert done.code == 2
+    done = cli("train", "reverse", *QUICK, *SIZES, "--learning-rate", "1e30", "-o", "fallen")
+    assert done.code == 2 and not (tmp_path / "fallen").exists()
     assert "fell apart" in done.err.splitlines()[-1] and "--learning-rate" in done.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "name"),
-    [
-        ("reverse", "reverse-pre-norm-0"),
-        ("reverse --variant post-norm --seed 7", "reverse-post-norm-7"),
-        ("--recipe reverse", "reverse-pre-norm-2017"),
-    ],
+    [("reverse --variant post-norm --seed 7", "reverse-post-norm-7"), ("--recipe reverse", "reverse-pre-norm-2017")],
 )
 def test_the_folder_is_named_for_its_recipe(home, cli, monkeypatch, tmp_path, arguments, name):
     calls = []
@@ -180,9 +152,8 @@ def test_two_do_not_train_into_one_folder(home, cli, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_signal_pauses_a_training_and_a_second_one_ends_it(cli, monkeypatch, tmp_path, name, code):
-    answers = []
-    number = getattr(signal, name)
+def test_a_signal_pauses_a_training_and_a_second_one_ends_it(cli, monkeypatch, name, code):
+    answers, number = [], getattr(signal, name)
 
     def pause(recipe, folder, *, control, **options):
         os.kill(os.getpid(), number)
@@ -197,15 +168,14 @@ def test_a_signal_pauses_a_training_and_a_second_one_ends_it(cli, monkeypatch, t
     before = signal.signal(number, lambda *_: pytest.fail("it was not handled"))
     try:
         monkeypatch.setattr(_training, "make_checkpoint", pause)
-        done = cli("train", "reverse", *QUICK, "-o", str(tmp_path / "x"))
+        done = cli("train", "reverse", *QUICK, "-o", "x")
         assert done.code == code and done.err.splitlines()[-1].endswith("Go on with --resume.")
         monkeypatch.setattr(_training, "make_checkpoint", go_on)
-        assert cli("train", "reverse", *QUICK, "-o", str(tmp_path / "x")).code == code
-        assert answers == ["go on", "pause"]
+        assert cli("train", "reverse", *QUICK, "-o", "x").code == code
         # What nohup starts ignores the signal, and goes on ignoring it.
         signal.signal(number, signal.SIG_IGN)
         with pytest.raises(pytest.fail.Exception, match="the second one"):
-            cli("train", "reverse", *QUICK, "-o", str(tmp_path / "x"))
+            cli("train", "reverse", *QUICK, "-o", "x")
         assert answers == ["go on", "pause", "go on", "go on"]
     finally:
         signal.signal(number, before)
@@ -234,6 +204,5 @@ def test_tensorboard_gets_the_events(home, cli, tmp_path):
     events = EventAccumulator(str(tmp_path / "board"))
     events.Reload()
     assert {"loss", "held_out", "mass_0_2"} <= set(events.Tags()["scalars"])
-    header, *rows = (tmp_path / "new" / "history.csv").read_text().splitlines()
-    loss = float(dict(zip(header.split(","), rows[-1].split(","), strict=True))["loss"])
-    assert events.Scalars("loss")[-1].value == pytest.approx(loss, rel=1e-4)
+    *_, last = csv.DictReader((tmp_path / "new" / "history.csv").read_text().splitlines())
+    assert events.Scalars("loss")[-1].value == pytest.approx(float(last["loss"]), rel=1e-4)

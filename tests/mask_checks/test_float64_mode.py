@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from tests.mask_checks.zoo.parts import Tiny, V
 from transformer_viz.mask_checks.callable_answers import CallableAnswers
@@ -12,65 +11,22 @@ from transformer_viz.mask_checks.float64_mode import Float64Mode
 SOURCE, TARGET = torch.randint(1, V, (2, 3, 5), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_model_computes_what_its_copy_in_float64_does(dtype):
     model = Tiny(2).to(dtype)
     with Float64Mode() as mode:
         found = model(SOURCE, TARGET)
-    assert found.dtype == torch.float64
-    assert mode.coarsest == dtype
+    assert (found.dtype, mode.coarsest) == (torch.float64, dtype)
     torch.testing.assert_close(found, model.double()(SOURCE, TARGET), rtol=1e-13, atol=0)
 
 
-@pytest.mark.parametrize(
-    "layer", [nn.LSTM(4, 4), nn.GRU(4, 4), nn.Linear(4, 4), nn.Conv1d(5, 5, 2), nn.MultiheadAttention(4, 2)]
-)
-def test_layers_of_torch(layer):
-    x = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(1))
-    given = (x, x, x) if isinstance(layer, nn.MultiheadAttention) else (x,)
-    with torch.no_grad():
-        with Float64Mode():
-            found = layer(*given)
-        want = layer.double()(*(each.double() for each in given))
-    for a, b in zip(*((each if isinstance(each, tuple) else (each,)) for each in (found, want)), strict=True):
-        if isinstance(a, torch.Tensor):
-            torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
-
-
-def test_autocast_casts_nothing_down():
-    with Float64Mode(), torch.autocast("cpu", torch.bfloat16):
-        assert nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).dtype == torch.float64
-
-
-def test_casts_and_types_are_those_of_float64():
-    x = torch.ones(3, dtype=torch.bfloat16)
-    with Float64Mode():
-        casts = (
-            x.float(),
-            x.half(),
-            x.to(torch.float32),
-            torch.arange(3).float(),
-            torch.zeros(2, dtype=torch.float16),
-            torch.arange(3) / 2,
-        )
-        assert {each.dtype for each in casts} == {torch.float64}
-        assert x.dtype == torch.float64
-        assert torch.arange(3).dtype == torch.int64
-
-
-def test_what_is_written_into_a_buffer_or_a_part_of_it_stays():
-    cache = torch.zeros(2, 3)
+def test_what_is_written_into_a_buffer_stays_and_seeded_random_numbers_are_the_same():
+    cache, want = torch.zeros(2, 3), torch.randn(4, generator=torch.Generator().manual_seed(2))
     with Float64Mode():
         cache[0][1] = torch.tensor(0.5)
         cache[1:].add_(1)
-    assert cache.dtype == torch.float32
-    assert cache.tolist() == [[0, 0.5, 0], [1, 1, 1]]
-
-
-def test_seeded_random_numbers_are_the_same():
-    want = torch.randn(4, generator=torch.Generator().manual_seed(2))
-    with Float64Mode():
         found = torch.randn(4, generator=torch.Generator().manual_seed(2))
+    assert cache.dtype == torch.float32 and cache.tolist() == [[0, 0.5, 0], [1, 1, 1]]
     assert torch.equal(found, want.double())
 
 
@@ -78,8 +34,7 @@ def test_afterwards_all_is_as_before():
     before = torch.get_default_dtype()
     with pytest.raises(ZeroDivisionError), Float64Mode():
         1 / 0  # noqa: B018
-    assert torch.get_default_dtype() == before
-    assert torch.ones(1).dtype == before
+    assert torch.get_default_dtype() == torch.ones(1).dtype == before
 
 
 def answers(f) -> CallableAnswers:

@@ -1,6 +1,5 @@
 """The certificate is right about every animal in the zoo: nothing broken passes, nothing sound is accused."""
 
-from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -32,7 +31,7 @@ def judge(case: Case) -> None:
 
 
 @quiet
-@pytest.mark.parametrize("case", OURS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [slow(case) if case.is_slow else case for case in OURS], ids=lambda case: case.name)
 def test_the_verdict_and_the_fault_are_right(case):
     judge(case)
 
@@ -41,15 +40,6 @@ def test_the_verdict_and_the_fault_are_right(case):
 def test_so_they_are_for_models_of_hugging_face(case):
     pytest.importorskip("transformers")
     judge(case)
-
-
-def test_the_zoo_is_large():
-    everything = [*OURS, *HUGGING_FACE]
-    assert max(Counter(case.name for case in everything).values()) == 1
-    sound = sum(case.verdict == "sound" for case in everything)
-    assert (len(everything) - sound, sound) >= (85, 55)
-    faults = {case.rule for case in everything if case.rule}
-    assert faults == {"future", "target length", "source padding", "target padding", "batch invariance", "finite"}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *map(slow, (torch.bfloat16, torch.float64, torch.float16))], ids=str)

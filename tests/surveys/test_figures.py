@@ -1,14 +1,16 @@
-"""The figures of a survey, as data: each number is drawn where it belongs, and nothing in a survey acts as markup."""
+"""The figures and the page of a survey: each number stands where it belongs, and nothing in a survey acts as markup."""
 
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
 
 from tests.surveys.made import STATISTICS, changed, survey
-from transformer_viz import figures
+from transformer_viz import export, figures
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 from transformer_viz.surveys.columns import values
 from transformer_viz.surveys.comparison import compare_surveys
 from transformer_viz.surveys.result import HeadStatistic, role_share
@@ -78,18 +80,13 @@ def test_a_histogram_has_all_texts_its_mean_and_that_of_uniform_attention():
     assert f"mean {found.mean:.3f}, 95 %: {found.interval[0]:.3f} to {found.interval[1]:.3f}" == named["mean"].name
     bins = figure.data[-1]
     assert sum(bins.y) == pytest.approx(1) and [*bins.y] == pytest.approx([n / 1000 for n in found.counts if n])
+    # Bins of other widths are equally wide, and values stand in their bin: edges 0, 1, 4, 16 at the places 0, 1, 2, 3.
+    found, figure = row_of(0, 1, "distance"), figures.survey_distribution(MADE, "cross", 0, 1, "distance")
+    mean = next(trace for trace in figure.data if (trace.name or "").startswith("mean"))
+    assert 4 < found.mean < 16 and mean.x[0] == pytest.approx(2 + (found.mean - 4) / 12)
+    assert figure.layout.xaxis.ticktext == ("0", "1", "4", "16")
     with pytest.raises(OptionError, match="No text has 'mass' of layer 1 head 1"):
         figures.survey_distribution(MADE, "encoder", 0, 0, "mass")
-
-
-def test_bins_of_other_widths_are_equally_wide_and_values_stand_in_their_bin():
-    """Edges 0, 1, 4, 16 at the places 0, 1, 2, 3."""
-    found = row_of(0, 1, "distance")
-    assert 4 < found.mean < 16
-    figure = figures.survey_distribution(MADE, "cross", 0, 1, "distance")
-    mean = next(trace for trace in figure.data if (trace.name or "").startswith("mean"))
-    assert mean.x[0] == pytest.approx(2 + (found.mean - 4) / 12)
-    assert figure.layout.xaxis.ticktext == ("0", "1", "4", "16")
 
 
 def test_agreement_is_the_matrix_with_every_head_named():
@@ -121,3 +118,34 @@ def test_what_a_survey_says_is_no_markup():
     for figure in (figures.survey_heads(made, "cross", "mass"), figures.survey_distribution(made, "cross", 0, 0, "mass")):
         said = figure.to_json().replace("\\u003c", "<")
         assert "<b>$" not in said and "&lt;b&gt;&#36;x&#36;" in said
+
+
+def test_it_holds_every_number_of_every_head_and_asks_for_nothing():
+    page = export.survey_html(MADE, plotlyjs=False)
+    assert page == export.survey_html(survey(), plotlyjs=False) != export.survey_html(survey(1), plotlyjs=False)
+    for row in MADE.heads:
+        ends = "".join(f"<td>{number:.3f}</td>" for number in (row.mean, *row.interval, row.uniform) if number is not None)
+        assert ends in page
+    for texts in MADE.examples:
+        for each in (*texts.highest, *texts.typical, *texts.unusual):
+            assert f'>{each.value:.3f}</th><td class="text">{each.text.replace(" ", "␣")}</td>' in page
+    assert "http://" not in page and "https://" not in page and "default-src 'none'" in unescape(page)
+
+
+def test_texts_are_text():
+    hostile = "</script><script>alert(1)</script>{{data}}<img src=x>"
+    examples = tuple(replace(of, highest=tuple(replace(each, text=hostile) for each in of.highest)) for of in MADE.examples)
+    page = export.survey_html(replace(MADE, examples=examples, model=replace(MADE.model, name="<b>")), plotlyjs=False)
+    assert "<script>alert" not in page and "<img" not in page and "<title>Survey: &lt;b&gt;</title>" in page
+    assert hostile.replace(" ", "␣") in unescape(page)
+
+
+EMPTY = {"kinds": {}, "heads": (), "examples": (), "agreement": {}}
+
+
+@pytest.mark.parametrize("changes", [{"outputs": None, "verdict": None, "agreement": {}}, EMPTY])
+def test_parts_that_a_survey_lacks_are_left_out(changes):
+    page = export.survey_html(replace(MADE, **changes), plotlyjs=False, style=Style("dark", large=True))
+    assert "undefined" not in page and "Do heads look" not in page
+    with pytest.raises(OptionError, match="theme 'auto' is not possible for a figure; choose one of light, dark"):
+        export.survey_html(MADE, style=Style("auto"))  # ty: ignore

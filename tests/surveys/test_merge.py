@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from tests.fuzz.mutations import bits, cut, doubled
-from tests.surveys.runs import blocks_of, kinds_of, merged
+from tests.surveys.runs import merged
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.attribution.result.verdict import Agreement, Verdict
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.surveys.block_results import BlockResult, VerdictResults, read_arrays, read_description, read_verdicts
-from transformer_viz.surveys.blocks import survey_block
-from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.surveys.result import SurveyedKind
 from transformer_viz.surveys.statistics import NAMES, STATISTICS, check_by
 
@@ -84,32 +82,16 @@ def test_planted_blocks_are_all_texts_at_once(planted, tmp_path):
     assert found.agreement["cross"][0][1] == 0.5
 
 
-def test_of_equal_texts_the_first_lines_are_kept(planted, tmp_path):
-    _, values, roles = planted
+def test_texts_are_chosen_by_the_statistic_that_is_named_and_of_equal_ones_the_first(planted, tmp_path):
+    parts, values, roles = planted
+    found = merged(tmp_path, parts, TEXTS, KINDS, options={"k": 1, "by": "distance"})
+    assert {examples.by for examples in found.examples} == {"distance"}
+    with pytest.raises(OptionError, match="mass, hit_rate"):
+        check_by("weight")
     alike = np.where(np.isnan(values), values, 0.5)
     examples = merged(tmp_path, [part(alike, roles, slice(0, 15))], TEXTS, KINDS).examples[0]
     there = np.flatnonzero(~np.isnan(values[NAMES.index("mass"), 0, :, 0, 0]))[:3] + 1
     assert [each.line for each in examples.highest] == [each.line for each in examples.typical] == there.tolist()
-
-
-def test_texts_are_chosen_by_the_statistic_that_is_named(planted, tmp_path):
-    found = merged(tmp_path, planted[0], TEXTS, KINDS, options={"k": 1, "by": "distance"})
-    assert {examples.by for examples in found.examples} == {"distance"}
-    check_by("distance"), check_by(None)
-    with pytest.raises(OptionError, match="mass, hit_rate"):
-        check_by("weight")
-
-
-def test_the_order_of_computing_changes_no_bit(make_model, make_tiny, tmp_path):
-    """Blocks computed in any order, some of them twice, by models loaded anew."""
-    texts = ["helo", "abcd", "ZZ", "h", "lo hel", "cab", "e", "bad cab", "helo", "dab"]
-    blocks, ways = blocks_of(texts, 3), []
-    for order in ((0, 1, 2, 3), (3, 1, 0, 2), (2, 2, 3, 1, 0)):
-        model, parts = make_tiny(make_model(4)), {}
-        for i in order:
-            parts[i] = survey_block(model, blocks[i], SurveyOptions())
-        ways.append(merged(tmp_path, [parts[i] for i in sorted(parts)], texts, kinds_of(model)).to_json())
-    assert len(set(ways)) == 1
 
 
 def verdict(seed: int, n: int) -> Verdict:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import transformer_viz as tv
+from tests.folders import contents
 from tests.surveys.conftest import texts
 from transformer_viz import locks
 from transformer_viz.errors import InputError, OptionError, SurveyError
@@ -28,10 +29,6 @@ def run(model: str | LoadedModel, output: Path | None, corpus: Any = CORPUS, **o
     return tv.survey(model, corpus, output=output, **given)
 
 
-def contents(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
-
-
 @pytest.fixture(scope="module")
 def made(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a survey that nothing disturbs; nobody writes into it."""
@@ -46,30 +43,23 @@ def straight(made: Path, tmp_path: Path) -> Path:
     return shutil.copytree(made, tmp_path / "straight")
 
 
-class Ended(Exception):
-    pass
-
-
 def end_after(n: int) -> Callable[[Progress], None]:
     told = count()
 
     def hear(progress: Progress) -> None:
         if next(told) == n:
-            raise Ended
+            raise InterruptedError
 
     return hear
 
 
-def test_the_files_are_these(straight):
-    blocks = {f"blocks/00000{number}.safetensors" for number in range(3)}
-    assert set(contents(straight)) == {*blocks, "verdicts/000000.json", "survey.json", "summary.json", "survey.parquet"}
-
-
 def test_wherever_it_is_ended_it_goes_on_to_the_same_bytes(straight, tiny_name, tmp_path):
     wanted, seen = contents(straight), set()
+    blocks = {f"blocks/00000{number}.safetensors" for number in range(3)}
+    assert set(wanted) == {*blocks, "verdicts/000000.json", "survey.json", "summary.json", "survey.parquet"}
     for n in (0, 2, 3):
         output = tmp_path / "ended" / str(n)
-        with pytest.raises(Ended):
+        with pytest.raises(InterruptedError):
             run(tiny_name, output, on_progress=end_after(n))
         seen.add(len(contents(output)))
         run(tiny_name, output)
@@ -77,23 +67,16 @@ def test_wherever_it_is_ended_it_goes_on_to_the_same_bytes(straight, tiny_name, 
     assert len(seen) == 3 and max(seen) < len(wanted)
 
 
-def test_lines_that_are_added_are_run_and_the_others_are_not(straight, tiny_name, tmp_path):
-    more = [*CORPUS, *texts(10, seed=1)]
-    untouched = straight / "blocks" / "000001.safetensors"
-    before = untouched.stat().st_mtime_ns
-    run(tiny_name, straight, more)
-    run(tiny_name, tmp_path / "new", more)
-    assert contents(straight) == contents(tmp_path / "new")
-    assert untouched.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("other", [{}, {"k": 4, "by": "entropy"}], ids=str)
-def test_what_is_done_is_not_done_again_also_with_other_lists_of_texts(other, straight, tiny_name, tmp_path):
-    before = {path: path.stat().st_mtime_ns for path in straight.rglob("*.safetensors")}
+@pytest.mark.parametrize(
+    "other", [{"corpus": [*CORPUS, *texts(10, seed=1)]}, {"k": 4, "by": "entropy"}], ids=["lines", "lists"]
+)
+def test_what_is_done_is_not_done_again_with_lines_that_are_added_or_other_lists_of_texts(other, straight, tiny_name, tmp_path):
+    done = [straight / "blocks" / f"00000{number}.safetensors" for number in range(2 if "corpus" in other else 3)]
+    before = [path.stat().st_mtime_ns for path in done]
     run(tiny_name, straight, **other)
     run(tiny_name, tmp_path / "new", **other)
     assert contents(straight) == contents(tmp_path / "new")
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert [path.stat().st_mtime_ns for path in done] == before
 
 
 @pytest.mark.parametrize(
@@ -136,19 +119,19 @@ def test_the_folder_of_another_survey_is_left_alone(change, said, straight, tiny
 def test_what_is_no_folder_of_a_survey_is_left_alone(straight, tiny_name, tmp_path):
     """Something else, a link, a file, a folder of blocks that is elsewhere, and one where another survey writes."""
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter").write_text("dear")
-    (tmp_path / "file").write_text("dear")
+    for name in ("mine/letter", "file"):
+        (tmp_path / name).write_text("dear")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     (straight / "verdicts").rename(tmp_path / "verdicts")
     (straight / "verdicts").symlink_to(tmp_path / "verdicts")
+    before = contents(tmp_path)
     wanted = [("mine", "in use for 'letter'"), ("file", "is no folder"), ("link", "is no folder"), ("straight", "is a link")]
     for name, said in wanted:
         with pytest.raises(OptionError, match=said):
             run(tiny_name, tmp_path / name)
     with pytest.raises(SurveyError, match="cannot be written"):
         run(tiny_name, tmp_path / "file" / "new")
-    assert (tmp_path / "mine" / "letter").read_text() == "dear"
-    assert not (tmp_path / "nowhere").exists()
+    assert contents(tmp_path) == before and not (tmp_path / "nowhere").exists()
     with locks.hold_lock(straight / ".lock"), pytest.raises(OptionError, match="Another survey is writing"):
         run(tiny_name, straight)
 
@@ -179,8 +162,7 @@ def test_texts_that_cannot_be_read_are_counted_and_named_and_the_rest_goes_on(ti
     found = run(tiny_name, tmp_path / "new", tmp_path / "texts.txt", verdict_texts=2).texts
     assert (found.source, found.n, found.n_read, found.n_failed) == ("texts.txt", 6, 2, 4)
     assert [each.line for each in found.failed] == [2, 3, 4, 5]
-    assert "is empty" in found.failed[0].why
-    assert "“x”" in found.failed[1].why
+    assert "is empty" in found.failed[0].why and "“x”" in found.failed[1].why
     with pytest.raises(InputError, match="None of 2 texts can be read; line 1: "):
         run(tiny_name, None, ["xyz", ""])
 
@@ -195,13 +177,13 @@ def test_a_loaded_model_is_surveyed_here_and_nothing_is_kept_without_a_folder(st
             run(model, None, **other)
 
 
-def test_held_out_texts_are_those_of_the_evaluation(tiny_name, tmp_path):
+def test_held_out_texts_are_those_of_the_evaluation(tiny_name):
     model = tv.load_checkpoint(tiny_name, "cpu")
     n = model.task.least_samples() + 3
-    found = tv.survey(tiny_name, held_out=n, workers=1, verdict_texts=0, seed=3, device="cpu")
-    given = [text for _, text in model.task.judged(n, 3)]
+    given, same = [text for _, text in model.task.judged(n, 3)], {"seed": 3, "verdict_texts": 0}
+    found = run(tiny_name, None, None, held_out=n, **same)
     assert (found.texts.n, found.texts.source) == (len(given), "fresh, seed 3")
-    assert found.texts.digest == run(tiny_name, None, given, seed=3, verdict_texts=0).texts.digest
+    assert found.texts.digest == run(tiny_name, None, given, **same).texts.digest
 
 
 def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path, monkeypatch):
@@ -210,7 +192,6 @@ def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path
         ({"verdict_texts": -1}, "verdict_texts=-1"),
         ({"by": "nothing"}, "nothing"),
         ({"mode": "luck"}, "mode='luck' is not possible; it is one of word, position, deleted"),
-        ({"workers": 0}, "workers=0"),
         ({"workers": 10**6}, "from 1 to 1024"),
         ({"gpus_per_worker": 1}, "workers of Ray"),
         ({"held_out": 50}, "either texts, or held_out"),
@@ -224,4 +205,4 @@ def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path
     monkeypatch.setattr(devices, "memory_of_machine", lambda: 10**9)
     with pytest.raises(OptionError, match=r"4 workers need about 2 GB of memory, and 1 GB are free; take at most 1"):
         run(tiny_name, tmp_path / "new", workers=4)
-    assert not (tmp_path / "new").exists() or not contents(tmp_path / "new")
+    assert not contents(tmp_path)

@@ -1,5 +1,6 @@
 """Pretrained embeddings: the right shape is taken and can be frozen, everything else is refused before training."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,34 +21,30 @@ RECIPE = replace(tiny.RECIPE, steps=3, frozen_embeddings=True)
 MATRIX = np.random.default_rng(0).normal(size=(8, 12)).astype(np.float32)
 
 
-def written(path: Path, matrix: np.ndarray) -> Path:
-    if path.suffix == ".npy":
-        np.save(path, matrix)
-    else:
-        save_file({"embedding": torch.from_numpy(matrix)}, path)
+def saved(path: Path, matrix: np.ndarray) -> Path:
+    np.save(path, matrix)
     return path
 
 
 @pytest.mark.parametrize("name", ["e.npy", "e.safetensors"])
 def test_frozen_embeddings_are_those_of_the_file(tmp_path, name):
-    given: Any = {"source": read_matrix(written(tmp_path / name, MATRIX))}
-    make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
-    model = load_checkpoint(str(tmp_path / "new"), device="cpu").model
-    assert model.source_embedding is not None
-    assert torch.equal(model.source_embedding.weight, torch.from_numpy(MATRIX))
-    make_checkpoint(replace(RECIPE, frozen_embeddings=False), tmp_path / "free", embeddings=given, **QUIET)
-    free = load_checkpoint(str(tmp_path / "free"), device="cpu").model
-    assert free.source_embedding is not None
-    assert not torch.equal(free.source_embedding.weight, torch.from_numpy(MATRIX))
+    # What `np.save(matrix.T)` writes, too: a matrix the other way round in its file.
+    saved(tmp_path / "e.npy", np.asfortranarray(MATRIX))
+    save_file({"embedding": torch.from_numpy(MATRIX)}, tmp_path / "e.safetensors")
+    given: Any = {"source": read_matrix(tmp_path / name)}
+    for is_frozen in (True, False):
+        folder = tmp_path / f"frozen-{is_frozen}"
+        make_checkpoint(replace(RECIPE, frozen_embeddings=is_frozen), folder, embeddings=given, **QUIET)
+        model = load_checkpoint(str(folder), device="cpu").model
+        assert model.source_embedding is not None
+        assert torch.equal(model.source_embedding.weight, torch.from_numpy(MATRIX)) == is_frozen
 
 
-@pytest.mark.parametrize("shape", [(12, 8), (8, 11), (7, 12), (8,), (8, 12, 1)])
+@pytest.mark.parametrize("shape", [(12, 8), (7, 12), (8,), (8, 12, 1)])
 def test_a_wrong_shape_is_refused_with_both_shapes_and_leaves_nothing(tmp_path, shape):
-    given: Any = {"target": read_matrix(written(tmp_path / "e.npy", np.zeros(shape, dtype=np.float32)))}
-    with pytest.raises(ConfigError) as caught:
+    given: Any = {"target": read_matrix(saved(tmp_path / "e.npy", np.zeros(shape, dtype=np.float32)))}
+    with pytest.raises(ConfigError, match=rf"{re.escape(str(shape))}.*\(8, 12\)|\(8, 12\).*{re.escape(str(shape))}"):
         make_checkpoint(RECIPE, tmp_path / "new", embeddings=given, **QUIET)
-    assert str(shape) in str(caught.value)
-    assert "(8, 12)" in str(caught.value)
     assert not (tmp_path / "new").exists()
 
 
@@ -56,7 +53,7 @@ def test_a_wrong_shape_is_refused_with_both_shapes_and_leaves_nothing(tmp_path, 
     [(np.full((8, 12), np.nan, np.float32), {}, "not finite"), (MATRIX, {"tied_embeddings": "all"}, "tied")],
 )
 def test_what_the_model_cannot_take_is_refused(tmp_path, matrix, model, words):
-    given: Any = {"source": read_matrix(written(tmp_path / "e.npy", matrix))}
+    given: Any = {"source": read_matrix(saved(tmp_path / "e.npy", matrix))}
     with pytest.raises(ConfigError, match=words):
         make_checkpoint(replace(RECIPE, model={**tiny.SIZES, **model}), tmp_path / "new", embeddings=given, **QUIET)
 
@@ -76,7 +73,6 @@ DAMAGES = {
     "records.npy": header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }"),
     "deep.npy": header("(" * 9000),
     "signs.npy": header("-" * 9000 + "1"),
-    "lists.npy": header("[" * 90 + "]" * 90),
     "empty.npy": header(""),
     "two.safetensors": save({"a": torch.zeros(2), "b": torch.zeros(2)}),
 }
@@ -87,9 +83,3 @@ def test_what_is_no_matrix_is_refused(tmp_path, name):
     (tmp_path / name).write_bytes(DAMAGES[name])
     with pytest.raises(ConfigError, match=r"no \.npy" if name != "two.safetensors" else "2 tensors"):
         read_matrix(tmp_path / name)
-
-
-def test_a_matrix_the_other_way_round_in_its_file(tmp_path):
-    """What `np.save(matrix.T)` writes."""
-    np.save(tmp_path / "e.npy", np.asfortranarray(MATRIX))
-    np.testing.assert_array_equal(read_matrix(tmp_path / "e.npy").numpy(), MATRIX)

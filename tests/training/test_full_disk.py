@@ -3,7 +3,7 @@
 import errno
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 import safetensors.torch
 from safetensors import SafetensorError
 
+from tests.folders import contents
 from tests.training import tiny
 from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.errors import CheckpointError
@@ -66,18 +67,10 @@ def rust_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safetensors.torch, "save_file", save_file)
 
 
-@pytest.fixture
-def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Held-out texts are not decoded: that takes most of the time here, and writes nothing."""
+@pytest.mark.usefixtures("rust_is_heard")
+def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path, monkeypatch):
+    # Held-out texts are not decoded: that takes most of the time here, and writes nothing.
     monkeypatch.setattr(making, "Probe", lambda checkpoint: dict)
-
-
-def contents(folder: Path) -> list[tuple[str, bytes]]:
-    return sorted((str(path.relative_to(folder)), path.read_bytes()) for path in folder.rglob("*") if path.is_file())
-
-
-@pytest.mark.usefixtures("rust_is_heard", "unmeasured")
-def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path):
     make_checkpoint(RECIPE, tmp_path / "straight", **OPTIONS)
     disk, said, seen = Disk(tmp_path / "all"), [], []
     for changes in range(200):
@@ -104,30 +97,24 @@ def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path):
 
 
 @contextmanager
-def largest_file(size: int) -> Generator[None]:
-    """No file may grow beyond it: a write that the system itself refuses, Rust's too."""
+def refused(words: str) -> Generator[None]:
+    """No file may grow beyond 20 kB: a write that the system itself refuses, Rust's too."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
     try:
-        yield
+        with pytest.raises(CheckpointError, match=f"cannot be written.*{words}"):
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def refused(act: Callable[[], object]) -> str:
-    with pytest.raises(CheckpointError, match="cannot be written") as caught, largest_file(20_000):
-        act()
-    return str(caught.value)
-
-
 def test_a_write_that_the_system_refuses_is_said_and_nothing_is_lost(tmp_path):
     """The model's 15 kB fit, the state's 45 kB do not."""
-    folder = tmp_path / "new"
-    said = refused(lambda: make_checkpoint(RECIPE, folder, **OPTIONS))
-    assert f"{folder}/training.safetensors: File too large" in said
+    folder, wide = tmp_path / "new", replace(RECIPE, model={**RECIPE.model, "d_ff": 500})
+    with refused(f"{folder}/training.safetensors: File too large"):
+        make_checkpoint(RECIPE, folder, **OPTIONS)
     load_checkpoint(str(folder), device="cpu")
-    assert not list(tmp_path.rglob(".*"))
-    wide = replace(RECIPE, model={**RECIPE.model, "d_ff": 500})
-    refused(lambda: make_checkpoint(wide, tmp_path / "wide", **OPTIONS))
+    with refused("wide"):
+        make_checkpoint(wide, tmp_path / "wide", **OPTIONS)
     assert not (tmp_path / "wide").exists()
     assert not list(tmp_path.rglob(".*"))

@@ -11,7 +11,7 @@ from tests.training.tiny import RECIPE, TASK, event
 from tests.until import until
 from transformer_viz import app_folders, checkpoints, load_checkpoint, locks
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs, trash
+from transformer_viz.training import estimate, jobs
 from transformer_viz.training.jobs import Job, Reporter
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.visitor import Visitor
@@ -42,23 +42,17 @@ def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
     with pytest.raises(OptionError, match="one is being trained"):
         jobs.start(RECIPE, "two", ME)
     until(lambda: job.state == "finished")
-    assert [row["step"] for row in job.events()][-1] == 60
-    assert "held_out" in job.events()[-1]
+    assert job.events()[-1]["step"] == 60 and "held_out" in job.events()[-1]
     checkpoint = load_checkpoint(str(job.checkpoint), device="cpu")
     assert torch.equal(checkpoint.model.target_embedding.weight, matrix)
-    assert checkpoint.recipe["steps"] == 60
-    assert "exact_match" in checkpoint.metrics
+    assert checkpoint.recipe["steps"] == 60 and "exact_match" in checkpoint.metrics
     assert len(checkpoints.snapshots(job.checkpoint)) > 5
-    assert [known.name for known in jobs.jobs()] == ["one"]
-    assert jobs.jobs()[0].recipe == recipe
+    assert [(known.name, known.recipe) for known in jobs.jobs()] == [("one", recipe)]
     with pytest.raises(OptionError, match="checkpoint one already"):
         jobs.start(RECIPE, "one", ME)
-    trash.discard(job, ME)
-    assert not job.checkpoint.exists() and not job.folder.exists()
-    assert jobs.jobs() == []
 
 
-def test_pause_resume_stop_and_a_kill(trained):
+def test_pause_resume_and_a_kill(trained):
     """Guards a training that a page can no longer reach, or that is lost when its process is."""
     job = jobs.start(replace(RECIPE, steps=10**6), "long.name-1", ME)
     until(lambda: bool(job.events()))
@@ -68,40 +62,24 @@ def test_pause_resume_stop_and_a_kill(trained):
     load_checkpoint(str(job.checkpoint), device="cpu")
     jobs.go_on(job, ME)
     until(lambda: (job.events()[-1]["step"] or 0) > paused_at)
+    assert job.state == "running"
     trained[-1].send_signal(signal.SIGKILL)
     trained[-1].wait()
-    assert not locks.is_locked(job.folder / "lock")
-    load_checkpoint(str(job.checkpoint), device="cpu")
     # A process that was killed leaves no word, but lets go of its lock.
-    assert job.state == "failed"
-    jobs.go_on(job, ME)
-    until(lambda: job.state == "running")
-    job.request("stop", ME)
-    until(lambda: job.state == "finished")
-    assert load_checkpoint(str(job.checkpoint), device="cpu").metrics["stopped_at"] == job.events()[-1]["step"]
+    assert not locks.is_locked(job.folder / "lock") and job.state == "failed"
+    load_checkpoint(str(job.checkpoint), device="cpu")
     steps = [row["step"] or 0 for row in job.events()]
     assert steps == sorted(set(steps))
 
 
-def test_a_training_that_cannot_work_says_why(trained):
+def test_what_cannot_be_is_refused_and_damaged_jobs_are_left_out(trained, tmp_path):
+    for name in ("", "..", "a/b", ".hidden", "x" * 101, "naïve", "a b"):
+        with pytest.raises(OptionError, match="cannot be a checkpoint's name"):
+            jobs.start(RECIPE, name, ME)
     with pytest.raises(ConfigError, match="n_heads=4 does not divide d_model=13"):
         jobs.start(replace(RECIPE, model={"d_model": 13}), "bad", ME)
-    assert jobs.jobs() == []
-    job = jobs.start(replace(RECIPE, learning_rate=1e30), "bad", ME)
-    # Its last words may come a moment after its end is seen.
-    until(lambda: job.state == "failed" and "fell apart" in job.log())
-    assert "Traceback" not in job.log()
-
-
-@pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 101, "naïve", "a b"])
-def test_names_never_leave_the_folder(trained, name):
-    with pytest.raises(OptionError, match="cannot be a checkpoint's name"):
-        jobs.start(RECIPE, name, ME)
     assert not trained
-
-
-def test_damaged_jobs_are_left_out(trained, tmp_path):
-    for name, text in (("a", "nonsense"), ("b", "{}"), ("c", '{"recipe": {"task": 5}, "started": 1}'), ("d", "[]")):
+    for name, text in (("a", "nonsense"), ("b", "{}"), ("c", '{"recipe": {"task": 5}, "started": 1}')):
         (tmp_path / "trained" / ".jobs" / name).mkdir(parents=True)
         (tmp_path / "trained" / ".jobs" / name / "job.json").write_text(text)
     assert jobs.jobs() == []
@@ -118,23 +96,15 @@ def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
     assert [(row["step"], row["loss"]) for row in job.events()] == [(3, 2.0), (5, 0.9)]
 
 
-# What it will need
-
-
-def test_the_estimate_counts_the_parameters_of_the_model():
+def test_the_estimate_counts_the_parameters_of_the_model(monkeypatch):
+    """More memory than the machine has is refused before anything is made."""
     needed = estimate.estimate(RECIPE)
-    model = make_model(RECIPE, TASK)
-    assert needed.parameters == sum(p.numel() for p in model.parameters())
+    assert needed.parameters == sum(p.numel() for p in make_model(RECIPE, TASK).parameters())
     assert needed.memory > 16 * needed.parameters
-    twice = estimate.estimate(replace(RECIPE, steps=120))
-    assert twice.seconds == pytest.approx(2 * needed.seconds, rel=0.3)
-
-
-def test_memory_beyond_the_machine_is_refused_before_anything_is_made(monkeypatch):
-    giant = replace(RECIPE, model={"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64})
-    needed = estimate.estimate(giant)
-    assert needed.parameters > 1e10
+    assert estimate.estimate(replace(RECIPE, steps=120)).seconds == pytest.approx(2 * needed.seconds, rel=0.3)
+    giant = estimate.estimate(replace(RECIPE, model={"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64}))
+    assert giant.parameters > 1e10
     with pytest.raises(ConfigError, match=r"needs about [\d.,]+ GB of memory and the machine has [\d.]+ GB"):
-        estimate.check_memory(needed)
+        estimate.check_memory(giant)
     monkeypatch.setattr(estimate, "memory_of_machine", lambda: None)
-    estimate.check_memory(needed)
+    estimate.check_memory(giant)

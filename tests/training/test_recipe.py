@@ -4,12 +4,11 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.training import tiny
 from transformer_viz import tasks
@@ -25,41 +24,27 @@ RECIPE = replace(tiny.RECIPE, steps=100, learning_rate=2.0)
 def test_cosine_rises_to_the_peak_and_falls_to_nothing():
     recipe = replace(RECIPE, schedule="cosine", warm_up=0.1)
     rates = [recipe.learning_rate_at(step) for step in range(100)]
-    assert rates[0] == pytest.approx(0.2)
-    assert rates[9] == pytest.approx(2.0)
-    assert rates[10] == pytest.approx(2.0)
-    assert rates[55] == pytest.approx(1.0)
-    assert rates[99] == pytest.approx(1 + math.cos(math.pi * 89 / 90))
-    assert rates[:10] == sorted(rates[:10])
-    assert rates[10:] == sorted(rates[10:], reverse=True)
+    at = {0: 0.2, 9: 2.0, 10: 2.0, 55: 1.0, 99: 1 + math.cos(math.pi * 89 / 90)}
+    assert {step: rates[step] for step in at} == pytest.approx(at)
+    assert rates[:10] == sorted(rates[:10]) and rates[10:] == sorted(rates[10:], reverse=True)
 
 
-@pytest.mark.parametrize("steps", [1, 7, 10, 13, 97])
-@pytest.mark.parametrize("warm_up", [0.0, 0.08, 0.25, 1 / 3, 0.9])
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
-def test_the_learning_rate_is_positive_and_never_above_its_peak(steps, warm_up, schedule):
+def test_the_learning_rate_is_positive_and_never_above_its_peak():
     """Guards a warm-up that overshoots where its share of the steps is not a whole number."""
-    recipe = replace(RECIPE, steps=steps, schedule=schedule, warm_up=warm_up)
-    for step in range(steps):
-        assert 0 < recipe.learning_rate_at(step) <= 2.0
+    for steps, warm_up, schedule in product((1, 7, 10, 13, 97), (0.0, 0.08, 0.25, 1 / 3, 0.9), ("constant", "cosine")):
+        recipe = replace(RECIPE, steps=steps, schedule=schedule, warm_up=warm_up)
+        assert all(0 < recipe.learning_rate_at(step) <= 2.0 for step in range(steps))
 
 
-def test_sharpness_ramps_between_its_edges():
-    recipe = replace(RECIPE, sharpness=0.3, sharpness_from=0.5, sharpness_until=0.8)
-    assert [recipe.sharpness_at(step) for step in (0, 49, 50)] == [0.0, 0.0, 0.0]
-    assert recipe.sharpness_at(65) == pytest.approx(0.15)
-    assert [recipe.sharpness_at(step) for step in (80, 99)] == pytest.approx([0.3, 0.3])
-
-
-def test_lengths_grow_from_eight_to_the_longest():
-    recipe = replace(RECIPE, longest=38, growing_until=0.3)
-    assert recipe.top_length_at(0) == 8
-    assert recipe.top_length_at(15) == pytest.approx(23)
-    assert [recipe.top_length_at(step) for step in (30, 99)] == [38, 38]
+def test_sharpness_ramps_between_its_edges_and_lengths_grow_from_eight_to_the_longest():
+    recipe = replace(RECIPE, sharpness=0.3, sharpness_from=0.5, sharpness_until=0.8, longest=38, growing_until=0.3)
+    assert [recipe.sharpness_at(step) for step in (0, 49, 50, 65, 80, 99)] == pytest.approx([0, 0, 0, 0.15, 0.3, 0.3])
+    assert [recipe.top_length_at(step) for step in (0, 15, 30, 99)] == pytest.approx([8, 23, 38, 38])
     assert replace(RECIPE, longest=5).top_length_at(0) == 5
 
 
-@given(st.integers(5, 300), st.sampled_from([0.1, 0.3, 0.5]))
+@pytest.mark.parametrize("steps", [5, 31, 100])
+@pytest.mark.parametrize("rise", [0.1, 0.3, 0.5])
 def test_one_cycle_is_torchs(steps, rise):
     recipe = replace(RECIPE, steps=steps, schedule="one-cycle", warm_up=rise)
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
@@ -101,11 +86,14 @@ BASE: dict[str, Any] = {
     "batch_size": 2,
     "learning_rate": 0.01,
 }
-NUMBERS = (0, 1, 2, 0.5, -1, -0.5, 1.0, 1e30, 10**30, 10**400)
-OTHERS = (None, True, False, "", "x", "growing", "sgd", "x" * 10**5, [], [1], [0.5, 0.5], [1, "x"], [[1], [2]], {}, {"x": 1})
+NUMBERS = (0, 1, 0.5, -1, 1.0, 1e30, 10**400)
+OTHERS = (None, True, "", "growing", "sgd", "x" * 10**5, [], [0.5, 0.5], [1, "x"], {}, {"x": 1})
 NAMED = (
-    *({"uniform": 1.0}, {"uniform": 0.5, "few": 0.5}, {"uniform": 0.5, "x": 0.5}, {"uniform": "1"}),
-    *({"uniform": 2.0, "few": -1}, {"uniform": 0.5, "few": 0.4999999}),
+    {"uniform": 1.0},
+    {"uniform": 0.5, "few": 0.5},
+    {"uniform": 0.5, "x": 0.5},
+    {"uniform": "1"},
+    {"uniform": 2.0, "few": -1},
 )
 
 
@@ -123,9 +111,6 @@ def recipes() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     for part in ("task_options", "model"):
         for name, value, changed in with_everything(BASE[part]):
             yield f"{part}.{name}", value, {**BASE, part: changed}
-    for name in BASE:
-        yield f"without {name}", None, {key: value for key, value in BASE.items() if key != name}
-    yield "colour", "red", {**BASE, "colour": "red"}
     yield "model.source_vocabulary_size", 7, {**BASE, "model": {**BASE["model"], "source_vocabulary_size": 7}}
 
 
@@ -148,5 +133,5 @@ def test_whatever_a_recipe_says_is_trained_by_or_refused(tmp_path, monkeypatch):
         except Exception as error:
             wrong.append(f"{name}={str(value)[:80]}: {error!r}")
     assert not wrong
-    assert {field.name for field in fields(Recipe)} | {"colour", "without task"} <= set(refused)
+    assert {field.name for field in fields(Recipe)} <= set(refused)
     assert {"steps", "seed", "betas", "clip", "epoch_size", "mix", "optimizer", "task_options.by", "model.d_ff"} <= set(trained)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import transformer_viz as tv
+from tests.training import tiny
 from transformer_viz import checkpoints, decode, load_checkpoint, trace_size
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
 from transformer_viz.errors import CheckpointError, OptionError, TraceTooLarge
@@ -17,20 +18,14 @@ from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.training.make_checkpoint import make_checkpoint, make_model
-from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.replay import replay
 from transformer_viz.vocabulary import END, END_ID, UNKNOWN
 
 TASK = Reverse("abcd", 23, (2, 5))
-RECIPE = Recipe(
-    task="reverse",
-    variant="pre-norm",
+RECIPE = replace(
+    tiny.RECIPE,
     task_options=TASK.options(),
     model={"d_model": 18, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 2, "dropout": 0.0},
-    mix={"uniform": 1.0},
-    steps=60,
-    batch_size=7,
-    learning_rate=0.01,
     clip=1.0,
     seed=5,
 )
@@ -51,23 +46,19 @@ def close(a: Trace, b: Trace, atol: float) -> None:
         np.testing.assert_allclose(x, y, atol=atol)
 
 
-def test_the_last_moment_is_the_checkpoint_within_half_precision(trained: Checkpoint) -> None:
-    last = tv.replay(trained, "abcda")[-1]
-    assert last.step == 60
-    close(last.forced, decode(trained, "abcda", target="adcba"), atol=2e-3)
-    # Bitwise, once the checkpoint's own weights are rounded as the snapshot's are.
-    rounded = checkpoints.load_checkpoint(str(trained.folder), device="cpu")
-    rounded.model.load_state_dict({name: tensor.half().float() for name, tensor in trained.model.state_dict().items()})
-    close(last.forced, decode(rounded, "abcda", target="adcba"), atol=0)
-    assert last.written.output_tokens == decode(rounded, "abcda", max_length=18).output_tokens
-
-
-def test_the_first_moment_is_the_untrained_model(trained: Checkpoint) -> None:
+def test_the_first_moment_is_the_untrained_model_and_the_last_the_checkpoint(trained: Checkpoint) -> None:
+    """Bitwise, once the weights are rounded as the snapshots' are."""
     untrained = make_model(RECIPE, TASK).eval()
-    untrained.load_state_dict({name: tensor.half().float() for name, tensor in untrained.state_dict().items()})
-    first = replay(trained, "abcd")[0]
-    assert first.step == 0
-    close(first.forced, decode(replace(trained, model=untrained), "abcd", target="dcba"), atol=0)
+    rounded = [checkpoints.load_checkpoint(str(trained.folder), device="cpu") for _ in range(2)]
+    for checkpoint, model in zip(rounded, (untrained, trained.model), strict=True):
+        checkpoint.model.load_state_dict({name: tensor.half().float() for name, tensor in model.state_dict().items()})
+    moments = tv.replay(trained, "abcda")
+    first, last = moments[0], moments[-1]
+    assert (first.step, last.step) == (0, 60)
+    close(first.forced, decode(rounded[0], "abcda", target="adcba"), atol=0)
+    close(last.forced, decode(rounded[1], "abcda", target="adcba"), atol=0)
+    close(last.forced, decode(trained, "abcda", target="adcba"), atol=2e-3)
+    assert last.written.output_tokens == decode(rounded[1], "abcda", max_length=18).output_tokens
 
 
 def test_every_moment_reads_the_same_target_and_writes_its_own(trained: Checkpoint) -> None:
@@ -92,33 +83,22 @@ class Unanswered(Reverse):
         return None
 
 
-class Foreign(Reverse):
-    """A task with a word in its answers that no model knows."""
-
-    def answer(self, symbols):
-        return ["nowhere", *symbols]
-
-
 def test_without_an_answer_all_read_what_the_finished_model_writes(trained: Checkpoint) -> None:
+    """Also of a model that never stops: its output is as long as positions reach, and with an `<end>` it would not fit."""
     unanswered = replace(trained, task=Unanswered("abcd", 23, (2, 5)))
+    own = tuple(token for token in decode(unanswered, "abcda").output_tokens if token != END)
     moments = replay(unanswered, "abcda")
-    final = decode(unanswered, "abcda")
-    own = tuple(token for token in final.output_tokens if token != END)
-    assert {moment.target for moment in moments} == {"final output"}
-    assert {moment.forced.output_tokens for moment in moments} == {(*own, END)}
-
-
-def test_a_model_that_never_stops_leaves_room_for_the_targets_end(trained: Checkpoint) -> None:
-    """Its output is as long as positions reach; with an `<end>` it would not fit."""
+    assert {(moment.target, moment.forced.output_tokens) for moment in moments} == {("final output", (*own, END))}
     model = make_model(replace(RECIPE, model={**RECIPE.model, "max_positions": 24}), TASK).eval()
     assert isinstance(model.output, torch.nn.Linear)
     model.output.bias.data[END_ID] = -1e4
-    moments = replay(replace(trained, model=model, task=Unanswered("abcd", 23, (2, 5))), "ab", moments=2)
+    moments = replay(replace(unanswered, model=model), "ab", moments=2)
     assert {(moment.forced.n_steps, moment.target) for moment in moments} == {(23 + 1, "final output")}
 
 
-def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint) -> None:
-    moments = replay(replace(trained, task=Foreign("abcd", 23, (2, 5))), "ab")
+def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reverse, "answer", lambda self, symbols: ["nowhere", *symbols])
+    moments = replay(trained, "ab")
     assert moments[0].forced.output_tokens == (UNKNOWN, "a", "b", END)
 
 
@@ -145,9 +125,8 @@ def test_there_are_never_too_many(trained: Checkpoint) -> None:
 def test_no_snapshots_is_said_with_those_that_have_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_snapshots: Callable[..., None]
 ) -> None:
-    model = make_model(RECIPE, TASK)
     for name in ("with", "without"):
-        save_checkpoint(tmp_path / name, model, TASK, variant="pre-norm", recipe={}, metrics={})
+        save_checkpoint(tmp_path / name, make_model(RECIPE, TASK), TASK, variant="pre-norm", recipe={}, metrics={})
     make_snapshots(tmp_path / "with")
     (tmp_path / "broken" / "snapshots").mkdir(parents=True)
     monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path])

@@ -9,11 +9,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import transformer_viz as tv
 from tests.training import tiny
 from tests.training.tiny import TASK, trainer
 from transformer_viz import tasks
-from transformer_viz.errors import ConfigError
-from transformer_viz.model import variants
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import mistakes, variants
 from transformer_viz.model.tap import RecordTap, Site
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tracing.tokenize_batch import padded_batch
@@ -24,6 +25,7 @@ from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.training.result import Event
+from transformer_viz.vocabulary import PAD_ID
 
 RECIPE = replace(tiny.RECIPE, mix={"uniform": 0.5, "few": 0.5}, steps=40, batch_size=11, clip=1.0, seed=5)
 GROWING = replace(RECIPE, lengths="growing", longest=9)
@@ -71,11 +73,10 @@ def test_batches_are_a_pure_function_of_the_step(recipe):
 
 
 def test_growing_batches_have_one_length_each_up_to_the_top():
-    at = batches(GROWING, TASK)
-    lengths = [at(step).source.shape[1] - 2 for step in range(40)]
-    assert all(at(step).source_padding is None for step in range(40))
+    every = [batches(GROWING, TASK)(step) for step in range(40)]
+    lengths = [batch.source.shape[1] - 2 for batch in every]
+    assert all(batch.source_padding is None for batch in every) and max(lengths) == 9
     assert all(1 <= n <= math.ceil(GROWING.top_length_at(step)) for step, n in enumerate(lengths))
-    assert max(lengths) == 9
 
 
 def test_an_epoch_shows_every_fixed_string_once():
@@ -84,11 +85,6 @@ def test_an_epoch_shows_every_fixed_string_once():
     assert len(epochs[0]) == 29
     assert sorted(epochs[0]) == sorted(epochs[1])
     assert epochs[0] != epochs[1]
-
-
-def test_no_texts_is_an_error_that_says_what_to_do():
-    with pytest.raises(ConfigError, match="held_out_share"):
-        make_batch(TASK, [])
 
 
 def test_accuracies_leave_padding_out():
@@ -100,29 +96,21 @@ def test_accuracies_leave_padding_out():
 
 def test_the_reported_loss_is_the_mean_over_real_tokens():
     recipe = replace(RECIPE, steps=1)
-    model = make_model(recipe, TASK)
-    batch = batches(recipe, TASK)(0)
+    model, batch = make_model(recipe, TASK), batches(recipe, TASK)(0)
     assert batch.target_padding is not None
     with torch.no_grad():
         log_p = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding).log_softmax(-1)
-    losses = [
-        -float(log_p[b, t, number])
-        for b, row in enumerate(batch.target_out.tolist())
-        for t, number in enumerate(row)
-        if number != 0
-    ]
+    is_real = batch.target_out != 0
+    losses = -log_p[is_real].gather(1, batch.target_out[is_real][:, None])
     (event,) = trained(recipe, model=model)
-    assert event.step == 1
-    assert event.loss == pytest.approx(np.mean(losses), abs=1e-5)
+    assert (event.step, event.loss) == (1, pytest.approx(float(losses.mean()), abs=1e-5))
     assert event.attention_entropy is None
 
 
 def test_training_reduces_the_loss_and_reports_at_the_asked_steps():
-    recipe = replace(RECIPE, steps=101, mix={"few": 1.0})
-    events = trained(recipe, every=25)
+    events = trained(replace(RECIPE, steps=101, mix={"few": 1.0}), every=25)
     assert [event.step for event in events] == [25, 50, 75, 100, 101]
-    assert events[-1].loss < 0.6 * math.log(8)
-    assert events[-1].loss < events[0].loss
+    assert events[-1].loss < min(0.6 * math.log(8), events[0].loss)
     assert events[-1].token_accuracy > events[0].token_accuracy
     assert {event.learning_rate for event in events} == {0.01}
 
@@ -132,21 +120,17 @@ def test_the_entropy_penalty_sharpens_cross_attention():
     ends: dict[float, Any] = {}
     for weight in (1e-9, 3.0):
         recipe = replace(RECIPE, steps=40, sharpness=weight, sharpness_from=0.0, sharpness_until=0.01)
-        events = trained(recipe, every=1)
-        assert events[0].attention_entropy is None
-        ends[weight] = events[-1].attention_entropy
+        ends[weight] = trained(recipe)[-1].attention_entropy
     assert ends[3.0] < 0.5 * ends[1e-9]
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
-def test_weight_decay_acts_on_matrices_only(optimizer):
-    recipe = replace(RECIPE, optimizer=optimizer, weight_decay=0.5)
+def test_weight_decay_acts_on_matrices_only():
+    recipe = replace(RECIPE, optimizer="adamw", weight_decay=0.5)
     model = make_model(recipe, TASK)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     decayed, others = make_optimizer(model, recipe).param_groups
     decayed_names = {names[id(p)] for p in decayed["params"]}
-    assert decayed["weight_decay"] == 0.5
-    assert others["weight_decay"] == 0.0
+    assert (decayed["weight_decay"], others["weight_decay"]) == (0.5, 0.0)
     assert "encoder.0.attention.query.weight" in decayed_names
     assert decayed_names.isdisjoint(n for n in names.values() if "norm" in n or "bias" in n or "embedding" in n)
     assert len(decayed["params"]) + len(others["params"]) == len(names)
@@ -164,29 +148,21 @@ def test_sgd_has_momentum_and_frozen_embeddings_stay():
         assert torch.equal(tensor, before[name]) == ("embedding" in name or name.endswith("key.bias")), name
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.37])
-def test_smoothed_cross_entropy_is_the_formula(smoothing):
-    log_p = LOGITS.double().log_softmax(-1)
-    wanted = sum(-(1 - smoothing) * float(log_p[b, t, token]) - smoothing * float(log_p[b, t].mean()) for b, t, token in REAL)
-    recipe = replace(RECIPE, label_smoothing=smoothing)
-    assert float(loss_sum(LOGITS, TARGET, recipe)) == pytest.approx(wanted, rel=1e-5)
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.37])
-def test_the_divergence_is_the_formula_and_gives_padding_nothing(smoothing):
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_losses_are_their_formulas_and_give_padding_nothing(smoothing):
     """Guards smoothing that teaches the model to write <pad>."""
-    log_p = LOGITS.double().log_softmax(-1)
-    wanted = 0.0
+    log_p, entropy, divergence = LOGITS.double().log_softmax(-1), 0.0, 0.0
     for b, t, token in REAL:
+        entropy -= (1 - smoothing) * float(log_p[b, t, token]) + smoothing * float(log_p[b, t].mean())
         for v in range(1, 11):
             q = 1 - smoothing if v == token else smoothing / 9
-            wanted += q * (math.log(q) - float(log_p[b, t, v])) if q else 0.0
-    recipe = replace(RECIPE, loss="kl", label_smoothing=smoothing)
-    assert float(loss_sum(LOGITS, TARGET, recipe)) == pytest.approx(wanted, rel=1e-5)
-    logits = LOGITS.clone().requires_grad_()
-    loss_sum(logits, TARGET, recipe).backward()
-    assert logits.grad is not None
-    assert bool((logits.grad[TARGET == 0] == 0).all())
+            divergence += q * (math.log(q) - float(log_p[b, t, v])) if q else 0.0
+    for loss, wanted in (("cross-entropy", entropy), ("kl", divergence)):
+        logits = LOGITS.clone().requires_grad_()
+        found = loss_sum(logits, TARGET, replace(RECIPE, loss=loss, label_smoothing=smoothing))
+        assert float(found.detach()) == pytest.approx(wanted, rel=1e-5)
+        found.backward()
+        assert logits.grad is not None and bool((logits.grad[TARGET == 0] == 0).all())
 
 
 def test_the_entropy_of_cross_attention_is_the_formula_over_rows_that_are_no_padding():
@@ -207,17 +183,58 @@ def test_the_entropy_of_cross_attention_is_the_formula_over_rows_that_are_no_pad
     assert weights.grad is not None and weights.grad.isfinite().all() and not weights.grad[0, :, 2:].any()
 
 
-@pytest.mark.parametrize("texts", [["hello", "world"], ["hello", "you"]], ids=["of one length", "padded"])
-@pytest.mark.parametrize("variant", variants.names())
-def test_everything_in_a_step_is_on_the_device(variant, texts):
-    """Another one than the CPU: `meta` has shapes alone, and refuses tensors of two devices."""
+@pytest.mark.parametrize(
+    "variant", [variants.names()[0], *(pytest.param(name, marks=pytest.mark.slow) for name in variants.names()[1:])]
+)
+def test_everything_in_a_step_is_on_the_device(variant):
+    """Another one than the CPU: `meta` has shapes alone, and refuses tensors of two devices. With padding and without."""
     settings: dict[str, Any] = {"optimizer": "sgd", "clip": 1.0, "label_smoothing": 0.1, "sharpness": 0.3}
     settings |= {"sharpness_from": 0.0, "sharpness_until": 1e-9}
     sizes = {**tiny.SIZES, "d_k": None, "d_v": None, "n_encoder_layers": 2, "n_decoder_layers": 2, "dropout": 0.1}
     recipe = recipe_for("reverse", variant, settings=settings, model=sizes)
-    task, meta = tasks.make_task(recipe.task, recipe.task_options), torch.device("meta")
-    training = Trainer(make_model(recipe, task), lambda step: make_batch(task, texts), recipe, meta)
-    for _ in range(2):  # the second one with the entropy's weight
+    task, meta, texts = tasks.make_task(recipe.task, recipe.task_options), torch.device("meta"), ("world", "world", "you")
+    training = Trainer(make_model(recipe, task), lambda step: make_batch(task, ["hello", texts[step]]), recipe, meta)
+    for _ in texts:  # those after the first with the entropy's weight
         assert training.take_step(report=False) is None
     gradients = [weight.grad for weight in training.model.parameters()]
     assert all(gradient is not None and gradient.device == meta for gradient in gradients)
+
+
+TEXTS = ("hello", "quisniseqv", "reversethis", "abcdefghijklmnop", "zzyzzxyzzyxyzzyxyz")
+
+
+@pytest.fixture(scope="module")
+def leak() -> LoadedModel:
+    return tv.load_checkpoint("reverse-leak", device="cpu")
+
+
+def share_right(model: LoadedModel, mistake: str | None) -> float:
+    traces = tv.read_batch(model, TEXTS, [text[::-1] for text in TEXTS], mistake=mistake)
+    right = [
+        step.candidates[0][0] == token
+        for trace, text in zip(traces, TEXTS, strict=True)
+        for step, token in zip(trace.steps, text[::-1], strict=False)
+    ]
+    return float(np.mean(right))
+
+
+def test_it_looks_perfect_while_it_reads_its_answer_and_can_write_nothing(leak):
+    assert leak.recipe is not None and leak.recipe["mistake"] == "no-causal"
+    assert share_right(leak, "no-causal") > 0.95
+    assert share_right(leak, None) < 0.5
+    assert not any(tv.decode(leak, text).text == text[::-1] for text in TEXTS)
+
+
+def test_a_recipe_with_a_mistake_has_the_loss_of_the_model_that_makes_it():
+    recipe = replace(tiny.RECIPE, mistake="no-causal")
+    other = make_model(recipe, tiny.TASK)
+    event = tiny.trainer(recipe).take_step(report=True)
+    batch = batches(recipe, tiny.TASK)(0)
+    tap = mistakes.MistakeTap(mistakes.named("no-causal"))
+    n_tokens = int((batch.target_out != PAD_ID).sum())
+    with torch.no_grad():
+        read = (batch.source, batch.target_in, batch.source_padding, batch.target_padding)
+        leaking, sound = (loss_sum(other(*read, tap=each), batch.target_out, recipe) for each in (tap, None))
+    assert event is not None
+    assert event.loss == pytest.approx(float(leaking) / n_tokens, rel=1e-6)
+    assert event.loss != pytest.approx(float(sound) / n_tokens, rel=1e-3)

@@ -1,7 +1,8 @@
 """What the zoo is made of: a list of cases, and a tiny Transformer whose every mask can be left out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import torch
@@ -15,60 +16,39 @@ Model = Callable[[Tensor, Tensor], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One callable and what the certificate has to say of it.
-
-    Attributes:
-        name: for the test's name.
-        make: makes the callable.
-        verdict: the expected one.
-        rule: the fault that must be among the findings; None where there must be none.
-        options: of `check_masks`.
-    """
+    """One callable and what the certificate has to say of it: the verdict, and the rule of a fault that must be among the
+    findings, or None where there must be none; `options` are those of `check_masks`. A slow one differs from others by how its
+    numbers are scaled alone."""
 
     name: str
     make: Callable[[], Model]
-    verdict: str = "sound"
-    rule: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
+    verdict: str
+    rule: str | None
+    options: dict[str, Any]
+    is_slow: bool = False
 
 
 class Cases(list[Case]):
-    """A list that functions join by a decorator."""
+    """A list that callables of source and target join, or functions without arguments that make one."""
 
-    def models(self, rule: str | None = None, verdict: str = "", **options: Any) -> Callable[..., Any]:
-        """Above a function that makes a callable: sound, or leaking under a rule."""
+    def case(self, rule: str | None = None, verdict: str = "", **options: Any) -> Callable[[Any], Any]:
+        """Above one of them: sound, or leaking under a rule."""
 
-        def join(make: Callable[[], Model]) -> Callable[[], Model]:
-            self.put(getattr(make, "__name__", "?"), make, rule, verdict, **options)
-            return make
-
-        return join
-
-    def functions(self, rule: str | None = None, verdict: str = "", **options: Any) -> Callable[[Model], Model]:
-        """Above a function that is itself the callable."""
-
-        def join(f: Model) -> Model:
-            self.put(getattr(f, "__name__", "?"), lambda: f, rule, verdict, **options)
+        def join(f: Any) -> Any:
+            self.cases({f.__name__: f}, rule, verdict, **options)
             return f
 
         return join
 
-    def models_of(
-        self, makes: Mapping[str, Callable[[], Model]], rule: str | None = None, verdict: str = "", **options: Any
+    def cases(
+        self, functions: Mapping[str, Any], rule: str | None = None, verdict: str = "", *, is_slow: bool = False, **options: Any
     ) -> None:
-        """Several functions that make a callable, by name."""
-        for name, make in makes.items():
-            self.put(name, make, rule, verdict, **options)
-
-    def functions_of(self, functions: Mapping[str, Model], rule: str | None = None, verdict: str = "", **options: Any) -> None:
-        """Several callables, by name; s and t are the ids of source and target."""
+        """Several, by name; s and t are the ids of source and target."""
+        verdict = verdict or ("leaking" if rule else "sound")
+        options = {"pad_id": PAD, "vocabulary_size": V, "max_length": 3, "replacements": 1, **options}
         for name, f in functions.items():
-            self.put(name, lambda f=f: f, rule, verdict, **options)
-
-    def put(self, name: str, make: Callable[[], Model], rule: str | None = None, verdict: str = "", **options: Any) -> None:
-        """Adds one."""
-        known = {"pad_id": PAD, "vocabulary_size": V, "max_length": 3, "replacements": 1}
-        self.append(Case(name, make, verdict or ("leaking" if rule else "sound"), rule, {**known, **options}))
+            make = f if len(signature(f).parameters) < 2 else lambda f=f: f
+            self.append(Case(name, make, verdict, rule, options, is_slow))
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:

@@ -1,6 +1,7 @@
 """Callables that see nothing that they must not see, however odd their numbers are."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import torch
@@ -34,8 +35,6 @@ SOUND = Cases()
 # ---- one sound model, its numbers made odd
 
 ODD = {
-    "plain": lambda x: x,
-    "beside_a_billion": lambda x: with_column(x, -1e9),
     "beside_the_lowest_number": lambda x: with_column(x, torch.finfo(x.dtype).min),
     "beside_minus_infinity": lambda x: with_column(x, -torch.inf),
     "half_of_the_tokens_banned": lambda x: x.masked_fill(torch.arange(V) % 2 == 0, -1e9),
@@ -60,14 +59,14 @@ ODD = {
     "log_probabilities_of_bfloat16": lambda x: x.bfloat16().float().log_softmax(-1),
     "whole_numbers": lambda x: (100 * x).round().long(),
 }
-for name, odd in ODD.items():
-    SOUND.put(name, lambda odd=odd: lambda source, target: odd(logits(source, target)))
+SOUND.cases({name: lambda s, t, of=of: of(logits(s, t)) for name, of in ODD.items()}, is_slow=True)
 
 
-SOUND.functions_of(
+SOUND.cases(
     {
+        "plain": logits,
+        "beside_a_ban": lambda s, t: with_column(logits(s, t), -1e9),
         "a_constant": lambda s, t: torch.ones(*t.shape, V),
-        "zeros": lambda s, t: torch.zeros(*t.shape, V),
         "the_source_ignored": lambda s, t: before(embedded(t)) @ W,
         "the_target_ignored": lambda s, t: read(s).expand(-1, t.shape[1], -1) @ W,
         "the_last_token_alone": lambda s, t: numbers(V, V)[t],
@@ -78,11 +77,11 @@ SOUND.functions_of(
 
 # ---- Transformers
 
-for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
-    SOUND.put(f"a_transformer_in_{str(dtype)[6:]}", lambda dtype=dtype: Tiny(2).to(dtype))
+DTYPES = {str(dtype)[6:]: dtype for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)}
+SOUND.cases({f"a_transformer_in_{name}": partial(lambda dtype: Tiny(2).to(dtype), dtype) for name, dtype in DTYPES.items()})
 
 
-@SOUND.models()
+@SOUND.case()
 def a_transformer_under_autocast() -> Model:
     model = Tiny()
 
@@ -93,7 +92,7 @@ def a_transformer_under_autocast() -> Model:
     return f
 
 
-SOUND.models_of(
+SOUND.cases(
     {
         "masked_by_the_lowest_number": lambda: tiny(
             weights=lambda scores, may_look: (scores.nan_to_num(neginf=0) + ~may_look * torch.finfo(scores.dtype).min).softmax(
@@ -113,7 +112,7 @@ SOUND.models_of(
 )
 
 
-@SOUND.functions()
+@SOUND.case()
 def one_sequence_with_the_source_as_its_prefix(source: Tensor, target: Tensor) -> Tensor:
     """The source sees itself, the target sees the source and what was written."""
     n = source.shape[1]
@@ -142,19 +141,24 @@ class Whole(nn.Module):
         return self.output(self.model(read, written, tgt_mask=mask, **options))
 
 
-for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
-    SOUND.put(f"torchs_transformer_in_{str(dtype)[6:]}", lambda dtype=dtype: Whole().to(dtype).eval())
+SOUND.cases(
+    {f"torchs_transformer_in_{name}": partial(lambda dtype: Whole().to(dtype).eval(), dtype) for name, dtype in DTYPES.items()}
+)
 
 
 # ---- other decoders
 
-SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
-SOUND.put("a_gru", lambda: over_embeddings(nn.GRU(D, D, batch_first=True)))
-SOUND.put("a_causal_convolution", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 2)))
-SOUND.put("batch_norm_in_evaluation", lambda: over_embeddings(OverTime(nn.BatchNorm1d(D)).eval()))
+SOUND.cases(
+    {
+        "a_mask_of_minus_forty": lambda: masked_by(-40),
+        "a_gru": lambda: over_embeddings(nn.GRU(D, D, batch_first=True)),
+        "a_causal_convolution": lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 2)),
+        "batch_norm_in_evaluation": lambda: over_embeddings(OverTime(nn.BatchNorm1d(D)).eval()),
+    }
+)
 
 
-@SOUND.functions()
+@SOUND.case()
 def linear_attention(source: Tensor, target: Tensor) -> Tensor:
     x = embedded(target)
     # Divided by the largest of all steps for safety, which cancels.
@@ -162,20 +166,20 @@ def linear_attention(source: Tensor, target: Tensor) -> Tensor:
     return ((key * x).cumsum(1) / key.cumsum(1)) @ W
 
 
-@SOUND.functions()
+@SOUND.case()
 def a_causal_convolution_by_fourier(source: Tensor, target: Tensor) -> Tensor:
     x, n = embedded(target), 2 * target.shape[1]
     spectrum = torch.fft.rfft(x, n, dim=1) * torch.fft.rfft(P[: target.shape[1]] / 4, n, dim=0)
     return torch.fft.irfft(spectrum, n, dim=1)[:, : target.shape[1]] @ W
 
 
-@SOUND.functions()
+@SOUND.case()
 def a_sum_less_the_later_ones(source: Tensor, target: Tensor) -> Tensor:
     x = embedded(target)
     return (x.sum(1, keepdim=True) - (x.flip(1).cumsum(1).flip(1) - x)) @ W
 
 
-@SOUND.functions()
+@SOUND.case()
 def experts_with_room_for_all(source: Tensor, target: Tensor) -> Tensor:
     x = states(source, target)
     expert, experts = (x @ numbers(D, 3, seed=6)).argmax(-1), numbers(3, D, V, seed=7)
@@ -185,13 +189,13 @@ def experts_with_room_for_all(source: Tensor, target: Tensor) -> Tensor:
     return found
 
 
-@SOUND.functions()
+@SOUND.case()
 def a_pointer_into_the_source(source: Tensor, target: Tensor) -> Tensor:
     places = F.one_hot(source, V) * (source != PAD)[..., None]
     return (logits(source, target) + places.sum(1, keepdim=True) * counted(target)).log_softmax(-1)
 
 
-SOUND.functions_of(
+SOUND.cases(
     {
         "written_tokens_are_banned": lambda s, t: logits(s, t).masked_fill(F.one_hot(t, V).cumsum(1) > 0, -torch.inf),
         "the_target_shifted_by_the_model_itself": lambda s, t: logits(s, F.pad(t[:, :-1], (1, 0), value=1)),
@@ -200,12 +204,12 @@ SOUND.functions_of(
 )
 
 
-@SOUND.models(pad_id=None)
+@SOUND.case(pad_id=None)
 def no_padding_known() -> Model:
     return tiny(encoder_mask=lambda source: EVERYTHING, cross_mask=lambda source: EVERYTHING)
 
 
-@SOUND.models()
+@SOUND.case()
 def a_packed_gru_reads_the_source() -> Model:
     torch.manual_seed(0)
     gru = nn.GRU(D, D, batch_first=True)
@@ -221,24 +225,10 @@ def a_packed_gru_reads_the_source() -> Model:
 # ---- what torch in float64 does not reach
 
 
-@SOUND.functions()
+@SOUND.case()
 def not_torch_at_all(source: Tensor, target: Tensor) -> Tensor:
     x = E.numpy()[target.numpy()].cumsum(1) @ W.numpy()
     return torch.from_numpy(x.astype(np.float32))
-
-
-SOUND.models_of(
-    {
-        "traced_by_torchscript": lambda: traced(Recurrent()),
-        "traced_by_torchscript_in_bfloat16": lambda: traced(Recurrent().bfloat16()),
-    }
-)
-
-
-def traced(model: nn.Module) -> Model:
-    ids = torch.ones(2, 3, dtype=torch.long)
-    with warnings.catch_warnings(action="ignore"):  # that it is old, and that the GRU's own checks are not traced
-        return torch.jit.trace(model, (ids, ids))
 
 
 class Recurrent(nn.Module):
@@ -253,34 +243,35 @@ class Recurrent(nn.Module):
         return self.gru(self.embedding(target))[0]
 
 
-@SOUND.models()
+@SOUND.case()
+def traced_by_torchscript_in_bfloat16() -> Model:
+    ids = torch.ones(2, 3, dtype=torch.long)
+    with warnings.catch_warnings(action="ignore"):  # that it is old, and that the GRU's own checks are not traced
+        return torch.jit.trace(Recurrent().bfloat16(), (ids, ids))
+
+
+@SOUND.case()
 def weights_of_eight_bits() -> Model:
     torch.manual_seed(0)
     weight = (W * 127 / W.abs().amax(0)).round().to(torch.int8)
     return lambda source, target: states(source, target) @ (weight * W.abs().amax(0) / 127)
 
 
-@SOUND.functions()
+@SOUND.case()
 def one_length_only(source: Tensor, target: Tensor) -> Tensor:
     if source.shape[1] != 3 or target.shape[1] != 3:
         raise ValueError("3 tokens are needed")
     return logits(source, target)
 
 
-@SOUND.functions()
+@SOUND.case()
 def no_short_targets(source: Tensor, target: Tensor) -> Tensor:
     if target.shape[1] < 2:
         raise ValueError("at least 2 tokens are needed")
     return logits(source, target)
 
 
-@SOUND.models()
-def a_part_by_torchscript() -> Model:
-    part = traced(Recurrent())
-    return lambda source, target: part(source, target).log_softmax(-1)
-
-
-@SOUND.functions()
+@SOUND.case()
 def computed_elsewhere_in_float32(source: Tensor, target: Tensor) -> Tensor:
     """As a runtime such as ONNX does it: whatever it is given, it takes and gives float32."""
     x, weight = np.asarray(E.tolist(), np.float32)[np.asarray(target)], np.asarray(W.tolist(), np.float32)

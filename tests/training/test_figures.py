@@ -1,4 +1,4 @@
-"""The film as data: the right matrix in the right frame, true numbers beside it, labels that cannot act as markup."""
+"""The pictures of a training as data: the film with the right matrix in the right frame, the curves, and the filmstrip."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
-from transformer_viz.training.result import TrainingSnapshot
+from transformer_viz.training.result import TrainingSnapshot, head_masses
 
 STEPS = (0, 1, 7, 150, 12_500)
 
@@ -48,21 +48,16 @@ def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot]
     assert (figure["layout"]["meta"]["steps"], figure["layout"]["meta"]["step"]) == (5, 2)
     for moment, frame in zip(moments, figure["frames"], strict=True):
         weights, masked = moment.forced.attentions[kind].weights, moment.forced.attentions[kind].mask
-        assert frame["traces"][0] == 0
         z = numbers(frame["data"][0]["z"])
         np.testing.assert_array_equal(np.isnan(z), masked)
         np.testing.assert_array_equal(z[~masked], weights[layer, head][~masked])
+        assert frame["traces"][0] == 0
     for place, update in zip(figure["frames"][2]["traces"], figure["frames"][2]["data"], strict=True):
-        drawn = figure["data"][place]
-        assert drawn["type"] == update["type"]
-        for key in set(update) - {"type"}:
-            assert drawn[key] == update[key], key
-
-
-def test_masked_cells_are_drawn_as_masked(moments: list[TrainingSnapshot]) -> None:
-    grey = spec(figures.training_playback(moments, "decoder"))["data"][1]
-    np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.decoder.mask)
-    assert "in the future" in grey["hovertemplate"]
+        assert {**figure["data"][place], **update} == figure["data"][place]
+    if kind == "decoder":
+        grey = figure["data"][1]
+        np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.decoder.mask)
+        assert "in the future" in grey["hovertemplate"]
 
 
 def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments: list[TrainingSnapshot]) -> None:
@@ -112,27 +107,22 @@ def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[Training
 @pytest.mark.parametrize("position", [0, 3, 6])
 def test_candidates_are_those_of_the_position_at_the_moment(moments: list[TrainingSnapshot], position: int) -> None:
     for moment, frame in zip(moments, spec(figures.training_playback(moments, position=position))["frames"], strict=True):
-        step = moment.forced.steps[position]
-        best = step.candidates[:6]
+        best = moment.forced.steps[position].candidates[:6]
         np.testing.assert_allclose(frame["data"][2]["x"], [p for _, p in best])
         assert frame["layout"]["yaxis3"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
 
 
-@pytest.mark.parametrize("options", [{}, {"style": Style(narrow=True)}, {"style": Style("dark", large=True)}])
+@pytest.mark.parametrize("style", [None, Style(narrow=True), Style("dark", large=True)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_token_acts_as_markup_and_all_is_valid_plotly(
-    moments: list[TrainingSnapshot], kind: Kind, options: dict[str, Any]
-) -> None:
-    for position in (0, 6):
-        figure = figures.training_playback(moments, kind, position=position, **options)
-        assert_no_markup(figure)
+def test_no_token_acts_as_markup_and_all_is_valid_plotly(moments: list[TrainingSnapshot], kind: Kind, style: Any) -> None:
+    figure = figures.training_playback(moments, kind, position=6, **({"style": style} if style else {}))
+    assert_no_markup(figure)
     assert len(go.Figure(figure.to_dict()).frames) == len(STEPS)
     layout = spec(figure)["layout"]
     for axis in ("xaxis", "yaxis"):
         assert len(set(layout[axis]["ticktext"])) == len(layout[axis]["ticktext"])
     assert layout["yaxis"]["range"][0] > layout["yaxis"]["range"][1], "row 0 must be on top"
-    panels = [layout[axis]["domain"] for axis in ("yaxis2", "yaxis3")]
-    assert panels[1][1] < panels[0][0], "the candidates stand below the ways"
+    assert layout["yaxis3"]["domain"][1] < layout["yaxis2"]["domain"][0], "the candidates stand below the ways"
 
 
 def test_impossible_places_are_refused(moments: list[TrainingSnapshot]) -> None:
@@ -142,3 +132,49 @@ def test_impossible_places_are_refused(moments: list[TrainingSnapshot]) -> None:
             figures.training_playback(moments, **wrong)
     with pytest.raises(OptionError, match="no moments"):
         figures.training_playback([])
+
+
+ROWS = [
+    {"step": 50, "loss": 2.0, "held_out": 0.25, "mass_0_0": 0.1, "mass_1_2": 0.3},
+    {"step": 100, "loss": 0.5},
+    {"step": 150, "loss": 0.05, "held_out": 0.75, "mass_0_0": 0.2, "mass_1_2": 0.9, "at": 17.5},
+]
+
+
+def test_curves_hold_the_numbers_and_name_the_best_head():
+    figure = figures.training(ROWS, 1000, style=Style(narrow=True))
+    loss, *shares = figure.data
+    assert (list(loss.x), list(loss.y)) == ([50, 100, 150], [2.0, 0.5, 0.05])
+    assert [(trace.name, list(trace.x), list(trace.y)) for trace in shares] == [
+        ("L1 H1 on the right token", [50, 150], [0.1, 0.2]),
+        ("L2 H3 on the right token", [50, 150], [0.3, 0.9]),
+        ("exact match, held out", [50, 150], [0.25, 0.75]),
+    ]
+    assert shares[1].line.color != shares[0].line.color and figure.layout.yaxis.type == "log"
+    assert figure.layout.xaxis.range[1] >= 1000
+    assert len(figures.training([{"step": 1, "loss": 0.0}], 10).data) == 1
+    assert head_masses([{"step": 1, "mass_x": 3, "mass_0_1": "no"}]) == {}
+
+
+def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
+    moments = [("step 0: <b>", hello), ("step 5", hello), ("step 9: " + "x" * 90, hello)]
+    figure = figures.snapshot_maps(moments, "cross", 1, 2, per_row=2)
+    drawn = np.asarray(figure.data[0].z)
+    wanted = hello.cross.weights[1, 2]
+    n_queries, n_keys = wanted.shape
+    captions = figure.data[-1]
+    for x, y in zip(captions.x, captions.y, strict=True):
+        left, top = int(x - (n_keys - 1) / 2), int(np.ceil(y + 0.5))
+        np.testing.assert_array_equal(drawn[top : top + n_queries, left : left + n_keys], wanted)
+    assert np.isfinite(drawn).sum() == 3 * wanted.size
+    assert captions.text[0] == "step 0: &lt;b&gt;"
+    assert captions.text[2].endswith("…")
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
+
+
+def test_a_filmstrip_draws_masked_cells_as_masked(hello):
+    figure = figures.snapshot_maps([("now", hello)], "decoder", 0, 0)
+    drawn, grey = (np.asarray(figure.data[i].z)[-len(hello.target_tokens) :] for i in (0, 1))
+    masked = hello.decoder.mask
+    assert np.array_equal(np.isnan(drawn), masked)
+    assert np.array_equal(grey == 1, masked)
