@@ -11,6 +11,7 @@ from tests.browser.test_explore import expect_output
 pytestmark = pytest.mark.browser
 
 SHADOW = "[...document.querySelectorAll('*')].find((one) => one.shadowRoot?.querySelector('.guessing')).shadowRoot"
+TALLY = re.compile("guess(es)? right")
 
 
 def open_app_hidden(page: Page, server: str) -> None:
@@ -21,7 +22,7 @@ def open_app_hidden(page: Page, server: str) -> None:
 
 def controls(page: Page) -> list[float]:
     """Where each control stands."""
-    parts = page.locator(".guessing .controls :is(input, button):not([hidden])")
+    parts = page.locator(".guessing .controls button, .stForm :is(input, button)")
     return parts.evaluate_all(
         "parts => parts.flatMap((part) => [part.getBoundingClientRect().x, part.getBoundingClientRect().y])"
     )
@@ -48,23 +49,24 @@ def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> No
     expect(page.locator("[data-part=answer]")).to_have_text(
         re.compile("^You guessed o; the model wrote o, and layer 1 head 1 looks")
     )
-    expect(page.locator("[data-part=tally]")).to_have_text("1 of 1 guess right")
+    expect(page.get_by_text(TALLY)).to_have_text("1 of 1 guess right")
     # A cell of the second row: its fourth column is wrong.
     click_cell(page, 1, 3)
     expect(page.locator("[data-part=answer]")).to_have_text(
         re.compile(r"^You guessed l \(token 4\); the model wrote l, .* at l \(token 5\)")
     )
-    expect(page.locator("[data-part=tally]")).to_have_text("1 of 2 guesses right")
+    expect(page.get_by_text(TALLY)).to_have_text("1 of 2 guesses right")
     expect_output(page, "ol????")
     # A source token by keyboard, and the hand stays there.
-    source = page.locator("[data-part=source] button").nth(3)
+    source = page.locator("[data-part=source] .token").nth(3)
     source.focus()
     page.keyboard.press("Enter")
-    expect(page.locator("[data-part=tally]")).to_have_text("2 of 3 guesses right")
+    expect(page.get_by_text(TALLY)).to_have_text("2 of 3 guesses right")
     assert page.evaluate(f"{SHADOW}.activeElement.textContent") == "l"
+    page.locator("[data-part=output] button").nth(3).focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("[data-part=output] button").nth(3)).to_have_text("e")
-    expect(page.locator("[data-part=tally]")).to_have_text("2 of 3 guesses right")
+    expect(page.get_by_text(TALLY)).to_have_text("2 of 3 guesses right")
     page.keyboard.press("ArrowLeft")
     expect(page.locator("[data-part=output] button").nth(3)).to_have_text("?")
     at_rest(page)

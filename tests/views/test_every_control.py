@@ -48,6 +48,7 @@ OF_OTHER_MODELS = {
     "what_if_find": "it narrows what the box beside it offers; what was chosen there is `what_if_prefix` or `what_if_ban`",
     "pin_row": "drawn while its popover is open; it is the row of `pin`",
     "pin_column": "likewise the column",
+    "guessed": "a typed guess, which is judged at once; the step is `step`",
     "verdict_table": "asked for; a row moves layer and head: test_trial_tab.py",
 }
 """Likewise of what the rooms here do not have: models that are not ours, and what is asked for."""

@@ -155,7 +155,7 @@ def test_hiding_the_answer_hides_what_may_stand_at_mask_tokens_and_leaves_the_wh
     assert "first guess here" in sent(shown) and "first guess here" not in sent(hidden)
     assert ["bar" in {trace["type"] for trace in pictures(at)[0]["data"]} for at in (shown, hidden)] == [True, False]
     prompt = start(checkpoint=GPT2, text="The house", hide_answer="true")
-    assert '"prompt": {"text": "The", "title": "token 1: The, given"}' in sent(prompt)
+    assert '"isPrompt": true' in sent(prompt) and '"first": "The"' in sent(prompt)
 
 
 def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -> None:

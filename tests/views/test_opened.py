@@ -17,6 +17,7 @@ def page() -> None:
     from transformer_viz.views.components import opened
 
     opened.box("place")
+    opened.say()
     st.text("\n".join(opened.traces()))
     st.text(str(opened.latest()))
 
@@ -83,13 +84,13 @@ def test_the_oldest_gives_way_and_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_bytes_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "MOST_HELD", 4 * opened.size_of(trace(n=500)))
+    monkeypatch.setattr(opened, "MOST_HELD", 4 * trace(n=500).nbytes)
     at = drop(new(), *((f"{name}.npz", to_bytes(trace(name, n=500))) for name in "abcde"))
     assert names(at) == ["b", "c", "d", "e"]
 
 
 def test_size_counts_every_array() -> None:
-    assert opened.size_of(trace(n=11)) == 11 * 4 + 11
+    assert trace(n=11).nbytes == 11 * 4 + 11
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,14 +115,14 @@ def test_sessions_share_nothing_but_the_limit(monkeypatch: pytest.MonkeyPatch) -
     a, b = to_bytes(trace("a")), to_bytes(trace("b"))
     first, second = drop(new(), ("a.npz", a)), new()
     assert names(second) == [""]
-    monkeypatch.setattr(opened, "MOST_OF_ALL", opened.size_of(trace("a")))
+    monkeypatch.setattr(opened, "MOST_OF_ALL", trace("a").nbytes)
     second = drop(second, ("b.npz", b))
     assert "holds as many opened traces as it can" in errors(second)
     assert names(first.run()) == ["a"]
 
 
 def test_what_is_let_go_is_free_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "MOST_OF_ALL", opened.size_of(trace("a")))
+    monkeypatch.setattr(opened, "MOST_OF_ALL", trace("a").nbytes)
     monkeypatch.setattr(opened, "MOST_TRACES", 1)
     at = drop(new(), ("a.npz", to_bytes(trace("a"))))
     at = drop(at, ("b.npz", to_bytes(trace("b"))))

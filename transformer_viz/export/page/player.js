@@ -110,7 +110,7 @@ class Player {
   go(step, { report = true } = {}) {
     const last = this.data.sentences.length - 1;
     this.isMoving = true;
-    this.step = Math.max(0, Math.min(last, step));
+    this.step = Math.max(this.data.least ?? 0, Math.min(last, step));
     this.say();
     this.draw();
     if (!report) return;

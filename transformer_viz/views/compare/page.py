@@ -121,6 +121,7 @@ def _draw_in_bar(usable: list[str], names: list[str]) -> None:
     st.button("Swap A and B", icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
     with st.popover("Open files", icon=":material/folder_open:"):
         opened.box("compare-box")
+        opened.say()
         st.caption("An opened file can be chosen in the first box of A and of B.")
     st.space("stretch")
 

@@ -18,13 +18,15 @@ from transformer_viz.errors import TraceError
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import load_trace
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components import uploader
 from transformer_viz.views.components.recorded_calls import Call, record
+from transformer_viz.views.components.uploader import MB
 
-_MB = 2**20
-MOST_TRACES, MOST_HELD = 8, 256 * _MB
+SORT = "opened"
+"""Of these files, for `uploader`."""
+MOST_TRACES, MOST_HELD = 8, 256 * MB
 """How many traces, and bytes of arrays, a session holds; the oldest gives way."""
-MOST_OF_ALL = 1024 * _MB
+MOST_OF_ALL = 1024 * MB
 """The most bytes of arrays that all sessions together hold."""
 _LONGEST_NAME = 100
 """Signs of a file name, as many as Export gives one at most: the lines that load the file say it."""
@@ -45,40 +47,20 @@ class Opened:
     """Tells its content from any other run's, here and in the browser."""
 
 
-def box(key: str, *, with_messages: bool = True) -> None:
-    """A box to drop trace files into, and what became of the last ones. `key` is the place: one box a page.
-
-    `with_messages=False` leaves the latter to `say`, elsewhere on the page.
-    """
-    state = st.session_state
-    # A box that has been read gives way to an empty one: Streamlit would keep the files' bytes beside the arrays.
-    number = state.setdefault(f"{key}_number", 0)
-    widget = f"{key}_{number}"
+def box(key: str) -> None:
+    """A box to drop trace files into; `key` is the place. What became of the last ones is for `say`, elsewhere on the page."""
     most = largest_file()
-    st.file_uploader(
-        "Drop trace files (.npz) here",
-        accept_multiple_files=True,
-        key=widget,
-        max_upload_size=most // _MB,
-        on_change=_dropped,
-        args=(key, widget),
-        help="They stay in this session and are never kept.",
-    )
+    uploader.box("Drop trace files (.npz) here", key, SORT, add, most_bytes=most, most=MOST_TRACES)
     # The box says itself how large a file was that it refuses, and what is allowed, and knows no way out.
     st.caption(
-        f"At most {most // _MB} MB a file, and {MOST_TRACES} files at once. Too large? Record less of the run: half precision "
+        f"At most {most // MB} MB a file, and {MOST_TRACES} files at once. Too large? Record less of the run: half precision "
         "(`--precision float16`), one kind (`--kinds cross`), or some layers (`--layers 1`)."
     )
-    if with_messages:
-        say()
 
 
 def say() -> None:
     """What became of the files that were dropped last: errors, and what was closed to make room."""
-    said = st.session_state.get("opened_said", [])
-    for is_error, words in said:
-        (st.error if is_error else st.info)(literal(words), icon=":material/error:" if is_error else ":material/info:")
-    if any(is_error for is_error, _ in said):
+    if uploader.say(SORT):
         st.caption(
             "The tab Export, the command trace and tv.save_trace write trace files. Trace.from_arrays makes one from other "
             "arrays."
@@ -117,7 +99,7 @@ def add(file_name: str, data: bytes) -> str:
         with _READING:
             trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=limits.MOST_UNPACKED)
             limits.check(trace, file_name)
-            _make_room(size_of(trace))
+            _make_room(trace.nbytes)
             _HELD.add(trace)
         name = _unique(file_name)
         _all()[name] = Opened(trace, file_name, run)
@@ -136,17 +118,12 @@ def close(name: str) -> None:
 
 def hush() -> None:
     """Forgets what `say` says."""
-    st.session_state.opened_said = []
+    uploader.forget(SORT)
 
 
 def largest_file() -> int:
     """The most bytes of a file: ours, or the server's where that is less."""
-    return min(limits.LARGEST_FILE, st.get_option("server.maxUploadSize") * _MB)
-
-
-def size_of(trace: Trace) -> int:
-    """Bytes of its arrays."""
-    return trace.nbytes
+    return min(limits.LARGEST_FILE, st.get_option("server.maxUploadSize") * MB)
 
 
 def _all() -> dict[str, Opened]:
@@ -159,30 +136,15 @@ def _let_go(name: str) -> None:
     _HELD.discard(_all().pop(name).trace)
 
 
-def _dropped(key: str, widget: str) -> None:
-    """Reads what was dropped, before the page is drawn."""
-    state = st.session_state
-    files = state.get(widget) or []
-    hush()
-    for file in files[:MOST_TRACES]:
-        try:
-            add(file.name, file.getvalue())
-        except TraceError as error:
-            state.opened_said.append((True, str(error)))
-    if len(files) > MOST_TRACES:
-        state.opened_said.append((True, f"{len(files)} files are too many at once; the first {MOST_TRACES} were read."))
-    state[f"{key}_number"] += 1
-
-
 def _make_room(n_bytes: int) -> None:
     """Lets go of the oldest until another trace fits, and says so."""
     held = _all()
-    while held and (len(held) >= MOST_TRACES or sum(size_of(one.trace) for one in held.values()) + n_bytes > MOST_HELD):
+    while held and (len(held) >= MOST_TRACES or sum(one.trace.nbytes for one in held.values()) + n_bytes > MOST_HELD):
         oldest = next(iter(held))
         _let_go(oldest)
-        words = f"{oldest} was closed to make room: at most {MOST_TRACES} traces and {MOST_HELD // _MB} MB are kept."
-        st.session_state.setdefault("opened_said", []).append((False, words))
-    if sum(map(size_of, _HELD)) + n_bytes > MOST_OF_ALL:
+        words = f"{oldest} was closed to make room: at most {MOST_TRACES} traces and {MOST_HELD // MB} MB are kept."
+        uploader.note(SORT, words, is_error=False)
+    if sum(trace.nbytes for trace in _HELD) + n_bytes > MOST_OF_ALL:
         raise TraceError("This server holds as many opened traces as it can. Try again later, or run the app yourself.")
 
 

@@ -27,7 +27,11 @@ class ChartPlayer extends Player {
   }
 
   update(data) {
+    // Where something was guessed its token is made anew; a hand on the keyboard stays where it is.
+    const sources = this.part("source").children, held = [...sources].indexOf(this.root.getRootNode().activeElement);
     super.update(data);
+    sources[held]?.focus();
+    this.root.classList.toggle("guessing", Boolean(data.is_guessed));
     this.measures.show(data);
     const { run, step, linked } = data;
     document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
@@ -93,8 +97,14 @@ class ChartPlayer extends Player {
     if (this.data.is_asked) this.rested();
   }
 
+  // With `moved` a step that was reported before, from which Python has moved on, is another one.
   rested() {
-    this.setStateValue("step", { run: this.run, step: this.step });
+    this.setStateValue("step", { run: this.run, step: this.step, moved: this.data.moved });
+  }
+
+  play() {
+    if (this.data.is_guessed) this.go(this.step + 1);
+    else super.play();
   }
 
   get chart() {

@@ -76,10 +76,10 @@ def _report(name: str, on_report: Callable[[str, Any], None]) -> None:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    names = ("measures.css", "measures.js", "player.js")
-    css, *scripts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
-    css = "\n".join([assets.script("player.css", "lines.css"), term_tips.STYLE, css])
-    js = "\n".join([assets.script(*assets.PLAYER_SCRIPTS), *scripts])
+    names = ("measures.css", "guess.css", "measures.js", "player.js")
+    *styles, measures, player = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    css = "\n".join([assets.script("player.css", "lines.css"), term_tips.STYLE, *styles])
+    js = "\n".join([assets.script(*assets.PLAYER_SCRIPTS), measures, player])
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 
 

@@ -75,8 +75,7 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
         guess.show(trace, at, large=chosen.is_large, dark=style.theme() == "dark")
     _boxes(trace, chosen, beside)
     figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
-    heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard)
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
 

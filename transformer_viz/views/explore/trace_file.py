@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import measured, opened, stepper, style
+from transformer_viz.views.components import measured, opened, stepper, style, uploader
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import file_measures, hypotheses, tables
@@ -52,6 +52,7 @@ def _empty() -> None:
         _say_link()
         with st.container(key="open-drop"):
             opened.box("open")
+            opened.say()
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Open an example", icon=":material/play_arrow:", key="open-example", on_click=_open_example)
             st.caption(f"{_EXAMPLE}, decoded now by the checkpoint {_EXAMPLE_CHECKPOINT}, as a file.")
@@ -89,7 +90,7 @@ def _open_example() -> None:
         trace = runs.run(model_list.load(_EXAMPLE_CHECKPOINT, "cpu"), _EXAMPLE)
         opened.add(f"{_EXAMPLE}.npz", to_bytes(trace))
     except TransformerVizError as error:
-        st.session_state.opened_said = [(True, str(error))]
+        uploader.note(opened.SORT, str(error))
 
 
 # ---- one opened file
@@ -133,7 +134,7 @@ def _chooser() -> str:
         looks: Any = {"label_visibility": "collapsed", "width": 320, "persist_state": "session"}
         st.selectbox("Opened file", names, key="open_name", on_change=opened.hush, **looks)
         with st.popover("Open another", icon=":material/folder_open:"):
-            opened.box("open", with_messages=False)
+            opened.box("open")
         st.button("Close", icon=":material/close:", key="open-close", on_click=_close, type="tertiary", help="Close this file")
         st.markdown(_words(opened.get(state.open_name).trace))
     opened.say()

@@ -18,16 +18,16 @@ from transformer_viz.errors import SurveyError
 from transformer_viz.surveys.result import NAME, Survey, load_survey
 from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components import uploader
+from transformer_viz.views.components.uploader import MB
 
 FOLDER = "surveys"
 """What the folder of people's own surveys is called: each folder in it with a `summary.json` is listed."""
 _OF_A_MODEL = "survey"
-_MB = 2**20
-LARGEST, MOST_OF_ALL = 8 * _MB, 48 * _MB
+LARGEST, MOST_OF_ALL = 8 * MB, 48 * MB
 """Bytes of a file that a page reads, and of what all visitors have opened; as Python objects up to 25 times as much."""
 MOST_OPENED, _MOST_LISTED, _LONGEST_NAME = 4, 200, 60
-_SAID, _OPENED = "surveys_said", "surveys_opened"
+_SORT = "surveys"
 
 # One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
 _READING = threading.Lock()
@@ -85,7 +85,7 @@ def _stamp(path: Path) -> tuple[float, int]:
 def _read(path: str, changed: float, size: int) -> Survey:
     if size > LARGEST:
         raise SurveyError(
-            f"{NAME} has {size / _MB:.0f} MB; the page reads {LARGEST // _MB} MB at most. tv.load_survey reads larger ones."
+            f"{NAME} has {size / MB:.0f} MB; the page reads {LARGEST // MB} MB at most. tv.load_survey reads larger ones."
         )
     return load_survey(path)
 
@@ -107,46 +107,24 @@ def _in_folder() -> Iterator[Path]:
 
 
 def box() -> None:
-    """A box to drop a survey into, and what became of the last one."""
-    state = st.session_state
-    # A box that has been read gives way to an empty one: Streamlit would keep the file's bytes beside what was read.
-    widget = f"survey-box_{state.setdefault('survey_box', 0)}"
-    st.file_uploader(
-        f"Drop a survey's {NAME} here",
-        key=widget,
-        max_upload_size=LARGEST // _MB,
-        on_change=_dropped,
-        args=(widget,),
-        help="It stays in this session and is never kept.",
-    )
-    st.caption(f"At most {LARGEST // _MB} MB. Nothing in a file can run.")
+    """A box to drop a survey into; what was dropped is chosen."""
+    uploader.box(f"Drop a survey's {NAME} here", "survey-box", _SORT, _open, most_bytes=LARGEST)
+    st.caption(f"At most {LARGEST // MB} MB. Nothing in a file can run.")
 
 
 def say() -> None:
     """Why what was dropped last is not shown."""
-    for words in st.session_state.pop(_SAID, []):
-        st.error(literal(words), icon=":material/error:")
+    uploader.say(_SORT)
+    uploader.forget(_SORT)
 
 
 def _opened() -> dict[str, Opened]:
-    return st.session_state.setdefault(_OPENED, {})
+    return st.session_state.setdefault("surveys_opened", {})
 
 
-def _dropped(widget: str) -> None:
-    """Reads what was dropped, before the page is drawn, and chooses it."""
-    state = st.session_state
-    file = state.get(widget)
-    state.survey_box += 1
-    if file is None:
-        return
-    try:
-        state.survey = _add(shorten("".join(sign for sign in file.name if sign.isprintable()), _LONGEST_NAME), file.getvalue())
-    except SurveyError as error:
-        state[_SAID] = [str(error)]
-
-
-def _add(name: str, data: bytes) -> str:
-    """Holds what a file's bytes are, under its name; the oldest gives way."""
+def _open(file_name: str, data: bytes) -> None:
+    """Holds what a file's bytes are, under its name, and chooses it; the oldest gives way."""
+    name = shorten("".join(sign for sign in file_name if sign.isprintable()), _LONGEST_NAME)
     if len(data) > LARGEST:
         raise SurveyError(f"{name} has {len(data):,} bytes; at most {LARGEST:,} are read.")
     held = _opened()
@@ -164,4 +142,4 @@ def _add(name: str, data: bytes) -> str:
     while len(held) >= MOST_OPENED:
         held.pop(next(iter(held)))
     held[name] = opened
-    return name
+    st.session_state.survey = name
