@@ -31,7 +31,7 @@ def thousand(behind_pages: bool) -> dict[str, Any]:
 
         logging.disable(logging.CRITICAL)  # outside a page Streamlit says at every call that it is
         computing.store = Store(2_000_000)
-        run = lambda _, text, **how: runs.run(checkpoint, text, tuple(how.items()))  # noqa: E731
+        run = lambda _, text, **how: runs.run(checkpoint, text, **how)  # noqa: E731
     texts = itertools.islice(itertools.permutations(string.ascii_lowercase, 11), 0, 1200 * 7919, 7919)
     for i, text in enumerate(map("".join, texts)):
         if i == 200:

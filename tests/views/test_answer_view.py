@@ -150,7 +150,7 @@ def told(at: AppTest) -> tuple[set[int], set[int], set[int]]:
 def plant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     """What Explore decodes, whatever is typed."""
     trace = planted(decode(load_checkpoint(str(folder / "reverse"), "cpu"), "hello"))
-    monkeypatch.setattr(runs, "run", lambda model, text, how=(): record(trace, Call(decode, model, text)))
+    monkeypatch.setattr(runs, "run", lambda model, text: record(trace, Call(decode, model, text)))
     return trace
 
 

@@ -1,6 +1,7 @@
 """The limit on the size of a run on the pages, and the smaller runs that are offered instead of one that is too large."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -21,28 +22,21 @@ HALF = "half"
 _MOST_OFFERED = 3
 R = TypeVar("R")
 
-Kept = tuple[tuple[str, Any], ...]
-"""Keywords of `decode`, as a key of a cache."""
 
-
-def within(checkpoint: "LoadedModel", make: Callable[[Kept], R]) -> R:
-    """`make` with everything kept; where that is too large, as the person has chosen.
+def within(checkpoint: "LoadedModel", make: Callable[..., R]) -> R:
+    """`make` with everything kept; where that is too large, with the keywords of `decode` that the person has chosen.
 
     Raises:
         TraceTooLarge: everything is too large, and nothing is chosen or that is too large as well.
     """
     try:
-        return make(())
-    except TraceTooLarge as error:
-        # What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten.
-        text = st.session_state.get("keep", "")
-        chosen = _read(checkpoint, text) or ()
-        if chosen:
-            try:
-                return make(chosen)
-            except TraceTooLarge:
-                pass
-        raise error from None
+        return make()
+    except TraceTooLarge:
+        # From the link or by a button.
+        if kept := _read(checkpoint, st.session_state.get("keep", "")):
+            with suppress(TraceTooLarge):
+                return make(**kept)
+        raise
 
 
 def refuse(error: TraceTooLarge) -> None:
@@ -69,11 +63,6 @@ def caption(trace: Trace) -> None:
         st.button("Choose again", key="keep-again", on_click=_choose, args=("",), type="tertiary", icon=":material/undo:")
 
 
-def kept(options: RecordingKeywords) -> Kept:
-    """As a key."""
-    return tuple((name, tuple(value) if isinstance(value, list | tuple) else value) for name, value in options.items())
-
-
 def written(options: Any) -> str:
     """`cross,half,2`: kinds, half precision and layers, counted from 1."""
     parts = [*options.get("kinds", ()), *([HALF] if options.get("precision") == "float16" else [])]
@@ -96,10 +85,8 @@ def hidden_choice(checkpoint: "LoadedModel") -> None:
     link.hidden("keep", lambda text: _read(checkpoint, text) is not None, allowed)
 
 
-def _read(checkpoint: "LoadedModel", text: str) -> Kept | None:
-    """None where this checkpoint does not have it."""
-    if not text:
-        return ()
+def _read(checkpoint: "LoadedModel", text: str) -> RecordingKeywords | None:
+    """Keywords of `decode`; None where this checkpoint does not have it."""
     parts = text.split(",")
     numbers = [int(part) - 1 for part in parts if part.isascii() and part.isdigit() and len(part) < 5]
     kinds = [part for part in parts if part not in (HALF, "") and not part.isdigit()]
@@ -110,7 +97,7 @@ def _read(checkpoint: "LoadedModel", text: str) -> Kept | None:
         check_recording(checkpoint.model.sizes, **options)
     except OptionError:
         return None
-    return kept(options) or None
+    return options or None
 
 
 def _choose(text: str) -> None:

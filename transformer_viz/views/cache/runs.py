@@ -33,51 +33,33 @@ from transformer_viz.training.result import TrainingSnapshot
 from transformer_viz.views.cache import computing, limits, model_list
 from transformer_viz.views.components.recorded_calls import Call, record
 
-Keywords = tuple[tuple[str, Any], ...]
-"""Of `decode`, in an order."""
-
 _MOST_ROWS = 1024
 """Tokens that a model reads and writes in one decoding, at the most."""
 _PAIRS, _TOKENS = 40, 20
 """Texts over which heads are compared, and about how many tokens each makes."""
 
 
-def run(model: LoadedModel, text: str, how: Keywords = ()) -> Trace:
-    """The decoding of a text with keywords of `decode`; greedy without any."""
-    return limits.within(model, lambda kept: _decode(model, text, how + kept))
+def run(model: LoadedModel, text: str, snapshot: int | None = None, **how: Any) -> Trace:
+    """The decoding of a text with keywords of `decode`, greedy without any; of a checkpoint also by a snapshot of its training,
+    which the Trace names."""
+    return limits.within(model, lambda **kept: _decode(model, text, snapshot, **how, **kept))
 
 
-def what_if(
-    model: LoadedModel,
-    trace: Trace,
-    prefix: tuple[str | int, ...],
-    ban: tuple[str | int, ...],
-    target: str | None,
-    *,
-    waits: bool = True,
-) -> Trace:
+def what_if(model: LoadedModel, trace: Trace, *, waits: bool = True, **change: Any) -> Trace:
     """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
     is kept of it as of the run.
 
     Raises:
         BusyError: `waits` is False, and it is not there yet and takes a while.
     """
-    how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
-    how += limits.kept(keywords_of(trace, model.model.sizes))
+    how = {**change, **keywords_of(trace, model.model.sizes)}
     if waits:
-        return _decode(model, trace.source, how)
-    cost = cost_of(model, [trace.source], how)
-    changed: Any = computing.decode_if_quick(cost, decode, model, trace.source, **_options(how))
+        return _decode(model, trace.source, **how)
+    cost = cost_of(model, [trace.source], **how)
+    changed: Any = computing.decode_if_quick(cost, decode, model, trace.source, max_trace_bytes=limits.MAX_TRACE_BYTES, **how)
     if changed is None:
         raise BusyError("The changed run is not there yet.")
     return changed
-
-
-def side(model: LoadedModel, text: str, snapshot: int | None, how: Keywords) -> Trace:
-    """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
-    if snapshot is None or not isinstance(model, Checkpoint):
-        return run(model, text, how)
-    return limits.within(model, lambda kept: _decode(model, text, how + kept, snapshot))
 
 
 def untrained(checkpoint: Checkpoint, trace: Trace) -> Trace:
@@ -127,7 +109,7 @@ def replay(checkpoint: Checkpoint, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
     replay = partial(computing.compute, "Going through the snapshots", 0.0, runs_replay.replay, checkpoint, text)
     with st.spinner("Going through the snapshots …", show_time=False):
-        return limits.within(checkpoint, lambda kept: replay(max_trace_bytes=limits.MAX_TRACE_BYTES, **dict(kept)))
+        return limits.within(checkpoint, partial(replay, max_trace_bytes=limits.MAX_TRACE_BYTES))
 
 
 def replayable() -> list[str]:
@@ -135,9 +117,9 @@ def replayable() -> list[str]:
     return runs_replay.replayable(model_list.entries())
 
 
-def _decode(model: LoadedModel, text: str, how: Keywords, snapshot: int | None = None) -> Trace:
-    cost, options = cost_of(model, [text], how), _options(how)
-    if snapshot is None:
+def _decode(model: LoadedModel, text: str, snapshot: int | None = None, **how: Any) -> Trace:
+    cost, options = cost_of(model, [text], **how), {"max_trace_bytes": limits.MAX_TRACE_BYTES, **how}
+    if snapshot is None or not isinstance(model, Checkpoint):
         return computing.decode(cost, decode, model, text, **options)
     trace = computing.decode(cost, _decoded_by_snapshot, model, text, snapshot=snapshot, **options)
     return record(trace, Call(decode, Call(checkpoints.load_snapshot, model, snapshot), text, **options))
@@ -148,14 +130,9 @@ def _decoded_by_snapshot(model: Checkpoint, text: str, *, snapshot: int, **optio
     return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
 
 
-def _options(how: Keywords) -> dict[str, Any]:
-    return {"max_trace_bytes": limits.MAX_TRACE_BYTES, **dict(how)}
-
-
-def cost_of(model: LoadedModel, texts: Sequence[str], how: Keywords = ()) -> float:
+def cost_of(model: LoadedModel, texts: Sequence[str], **options: Any) -> float:
     """Multiplications that a decoding takes, at the most: for each token one with every parameter. Nothing where the page
     would refuse it as too large: that is said at once."""
-    options: Any = dict(how)
     width = (options.get("beam_size") or 5) if options.get("strategy") == "beam" else 1
     if len(texts) * width * _MOST_ROWS * model.n_parameters < computing.QUICK:
         return 0.0

@@ -24,7 +24,6 @@ from transformer_viz.views.compare.sides import A, B
 from transformer_viz.views.components import (
     bar,
     chart,
-    clicks,
     code,
     deep_mosaic,
     opened,
@@ -161,7 +160,7 @@ def _run(asked: sides.Asked, device: str, other: Trace | None) -> tuple[Trace | 
             # Tokens without `<end>`; where they are a tokenizer's own matter, the text.
             tokens = tuple(token for token in other.output_tokens if token != END)
             how["target"] = other.text if model.task is None else tokens
-        return runs.side(model, asked.text, asked.snapshot, tuple(how.items())), ""
+        return runs.run(model, asked.text, asked.snapshot, **how), ""
     except TransformerVizError as error:
         return None, str(error)
 
@@ -197,7 +196,7 @@ def _maps(comparison: Comparison, *, with_words: bool) -> Any:
 def _mosaic(comparison: Comparison, kind: Kind, **some: Any) -> None:
     """Draws A − B of all heads of a kind, or of those of some layers."""
     tile = (st.session_state.layer, st.session_state.head) if kind == st.session_state.kind and place.is_same() else None
-    looks: Any = {"limit": _limit(comparison), "clicks": clicks.tiles(lambda tile: place.go_to_tile(tile, comparison)), **some}
+    looks: Any = {"limit": _limit(comparison), "clicks": ("tile", partial(place.go_to_tile, comparison=comparison)), **some}
     alt = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
     key = f"{player.MOSAIC_KEY}-{kind}"
     chart.draw(plain(difference_mosaic), comparison.a, comparison.b, kind, tile, key=key, words=alt, **looks)

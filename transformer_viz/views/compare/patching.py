@@ -27,7 +27,7 @@ from transformer_viz.views.cache.computing import compute
 from transformer_viz.views.cache.model_list import load_any
 from transformer_viz.views.compare import shown
 from transformer_viz.views.compare.sides import Asked
-from transformer_viz.views.components import chart, clicks
+from transformer_viz.views.components import chart
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.state import link
@@ -150,7 +150,7 @@ def _maps(runs: Runs, found: Patching, chosen: PatchEffect) -> Any:
         read = display_token(runs[0].labels(kind)[0][best.query])
         largest = f"{signed_words(best.value, 2)}, of {_name(best.place)} at {place_words(best.query)} {read}"
         is_chosen = kind == chosen.place.kind
-        looks: Any = {"limit": strongest(found), "clicks": clicks.cells(partial(_go, kind, found))}
+        looks: Any = {"limit": strongest(found), "clicks": ("cell", partial(_go, kind, found))}
         looks |= {"key": f"patch-chart-{kind}", "file": "patching" if is_chosen else ""}
         looks["words"] = f"{KIND_TITLES[kind]}: how much each place of A brings back. The largest effect is {largest}."
         with column, st.container(key=f"patch-map-{kind}"):

@@ -7,17 +7,19 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
 from transformer_viz.export import assets
 from transformer_viz.views.components import figure_file, plotly_js, style
-from transformer_viz.views.components.clicks import Clicks
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
 """Of the component, by which a test tells a chart from the page's widgets."""
+Clicks = tuple[Literal["tile", "cell", "point"], Callable[..., None]]
+"""What the browser finds under the pointer, and what is called with it: with kind, layer and head of a tile and the step that
+the player is at; with query and key of a cell, of a label only the one; or with the `customdata` of a point."""
 R = TypeVar("R")
 
 
@@ -32,7 +34,7 @@ def draw(
         key: of the chart, as of `show`.
         words: what a screen reader says of it.
         file: the name under which the figure is offered as a file, without its ending; without one it is not offered.
-        clicks: what a click on it is, and who hears it.
+        clicks: what is called with a click on it; what is not in the run is for that to find out.
         options: keywords of the function.
     """
     figure = call(function, *args, **{"style": style.figure_style(), **options})
@@ -60,22 +62,28 @@ def show(
         words: what a screen reader says of it.
         run: tells the run that it shows from others, in the browser.
         title: above a picture that somebody saves, and its file's name; without one the page's.
-        clicks: what a click on it is, and who hears it.
+        clicks: what is called with a click on it; what is not in the run is for that to find out.
         unfolds: the step that the player is at, from 0, where what later steps do is not to be seen: it has no name on the axes
             and no row in small maps.
     """
-    about: dict[str, Any] = {
-        "words": words,
-        "run": run,
-        "title": title,
-        "clicks": clicks.on if clicks else None,
-        "plotly": plotly_js.NAME,
-    }
-    about["unfolds"] = unfolds
+    on, act = clicks or (None, None)
+
+    def clicked() -> None:
+        """The browser says what it wants: nonsense is passed over."""
+        report: Any = (st.session_state.get(key) or {}).get("click")
+        if act is None:
+            return
+        if (on == "point" and isinstance(report, int) and report >= 0) or (on == "tile" and isinstance(report, dict)):
+            act(report)
+        elif on == "cell" and isinstance(report, dict):
+            cell = report.get("query"), report.get("key")
+            if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
+                act(*cell)
+
+    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME, "unfolds": unfolds}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
-    heard = {"on_click_change": lambda: clicks.heard((st.session_state.get(key) or {}).get("click"))} if clicks else {}
-    _component()(key=key, data=data, **heard)
+    _component()(key=key, data=data, **({"on_click_change": clicked} if act else {}))
 
 
 @cache

@@ -14,7 +14,7 @@ from transformer_viz.figures.tiles import tile_map
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, player, screen, style
+from transformer_viz.views.components import chart, player, screen, style
 from transformer_viz.views.state import deep, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.focus import Focus
@@ -54,8 +54,14 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile, *,
     words = (
         f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the boxes for layer and head, which All controls shows."
     )
-    key, heard = f"{player.MOSAIC_KEY}-{kind}", clicks.tiles(on_tile)
-    chart.show(figure, key, words, run=now.run, clicks=heard, unfolds=now.step if unfolds else None)
+    chart.show(
+        figure,
+        f"{player.MOSAIC_KEY}-{kind}",
+        words,
+        run=now.run,
+        clicks=("tile", on_tile),
+        unfolds=now.step if unfolds else None,
+    )
 
 
 def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
@@ -88,6 +94,4 @@ def _overview(trace: Trace, now: Focus, on_tile: OnTile, norms: Attribution | No
 def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | None = None) -> None:
     """An overview that hears clicks; `words` say what it is."""
     with st.container(key="overview"):
-        heard = clicks.tiles(on_tile)
-        said = f"{words}. A click makes it the focus."
-        chart.show(figure, "overview-chart", said, run=run, clicks=heard)
+        chart.show(figure, "overview-chart", f"{words}. A click makes it the focus.", run=run, clicks=("tile", on_tile))

@@ -116,8 +116,8 @@ def _guess_token(trace: Trace, at: focus.Focus) -> None:
 
 
 def _heard(trace: Trace, at: focus.Focus, what: str, report: Any) -> None:
-    """What the player reports: a step, or a source token or a cell that was clicked, which is a guess where the model looks;
-    nonsense is passed over."""
+    """What the player reports: a step, or a source token or a cell that was clicked, which is a guess where the model looks,
+    or a written token, to which it goes back; nonsense is passed over."""
     step = focus.step()
     if report.get("run") != st.session_state.run:
         return
@@ -130,3 +130,5 @@ def _heard(trace: Trace, at: focus.Focus, what: str, report: Any) -> None:
         is_of_row = query in (None, step) and step < trace.n_steps and at.kind != "encoder"
         if is_of_row and isinstance(key, int) and key in range(len(trace.attentions[at.kind].keys)):
             _reveal(step, Guess(step=step, kind=at.kind, layer=at.layer, head=at.head, key=key))
+        elif key is None and query in range(trace.n_given, step):
+            focus.set_step(int(query))

@@ -65,8 +65,9 @@ class ChartPlayer extends Player {
     return button;
   }
 
+  // While one guesses, a press on a token is a pin alone: it says what is guessed, or where to go back to.
   strip(name, tokens, act) {
-    super.strip(name, tokens, act);
+    super.strip(name, tokens, act && this.data.is_guessed ? () => {} : act);
     if (name === "output") this.measures.share(tokens, [...this.part(name).children]);
   }
 
@@ -91,9 +92,9 @@ class ChartPlayer extends Player {
     if (this.root.isConnected && field?.matches("input, textarea") && event.target.closest?.(".chart")) field.blur();
   }
 
-  // What a question covers is asked for at once: who steps on does not want it.
+  // What a question covers is asked for at once, and only once: a second report would bring the boxes of before the answer.
   go(step, how) {
-    super.go(step, how);
+    super.go(step, this.data.is_asked ? { report: false } : how);
     if (this.data.is_asked) this.rested();
   }
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -14,7 +15,7 @@ from transformer_viz.numbers_in_words import times_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, figure_file, screen, table
+from transformer_viz.views.components import chart, figure_file, screen, table
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.state import display_options, link
 
@@ -40,7 +41,7 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
     left, right = screen.columns([2, 1], "search")
     with left, st.container(key="search-tree"):
         words = "The search tree; the table beside it names the finished hypotheses"
-        heard = clicks.points(lambda number: _go_to(number) if number < len(search.nodes) else None)
+        heard = "point", partial(_go_to, search)
         figure = chart.draw(figures.search_tree, trace, node, greedy=greedy, key="search-tree-chart", words=words, clicks=heard)
     with right:
         _n_best(trace, search, node)
@@ -72,7 +73,7 @@ def _n_best(trace: Trace, search: Search, node: int) -> None:
         **({"answer": [answer or "" for answer in answers]} if any(answers) else {}),
     }
     here = numbers.index(node)
-    table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(numbers[row]), places=3)
+    table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3)
 
 
 def _where_they_differ(texts: list[str]) -> list[str]:
@@ -83,8 +84,10 @@ def _where_they_differ(texts: list[str]) -> list[str]:
     return [f"…{text[n_same:]}" for text in texts] if n_same > 0 else texts
 
 
-def _go_to(node: int) -> None:
-    st.session_state.node = str(node + 1)
+def _go_to(search: Search, node: int) -> None:
+    """To a node that the browser reports; what is none is passed over."""
+    if node < len(search.nodes):
+        st.session_state.node = str(node + 1)
 
 
 def comparison(greedy: Trace, trace: Trace, search: Search) -> str:

@@ -121,13 +121,13 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     """The greedy decoding, and the run that is shown: the same one, or one by another decoding."""
     how = decoding.strategy(model)
     length = decoding.length(model) if how == "beam" else {}
-    greedy = runs.run(model, chosen.text, tuple(length.items()))
+    greedy = runs.run(model, chosen.text, **length)
     if how == "greedy":
         return greedy, greedy
     keywords = decoding.keywords(model)
     if how == "forced" and not keywords:
-        keywords = {"target": greedy.text if greedy.expected is None else greedy.expected}
-    return greedy, runs.run(model, chosen.text, tuple(keywords.items()))
+        keywords["target"] = greedy.text if greedy.expected is None else greedy.expected
+    return greedy, runs.run(model, chosen.text, **keywords)
 
 
 def _draw_beside_boxes(trace: Trace, model: LoadedModel, chosen: bar.Bar, remarks: Sentence) -> None:

@@ -166,18 +166,18 @@ def _run(trace: Trace, model: "LoadedModel", *, waits: bool = True) -> Trace | N
     from transformer_viz.views.cache import runs
 
     state = st.session_state
-    how, prefix, ban, target = state.what_if_how, list[Token](), (), None
+    how, change = state.what_if_how, dict[str, Any]()
     if how == TOKEN:
-        prefix = _tokens(state.what_if_prefix) or []
+        change = {"prefix": tuple(_tokens(state.what_if_prefix) or ())}
     elif how == BEGINNING and (typed := state.what_if_begin):
-        prefix = list(model.task.read_target(typed)) if model.task else model.tokenizer.encode_target(typed)
+        change = {"prefix": tuple(model.task.read_target(typed) if model.task else model.tokenizer.encode_target(typed))}
     elif how == BAN:
-        ban = tuple(state.what_if_ban)
+        change = {"ban": tuple(state.what_if_ban)}
     elif how == TARGET:
-        target = state.what_if_target or None
-    if not (prefix or ban or target):
+        change = {"target": state.what_if_target}
+    if not any(change.values()):
         return None
-    return runs.what_if(model, trace, tuple(prefix), ban, target, waits=waits)
+    return runs.what_if(model, trace, waits=waits, **change)
 
 
 def _compare(before: Trace, after: Trace) -> Any:

@@ -38,7 +38,7 @@ def forced(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistak
     targets = tuple(
         written_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True)
     )
-    cost = cost_of(model, typed.sources, (("target", targets),) if model.model.kind.writes else ())
+    cost = cost_of(model, typed.sources, **({"target": targets} if model.model.kind.writes else {}))
     changed: Any = {"edits": edits, "mistake": mistake, "max_trace_bytes": MAX_TRACE_BYTES}
     traces = computing.compute("Reading the texts", cost, read_batch, model, typed.sources, targets, **changed)
     return record(traces, Call(read_batch, model, sources_of(typed), targets_of(typed), **changed))

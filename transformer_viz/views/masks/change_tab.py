@@ -20,7 +20,7 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, chart, clicks, code, jump
+from transformer_viz.views.components import bar, chart, code, jump
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.masks import batch_runs
@@ -67,7 +67,7 @@ def show(setup: Setup) -> None:
     with cause, st.container(key="lab-edit"):
         # Of the sound model: one for all layers and heads.
         sound = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
-        looks: Any = {"height": height, "before": sound, "clicks": clicks.cells(partial(_clicked, after))}
+        looks: Any = {"height": height, "before": sound, "clicks": ("cell", partial(_clicked, after))}
         words = "The mask; the field below edits it by text"
         mask = chart.draw(figures.mask, after, kind, layer, head, key="lab-edit-chart", words=words, file="mask", **looks)
     with result:

@@ -13,7 +13,7 @@ from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code
+from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -52,7 +52,7 @@ def show(setup: Setup) -> None:
     with st.container(key="lab-scores"):
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         known = range(len(attention.queries))
-        heard: Any = {"clicks": clicks.cells(lambda query, key: state.update(row=query) if query in known else None)}
+        heard: Any = {"clicks": ("cell", lambda query, key: state.update(row=query) if query in known else None)}
         name: Any = {"key": "lab-scores-chart", "words": words, "file": "scores", **heard}
         figure = chart.draw(figures.softmax_maps, trace, kind, layer, head, computed, row, **name)
     numbers, fates = st.columns([3, 2])

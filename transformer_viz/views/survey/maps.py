@@ -1,5 +1,6 @@
 """All heads of a survey, one map a kind side by side: by a number, or by how much it differs from another survey's."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,7 +12,7 @@ from transformer_viz.surveys.comparison import SurveyComparison
 from transformer_viz.surveys.figures.survey_difference import survey_difference
 from transformer_viz.surveys.figures.survey_heads import survey_heads
 from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.views.components import chart, clicks, screen, style
+from transformer_viz.views.components import chart, screen, style
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.survey.shown import Shown
 
@@ -32,8 +33,7 @@ def show(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]
         with column:
             what = shown.number.title if comparison is None else f"difference of {shown.number.title}"
             words = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
-            heard = clicks.tiles(lambda tile: _go(shown, tile))
-            chart.show(figure, f"survey-chart-{kind}", words, clicks=heard)
+            chart.show(figure, f"survey-chart-{kind}", words, clicks=("tile", partial(_go, shown)))
     st.caption(_caption(shown, comparison, there))
     return maps
 
