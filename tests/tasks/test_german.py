@@ -11,7 +11,6 @@ import pytest
 from tests import made_grammar
 from transformer_viz.errors import InputError
 from transformer_viz.grammar import draw, read, tree_pair
-from transformer_viz.grammar.grammar import Literal
 from transformer_viz.grammar.tree import Tree
 from transformer_viz.tasks.german import German
 from transformer_viz.tasks.translation import spelling
@@ -81,7 +80,7 @@ def _translations() -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("n", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_every_english_word_is_aligned_with_a_german_word_that_it_translates_or_with_none(n):
     """And the other way round: each German word of content has English words, and they are its own."""
     known, rng = _translations(), np.random.default_rng(n)
@@ -113,7 +112,7 @@ def test_what_is_drawn_is_read_back_alike_and_in_one_way_alone():
     rng = np.random.default_rng(3)
     for kind in RULES.kinds:
         n_seen = 0
-        while n_seen < 8:
+        while n_seen < 4:
             tree = draw(RULES, kind, rng)
             pair = None if tree is None else tree_pair(RULES, tree)
             if pair is None:
@@ -127,7 +126,7 @@ def test_what_is_drawn_is_read_back_alike_and_in_one_way_alone():
 def test_english_that_is_easily_wrong():
     """Nobody says "must not" of what need not be, "a uncle", "breads", "I see me" or "two bread"."""
     rng = np.random.default_rng(11)
-    texts = [text for kind in TASK.sources for text in TASK.sample(kind, None, 20, rng)]
+    texts = [text for kind in TASK.sources for text in TASK.sample(kind, None, 8, rng)]
     english = [f" {TASK.reference(text)} " for text in texts]
     for wrong in (" must ", " breads ", " waters ", " I see me ", " drive by ", " can not ", " a bread ", " a parents "):
         assert not [line for line in english if wrong in line]
@@ -153,30 +152,24 @@ def test_alignment_of_a_sentence_by_hand():
     assert TASK.alignment(symbols, 6) == [4, 5, 3, 1, 2, None]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Ich moechte ein Bier.", "ich MÖCHTE ein bier", "ich mochte ein Bier", " ich möchte  ein Bier ! "],
-)
-def test_spelling_without_capitals_and_dots(text):
-    assert TASK.read(text) == ["ich", "möchte", "ein", "Bier"]
-
-
-def test_plain_letters_for_a_sharp_s():
+def test_spelling_without_capitals_dots_and_sharp_s():
+    for text in ("Ich moechte ein Bier.", "ich MÖCHTE ein bier", "ich mochte ein Bier", " ich möchte  ein Bier ! "):
+        assert TASK.read(text) == ["ich", "möchte", "ein", "Bier"]
     assert TASK.read("ICH WEISS, DASS DAS HAUS WEISS IST") == TASK.read("ich weiß, dass das Haus weiß ist")
-
-
-def test_the_sentences_of_a_published_toy_are_in_it():
+    # The sentences of a published toy.
     assert TASK.reference("ich mochte ein Bier") == "I would like a beer"
     assert TASK.reference("ich mochte ein Cola") == "I would like a coke"
 
 
 def test_an_unknown_word_is_refused_by_its_name_with_the_nearest():
-    with pytest.raises(InputError, match=r"'Komputer' is no word that this model knows.*Computer"):
-        TASK.read("der Komputer ist neu")
-    with pytest.raises(InputError, match=r"'Xylophon' is no word that this model knows"):
-        TASK.read("das Xylophon ist neu")
-    with pytest.raises(InputError, match="'<unk>'"):
-        TASK.read("der <unk> ist neu")
+    unknown = "is no word that this model knows"
+    for word, said in (
+        ("Komputer", f"'Komputer' {unknown}.*Computer"),
+        ("Xylophon", f"'Xylophon' {unknown}"),
+        ("<unk>", "'<unk>'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            TASK.read(f"der {word} ist neu")
 
 
 def test_what_is_no_sentence_of_the_grammar_has_no_answer_and_it_is_said():
@@ -199,33 +192,31 @@ def test_a_sentence_with_two_readings_has_no_answer_and_it_is_said(monkeypatch):
 
 def test_held_out_combinations_are_never_trained_on():
     rng = np.random.default_rng(8)
-    trained = [text for kind in TASK.sources for text in TASK.sample(kind, None, 60, rng, "train")]
+    trained = [text for kind in TASK.sources for text in TASK.sample(kind, None, 20, rng, "train")]
     assert {TASK.held_out_as(text) for text in trained} == {None}
     assert max(len(TASK.read(text)) for text in trained) <= TASK.trained_words
-    drawn = [text for kind in TASK.sources for text in TASK.sample(kind, None, 12, rng, "held-out")]
+    drawn = [text for kind in TASK.sources for text in TASK.sample(kind, None, 5, rng, "held-out")]
     assert {TASK.held_out_as(text) for text in drawn} == {"combination", "sentence"}
     for kind, why in (("nested", {"nested", "longer"}), ("longer", {"longer"})):
-        assert {TASK.held_out_as(text) for text in TASK.sample(kind, None, 20, rng)} <= why
+        assert {TASK.held_out_as(text) for text in TASK.sample(kind, None, 8, rng)} <= why
     # A combination is held out in every sentence that has it, whatever stands around it.
     pairs = {pair for text in trained for pair in (TASK.reading(TASK.read(text)) or pytest.fail(text)).combinations}
     held = [pair for text in drawn if TASK.held_out_as(text) == "combination"
             for pair in (TASK.reading(TASK.read(text)) or pytest.fail(text)).combinations]  # fmt: skip
-    assert len(pairs) > 300
+    assert len(pairs) > 200
     assert any(pair not in pairs for pair in held)
 
 
 def test_no_template_is_without_use():
     """Each template is drawn or has the weight 0, which is for reading alone."""
-    rng, used = np.random.default_rng(2), set[int]()
-    for kind in RULES.kinds:
-        for _ in range(300):
-            if tree := draw(RULES, kind, rng):
-                below = [tree]
-                while below:
-                    top = below.pop()
-                    used.add(id(top.template))
-                    below += [child for child in top.children.values() if isinstance(child, Tree)]
-    unused = [(template.symbol, [item.word for item in template.sides[0].get("", ()) if isinstance(item, Literal)])
-              for templates in RULES.templates.values() for template in templates
-              if template.weight and id(template) not in used]  # fmt: skip
-    assert not unused
+    rng = np.random.default_rng(2)
+    unused = {id(template): template for templates in RULES.templates.values() for template in templates if template.weight}
+    for kind in list(RULES.kinds) * 300:
+        below = [tree] if (tree := draw(RULES, kind, rng)) else []
+        while below:
+            top = below.pop()
+            unused.pop(id(top.template), None)
+            below += [child for child in top.children.values() if isinstance(child, Tree)]
+        if not unused:
+            return
+    pytest.fail(f"never drawn: {list(unused.values())}")

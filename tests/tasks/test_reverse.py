@@ -44,11 +44,6 @@ def test_reading_reversing_and_aligning_are_consistent(text, n_steps):
     assert TASK.source_vocabulary.decode(TASK.source_vocabulary.encode(framed)) == framed
 
 
-def test_spaces_are_symbols_like_any_other():
-    assert TASK.read("   ") == [" ", " ", " "]
-    assert TASK.join(TASK.answer(TASK.read(" a"))) == "a "
-
-
 def test_special_words_in_the_text_are_letters():
     """Guards a `<pad>` that a person types and that becomes the token."""
     symbols = TASK.read("<pad><end>")
@@ -85,19 +80,6 @@ def test_unreadable_texts_are_told_what_where_and_what_is_possible(text, named):
     for part in named:
         assert part in message
     assert message.isprintable(), "a control or direction character acts on the message"
-
-
-@given(st.text())
-def test_any_text_is_read_or_refused(text):
-    """Whatever is typed: all of its characters come back, or an InputError whose message is harmless to print."""
-    try:
-        symbols = TASK.read(text)
-    except InputError as error:
-        assert not text or len(text) > 32 or not set(text) <= set(PRINTABLE_ASCII)
-        str(error).encode()
-    else:
-        assert "".join(symbols) == text
-        assert 1 <= len(text) <= 32
 
 
 def test_what_is_safe_to_show_is_shown_and_what_cannot_be_seen_is_named():
