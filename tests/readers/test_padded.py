@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 from tests.readers.families import DECODERS, TEXTS, family, own, tokenizer, untapped
 from tests.readers.families import PAD as PAD_ID
-from transformer_viz import decode, decode_batch, read_batch
+from transformer_viz import Trace, decode, decode_batch, read_batch
 from transformer_viz.analysis.loss import losses
 from transformer_viz.errors import OptionError
 from transformer_viz.readers.huggingface.loading import wrap_model
@@ -18,6 +18,12 @@ from transformer_viz.vocabulary import PAD
 WIDTH, PADDED = 6, (0, 4, 2)
 """Tokens of the longest text, and padding before or behind each."""
 TARGETS = ("w3 w4 w5", "w1", "w2 w2")
+
+
+def assert_alike(trace: Trace, alone: Trace) -> None:
+    assert trace.output_tokens == alone.output_tokens
+    for kind in alone.kinds:
+        np.testing.assert_allclose(trace.attentions[kind].weights, alone.attentions[kind].weights, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "mistral", "gemma2"])
@@ -64,11 +70,7 @@ def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
     """Padding before a prompt may see nothing, and many families take the softmax in float32, where float64's least is −∞."""
     model = wrap_model(untapped(name).double(), tokenizer(ends=name not in DECODERS), name)
     for text, trace in zip(TEXTS, decode(model, list(TEXTS), max_length=12), strict=True):
-        alone = decode(model, text, max_length=12)
-        assert trace.output_tokens == alone.output_tokens
-        for kind in alone.kinds:
-            found, want = trace.attentions[kind].weights, alone.attentions[kind].weights
-            np.testing.assert_allclose(found, want, atol=1e-5)
+        assert_alike(trace, decode(model, text, max_length=12))
     if name in DECODERS:
         blind = decode(model, TEXTS[0], edits=["decoder:1-1"])
         assert np.isfinite(blind.decoder.weights).all()
@@ -81,11 +83,7 @@ def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
 )
 def test_a_mask_that_is_off_opens_no_padding_that_no_trace_has(name: str, edit: str) -> None:
     for text, trace in zip(TEXTS, decode(family(name), list(TEXTS), edits=[edit], max_length=8), strict=True):
-        alone = decode(family(name), text, edits=[edit], max_length=8)
-        assert trace.output_tokens == alone.output_tokens
-        for kind in alone.kinds:
-            found, want = trace.attentions[kind].weights, alone.attentions[kind].weights
-            np.testing.assert_allclose(found, want, atol=1e-5)
+        assert_alike(trace, decode(family(name), text, edits=[edit], max_length=8))
 
 
 @pytest.mark.parametrize("name", ["gpt2", "mistral", "t5", "marian"])

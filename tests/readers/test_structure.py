@@ -32,7 +32,7 @@ def sublayers(architecture: Architecture) -> list[Sublayer]:
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
-def test_norms_are_where_the_family_has_them(name: str) -> None:
+def test_norms_are_where_the_family_has_them_and_blocks_are_the_modules_that_run(name: str) -> None:
     model = family(name)
     architecture = model.architecture
     assert not architecture.untold
@@ -46,9 +46,10 @@ def test_norms_are_where_the_family_has_them(name: str) -> None:
     kinds = [(block.kind, block.layer) for block in architecture if block.kind]
     sizes = model.model.sizes
     assert sorted(kinds) == sorted((kind, layer) for kind in sizes.kinds for layer in sizes.layers[kind])
-    assert sum(block.role == "feed-forward" and block.layer is not None for block in architecture) == sum(
-        len(stack.layers) for stack in architecture.stacks
-    )
+    n_layers = sum(len(stack.layers) for stack in architecture.stacks)
+    assert sum(block.role == "feed-forward" and block.layer is not None for block in architecture) == n_layers
+    modules = [block.module for block in architecture]
+    assert called(model, {*modules}) == modules
 
 
 @pytest.mark.parametrize("name", UNTOLD)
@@ -95,13 +96,6 @@ def called(model: Any, names: set[str]) -> list[str]:
     for handle in handles:
         handle.remove()
     return seen
-
-
-@pytest.mark.parametrize("name", PLACEMENTS)
-def test_the_blocks_are_the_modules_that_run_in_their_order(name: str) -> None:
-    model = family(name)
-    drawn = [block.module for block in model.architecture]
-    assert called(model, {*drawn}) == drawn
 
 
 def numbers(model: Any, block: Block, x: Tensor) -> Tensor:

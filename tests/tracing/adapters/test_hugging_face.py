@@ -33,19 +33,12 @@ def test_attention_is_that_of_the_eager_model(name: str) -> None:
     model = untapped(name)
     trace = trace_module(model, source, target)
     expected, logits = returned(own(name), source or [], target or [])
-    assert trace.kinds == tuple(expected)
+    assert trace.kinds == tuple(expected) and trace.n_steps == len(target or ())
     for kind, weights in expected.items():
         np.testing.assert_allclose(trace.attentions[kind].weights, weights, atol=1e-5)
         assert trace.attentions[kind].layers == tuple(range(len(weights))), "also where layers share one module"
-    if target is None:
-        assert trace.n_steps == 0
-        return
-    probabilities = logits.double().softmax(-1)
-    assert [step.token for step in trace.steps] == [*map(str, TARGET[1:]), str(int(probabilities[-1].argmax()))]
-    for step, row in zip(trace.steps, probabilities, strict=True):
+    for step, row in zip(trace.steps, logits.double().softmax(-1), strict=target is not None):
         assert step.probability == pytest.approx(float(row[int(step.token)]), abs=1e-5)
-        np.testing.assert_allclose([p for _, p in step.candidates], row.topk(10).values, atol=1e-5)
-        assert step.rank == int((row > row[int(step.token)]).sum())
     assert trace.made_by["variant"] == type(model).__name__
     assert trace.made_by["versions"]["transformers"] == transformers.__version__
 
@@ -80,18 +73,20 @@ def test_a_start_symbol_that_is_the_padding_symbol_is_no_padding(name: str) -> N
     assert trace_module(untapped(name), SOURCE, [PAD]).decoder.reasons.tolist() == [[0]]
 
 
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        *((name, name) for name in ("google-t5/t5-small", "gpt2", "")),
-        *((f"{parent}my-t5", "my-t5") for parent in ("/home/somebody/models/", "./", "../models/", "~/", "one/two/")),
-        ("/home/somebody/models/my-t5/", "my-t5"),
-        (r"C:\Users\somebody\my-t5", "my-t5"),
-    ],
-)
-def test_a_model_is_named_as_on_the_hub_or_by_its_folder(given: str, name: str) -> None:
+def test_a_model_is_named_as_on_the_hub_or_by_its_folder() -> None:
     """Never by a path of the machine, of this one or of another."""
-    assert huggingface.name_of(SimpleNamespace(config=SimpleNamespace(name_or_path=given))) == name
+    paths = (
+        "/home/me/my-t5",
+        "./my-t5",
+        "../models/my-t5",
+        "~/my-t5",
+        "one/two/my-t5",
+        "/home/me/my-t5/",
+        r"C:\Users\me\my-t5",
+    )
+    for given in ("google-t5/t5-small", "gpt2", "", *paths):
+        name = huggingface.name_of(SimpleNamespace(config=SimpleNamespace(name_or_path=given)))
+        assert name == ("my-t5" if given in paths else given)
 
 
 def test_a_model_from_a_folder_tells_no_path(tmp_path, monkeypatch) -> None:

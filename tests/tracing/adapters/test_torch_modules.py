@@ -29,7 +29,8 @@ class Model(nn.Module):
         self.batch_first, self.hint = batch_first, hint
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        padding = (source if self.batch_first else source.T) == PAD
+        is_padding = (source if self.batch_first else source.T) == PAD
+        padding = is_padding if is_padding.any() else None
         future = torch.ones(target.shape[int(self.batch_first)], target.shape[int(self.batch_first)]).triu(1).bool()
         options = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding, "tgt_mask": future}
         return self.output(self.inner(self.embedding(source), self.embedding(target), tgt_is_causal=self.hint, **options))
@@ -156,31 +157,22 @@ def test_a_row_in_which_everything_is_masked_is_zeros_where_the_kernel_gives_zer
         trace_module(holder, None, TARGET, call=call(True))
 
 
-class Layer(nn.Module):
-    """A layer of one's own around torch's attention, pre-norm, with `q` and `k` made apart."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = (nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(2))
-        self.norm = nn.LayerNorm(WIDTH)
-
-    def forward(self, y: Tensor, x: Tensor) -> Tensor:
-        future = torch.ones(y.shape[1], y.shape[1]).triu(1).bool()
-        y = y + self.first(self.norm(y), self.norm(y), y, attn_mask=future)[0]
-        return y + self.second(y, x, x)[0]
-
-
 class Own(nn.Module):
+    """A model of one's own around torch's attention, pre-norm, with `q` and `k` made apart."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.embedding, self.encoder = nn.Embedding(23, WIDTH), nn.MultiheadAttention(WIDTH, 2, batch_first=True)
-        self.layers = nn.ModuleList([Layer(), Layer(), Layer()])
+        self.embedding, self.norm = nn.Embedding(23, WIDTH), nn.LayerNorm(WIDTH)
+        self.encoder, *attentions = (nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(7))
+        self.layers = nn.ModuleList([nn.ModuleList(attentions[i : i + 2]) for i in (0, 2, 4)])
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         x, y = self.embedding(source), self.embedding(target)
         x = x + self.encoder(x, x, x)[0]
-        for layer in self.layers:
-            y = layer(y, x)
+        future = torch.ones(y.shape[1], y.shape[1]).triu(1).bool()
+        for first, second in cast(Any, self.layers):
+            y = y + first(self.norm(y), self.norm(y), y, attn_mask=future)[0]
+            y = y + second(y, x, x)[0]
         return y
 
 
