@@ -199,12 +199,10 @@ TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
     ],
     "checkpoint": [
         (("format",), 0, "format 0 is not known; this version reads format 1"),
-        (("format",), True, "format True"),
         (("format",), GONE, "lacks 'format'"),
         (("model",), {}, "model lacks 'source_vocabulary_size'"),
         (("model", "d_modle"), 3, "'d_modle', which does not belong there.*d_model"),
         (("model", "d_model"), 10**12, "d_model=1000000000000"),
-        (("model", "d_model"), True, "d_model=True .*whole number"),
         (("model", "d_model"), 7, "model: n_heads=3 does not divide d_model=7; .* 1, 7,"),
         (("model", "d_model"), 9, "d_model=9 is odd.*even"),
         (("model", "d_k"), 0, "d_k=0 is not possible; it is a whole number from 1 to 8192, or null"),
@@ -213,10 +211,7 @@ TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("model", "max_positions"), 10**6, "max_positions=1000000 .*4096"),
         (("model", "dropout"), 1.0, "dropout=1.0 .*below 1"),
         (("model", "sinusoid_base"), 1, "sinusoid_base=1 .*above 1"),
-        (("model", "norm"), "middle", "norm='middle' .*one of pre, post, residual-post"),
-        (("model", "final_norm"), 1, "final_norm=1 .*true or false"),
         (("task",), {"name": "../x", "options": {}}, "'../x' is not known.*reverse"),
-        (("task", "options"), ["alphabet"], r"task\.options=\['alphabet'\] is not possible; it is an object"),
         (("task", "options", "alphabet"), 5, "alphabet=5"),
         (("task", "options", "trained_lengths"), 5, "trained_lengths|len()"),
         (("task", "options", "alphabet"), "abdc", "vocabular"),
@@ -230,14 +225,12 @@ TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("vocabularies", "source"), VOCABULARY[1:], "a vocabulary begins with <pad>"),
         (("variant",), "<b>" * 100, "variant=.* is no name"),
         (("recipe", "longest"), 10**9, r"recipe\.longest=1000000000"),
-        (("recipe", "lengths"), 3, r"recipe\.lengths=3"),
         (("recipe", "sharpness"), "<b>", r"recipe\.sharpness='<b>'"),
         (("metrics", "best_head"), {"layer": 2, "head": 0}, "is not in this model"),
         (("metrics", "best_head"), {"layer": 0, "head": 3}, "is not in this model"),
         (("metrics", "samples"), 10**400, "samples=1000"),
     ],
     "recipe": [
-        (("colour",), "red", "'colour', which does not belong there"),
         (("task",), "x" * 101, "text of 0 to 100 characters"),
         (("steps",), 0, "steps=0 is not possible; it is a whole number from 1 to 1000000000"),
         (("mix",), {"uniform": 0.5, "few": 0.4}, "add up to 0.9"),
@@ -251,24 +244,13 @@ TABLE: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
     "job": [
         (("recipe", "steps"), 0, r"recipe\.steps=0"),
         (("recipe", "mix"), {}, "recipe: the shares of the mix"),
-        (("mark",), 5, "mark=5"),
     ],
     "event": [
-        (("step",), -1, "step=-1"),
-        (("step",), True, "step=True"),
         (("loss",), None, "loss=None .*a finite number"),
-        (("loss",), GONE, "lacks 'loss'"),
         (("token_accuracy",), 1.5, "from 0 to 1"),
-        (("checks", "held_out"), "half", r"checks\.held_out='half'"),
-        (("checks",), [0.5], "checks="),
         (("at",), GONE, "lacks 'at'"),
-        (("colour",), "red", "'colour', which does not belong there"),
     ],
     "state": [
-        (("step",), 1.5, "step=1.5"),
-        (("step",), GONE, "lacks 'step'"),
-        (("history",), 5, "history=5 .*a list"),
-        (("history", 0), "ab", r"history\[0\]='ab' .*an object"),
         (("history", 0, "loss"), "x", r"history\[0\]\.loss='x'"),
         (("history", 1, "step"), GONE, r"history\[1\] lacks 'step'"),
         (("history", 0, "checks", "mass_0_1"), None, r"checks\.mass_0_1=None"),
@@ -315,7 +297,7 @@ def test_each_damage_is_refused_in_its_words(read: Any, kind: str, path: tuple[A
     assert len(str(caught.value)) < 700
 
 
-OTHERS = ["", "{", "[]", "null", '"x"', "NaN", "3", '{"a": 1}', '{"format": 1}', '{"format": 1, "format": 1}', "\xff\xfe"]
+OTHERS = ["", "[]", "null", "NaN", '{"a": 1}', '{"format": 1, "format": 1}', "\xff\xfe"]
 
 
 @pytest.mark.parametrize("kind", FILES)

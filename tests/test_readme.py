@@ -44,10 +44,7 @@ EXAMPLES = {
     "docs/tutorial.md": 3,
 }
 """Pages with Python, and how many of their lines have their value as comment."""
-PRINTED = {
-    "docs/arrays.md": ["Different: "],
-    "docs/masks.md": ["Leaking"],
-}
+PRINTED = {"docs/arrays.md": ["Different: "], "docs/masks.md": ["Leaking"]}
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")

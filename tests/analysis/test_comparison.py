@@ -52,19 +52,6 @@ def masked_at(run: Trace, kind: Kind, layer: int, head: int, query: int, key: in
     return bool(masked[query, key] if masked.ndim == 2 else masked[layer, head, query, key])
 
 
-@given(runs(), runs())
-def test_the_farthest_cell_is_the_farthest(a: Trace, b: Trace) -> None:
-    comparison = compare(a, b)
-    for kind in comparison.kinds:
-        found, size = comparison.farthest(kind), np.abs(comparison.all_heads(kind).difference)
-        assert (found is None) == (np.nanmax(size) == 0)
-        if found is not None:
-            assert size[found.layer, found.head, found.query, found.key] == np.nanmax(size)
-            assert abs(found.size) == pytest.approx(np.nanmax(size), rel=1e-6)
-    sizes = [abs(found.size) for kind in comparison.kinds if (found := comparison.farthest(kind))]
-    assert (None if comparison.largest is None else abs(comparison.largest.size)) == max(sizes, default=None)
-
-
 def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
     x, y = A.cross.weights, B.cross.weights
     found = compare(A, B).difference("cross", 1, 2, b_layer=2, b_head=0)

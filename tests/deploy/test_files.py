@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from streamlit.web.server.starlette import starlette_server_config
 
 from tests.deploy import proxy
 from transformer_viz import server_settings
@@ -19,18 +20,12 @@ SITE = (proxy.FILES / "nginx/snippets/transformer-viz.conf").read_text(encoding=
 PAGE = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What the file says, those in comments too."""
-    found = dict(re.findall(r"^#?([A-Z_]+)=(.*)$", ENVIRONMENT, flags=re.MULTILINE))
-    for name, value in found.items():
+def test_the_app_knows_every_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in comments too."""
+    variables = dict(re.findall(r"^#?([A-Z_]+)=(.*)$", ENVIRONMENT, flags=re.MULTILINE))
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return found
-
-
-def test_the_app_knows_every_variable(variables: dict[str, str]) -> None:
-    known = {server_settings.HOSTS_VARIABLE, server_settings.NO_TRAINING_VARIABLE, "OMP_NUM_THREADS"}
-    assert set(variables) == known
+    assert set(variables) == {server_settings.HOSTS_VARIABLE, server_settings.NO_TRAINING_VARIABLE, "OMP_NUM_THREADS"}
     assert server_settings.allowed_hosts() == ("viz.example.org",)
     assert not server_settings.trains()
 
@@ -56,12 +51,8 @@ def test_the_proxy_takes_what_the_app_takes_and_waits_longer_than_the_app_is_sil
         largest = tomllib.load(file)["server"]["maxUploadSize"]
     assert max(map(int, re.findall(r"client_max_body_size (\d+)m", SITE))) == largest + 1
     # Streamlit asks a page that says nothing whether it is still there.
-    from streamlit.web.server.starlette import starlette_server_config
-
-    assert all(
-        int(seconds) > 2 * starlette_server_config.DEFAULT_WEBSOCKET_PING_INTERVAL
-        for seconds in re.findall(r"stream\$ {[^}]+proxy_read_timeout (\d+)s", SITE)
-    )
+    least = 2 * starlette_server_config.DEFAULT_WEBSOCKET_PING_INTERVAL
+    assert all(int(seconds) > least for seconds in re.findall(r"stream\$ {[^}]+proxy_read_timeout (\d+)s", SITE))
 
 
 def test_the_image_has_what_the_package_is_made_of() -> None:
@@ -71,13 +62,8 @@ def test_the_image_has_what_the_package_is_made_of() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    needed = {
-        *wheel["only-include"],
-        *wheel["force-include"],
-        "README.md",
-        "hatch_build.py",
-        *project["project"]["license-files"],
-    }
+    licences = project["project"]["license-files"]
+    needed = {*wheel["only-include"], *wheel["force-include"], "README.md", "hatch_build.py", *licences}
     assert {Path(name).parts[0] for name in needed} <= copied
 
 
@@ -100,11 +86,8 @@ def test_compose_starts_the_servers_of_nginx_with_the_bounds_of_the_unit() -> No
         assert address == ["--address", "127.0.0.1", "--port"] and server["network_mode"] == "service:proxy"
         ports.append(port)
         assert (proxy.FILES / server["build"]["context"] / server["build"]["dockerfile"]).is_file()
-        bounds = {
-            "MemoryMax": server["mem_limit"].upper(),
-            "TasksMax": server["pids_limit"],
-            "LimitNOFILE": server["ulimits"]["nofile"],
-        }
+        bounds = {"MemoryMax": server["mem_limit"].upper(), "TasksMax": server["pids_limit"]}
+        bounds |= {"LimitNOFILE": server["ulimits"]["nofile"]}
         assert all(f"\n{name}={bound}\n" in UNIT for name, bound in bounds.items())
         assert {server_settings.HOSTS_VARIABLE, server_settings.NO_TRAINING_VARIABLE} < set(server["environment"])
     assert tuple(ports) == proxy.PORTS

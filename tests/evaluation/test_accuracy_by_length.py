@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.evaluation.remembering import Remembering
-from transformer_viz import accuracy_by_length, decode
+from transformer_viz import accuracy_by_length
 from transformer_viz.analysis.intervals import Z_95, wilson
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import InputError, OptionError
@@ -79,22 +79,6 @@ def test_progress_is_by_symbols_and_what_it_raises_ends_the_work(tiny):
     with pytest.raises(InterruptedError):
         accuracy_by_length(replace(tiny, task=task), [7, 2, 3, 5], samples=7, on_progress=enough)
     assert {length for _, length, _ in task.drawn} == {2}
-
-
-def test_the_last_token_and_the_end_count_too(tiny):
-    """A task whose true answer is what this model writes: everything is right, `<end>` included."""
-    written = decode(tiny, "hello")
-    assert written.finished == "end"
-
-    class Echo(Reverse):
-        def sample(self, source, length, count, rng, split=None):
-            return ["hello"] * count
-
-        def answer(self, symbols):
-            return list(written.output_tokens[:-1])
-
-    (point,) = accuracy_by_length(replace(tiny, task=Echo(ALPHABET, 11, (5, 5))), [5], samples=3).points
-    assert (point.n_exact, point.n_strings, point.token_accuracy) == (3, 3, 1.0)
 
 
 def test_how_texts_are_put_together_changes_nothing(tiny, measured, monkeypatch):

@@ -1,6 +1,7 @@
 """Every export of runs with less, or more, in them than those of a task: a prompt, an encoder alone, a search after one."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ from tests.export.test_pages import array, data_of
 from tests.figures.conftest import build
 from tests.sentences import step_sentence
 from tests.trace import planted
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.text_display import display_token
@@ -39,11 +39,15 @@ def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
     assert (page["first"], page["grows"]) == (run.n_given, run.writes)
     for kind in run.kinds:
         np.testing.assert_array_equal(array(page["kinds"][kind]["weights"]), run.attentions[kind].weights)
-        sentences = page["kinds"][kind]["sentences"]
-        layer = run.attentions[kind].layers[len(sentences) - 1]
-        for t in range(len(run.rows)):
-            pieces = tuple((style, text) for style, text in (page["pieces"][number] for number in sentences[-1][0][t]))
-            assert plain(pieces) == plain(step_sentence(run, kind, layer, 0, t))
+        n_layers, n_heads = run.attentions[kind].weights.shape[:2]
+        for layer in range(n_layers):
+            for place, head in enumerate([*range(n_heads), "mean", "max"]):
+                stored = page["kinds"][kind]["sentences"]
+                row = stored[layer][place] if run.is_stepped(kind) else stored[0][0]
+                said = [tuple(tuple(page["pieces"][number]) for number in sentence) for sentence in row]
+                own: Any = run.attentions[kind].layers[layer], head
+                assert said == [step_sentence(run, kind, *own, t) for t in range(len(run.rows))]
+    assert len({tuple(piece) for piece in page["pieces"]}) == len(page["pieces"])
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

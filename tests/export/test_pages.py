@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
-from tests.sentences import step_sentence
 from tests.trace import planted
 from transformer_viz.errors import OptionError
 from transformer_viz.export import pages, saving
 from transformer_viz.export.pages import html, plotly_file
-from transformer_viz.terms import KINDS
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
@@ -64,21 +62,6 @@ def array(value: dict[str, Any]) -> np.ndarray:
 def run() -> Trace:
     """12 letters of the shipped checkpoint."""
     return tv.decode(tv.load_checkpoint("reverse", device="cpu"), "reversethis!")
-
-
-def test_sentences_are_those_of_the_app(trace: Trace) -> None:
-    data = data_of(html(trace, plotlyjs=False))
-    pieces = data["pieces"]
-    assert len({tuple(piece) for piece in pieces}) == len(pieces)
-    for kind in KINDS:
-        weights = trace.attentions[kind].weights
-        n_layers, n_heads = weights.shape[:2]
-        stored = data["kinds"][kind]["sentences"]
-        for layer in range(n_layers):
-            for number, head in enumerate([*range(n_heads), "mean", "max"]):
-                row = stored[0][0] if kind == "encoder" else stored[layer][number]
-                said = [tuple(tuple(pieces[i]) for i in sentence) for sentence in row]
-                assert said == [step_sentence(trace, kind, layer, head, t) for t in range(7)]  # ty: ignore[invalid-argument-type]
 
 
 def test_the_page_may_load_nothing_and_runs_its_own_scripts_only(trace: Trace) -> None:

@@ -60,10 +60,7 @@ def test_a_failing_browser_is_one_error_and_no_formula_is_fetched(trace: Trace, 
     from kaleido.errors import ChromeNotFoundError
 
     asked: list[Any] = []
-    failures = {
-        r"apt install chromium.*HTML": ChromeNotFoundError("none"),
-        r"Error: it broke\)": RuntimeError("it\nbroke"),
-    }
+    failures = {r"apt install chromium.*HTML": ChromeNotFoundError("none"), r"Error: it broke\)": RuntimeError("it\nbroke")}
     for words, error in failures.items():
 
         def fails(figure: Any, opts: Any, kopts: Any, error: Exception = error) -> bytes:

@@ -53,14 +53,6 @@ def test_no_token_reaches_any_figure_as_markup(trace: Trace) -> None:
         assert_no_markup(figure)
 
 
-@pytest.mark.parametrize("combine", ["mean", "max"])
-def test_mean_and_max_are_over_the_heads_of_one_layer(trace: Trace, combine: Any) -> None:
-    z = numbers(spec(figures.attention(trace, "cross", 2, combine))["data"][0]["z"])
-    expected = getattr(np, combine)(trace.cross.weights[2], axis=0)
-    allowed = ~trace.cross.mask
-    np.testing.assert_allclose(z[allowed], expected[allowed], atol=1e-7)
-
-
 @pytest.mark.parametrize(
     ("kind", "layer", "head"),
     [("cross", 3, 0), ("cross", -1, 0), ("cross", 0, 5), ("cross", True, 0), ("middle", 0, 0), ("cross", 0, "sum")],

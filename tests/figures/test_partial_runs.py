@@ -13,7 +13,7 @@ from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.figures.mask_reasons import colour
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import REASON_WORDS, Kind, Reason
+from transformer_viz.terms import REASON_WORDS, Reason
 
 SOURCE = ["<b>", "$x$", "l", "l", "</s>", "f", "g"]
 TARGET = ["<s>", "l", "<i>", " ", "e"]
@@ -83,32 +83,19 @@ def test_candidates_are_drawn_only_where_they_are_known() -> None:
             assert wide == (name != "probabilities"), "the map has the candidates' place"
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "words"),
-    [
-        ("encoder", "encoder", "The encoder alone, token 1 of 7: layer 1 head 1, `<b>` looks 14 % at `<b>` (token 1)."),
-        (
-            "cross",
-            "cross",
-            "Step 2 of 5: having read `l`, layer 1 head 1 looks 14 % at `<b>` (token 1); what it writes is not recorded.",
-        ),
-        (
-            "outputs",
-            "cross",
-            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (token 1) and what is written is `<i>`, "
-            "its probability not recorded.",
-        ),
-        (
-            "probabilities",
-            "cross",
-            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (token 1) and the model writes `<i>`, "
-            "p = 0.250.",
-        ),
-    ],
-)
-def test_sentences_claim_nothing_that_is_not_known(name: str, kind: Kind, words: str) -> None:
-    trace = RUNS[name]
-    assert plain(step_sentence(trace, kind, 0, 0, min(1, max(0, trace.n_steps - 1)))) == words
+LOOKS = "layer 1 head 1 looks 14 % at `<b>` (token 1)"
+SAID = {
+    "cross": f"having read `l`, {LOOKS}; what it writes is not recorded.",
+    "outputs": f"having written `l`, {LOOKS} and what is written is `<i>`, its probability not recorded.",
+    "probabilities": f"having written `l`, {LOOKS} and the model writes `<i>`, p = 0.250.",
+}
+
+
+def test_sentences_claim_nothing_that_is_not_known() -> None:
+    for name, words in SAID.items():
+        assert plain(step_sentence(RUNS[name], "cross", 0, 0, 1)) == f"Step 2 of 5: {words}"
+    alone = "The encoder alone, token 1 of 7: layer 1 head 1, `<b>` looks 14 % at `<b>` (token 1)."
+    assert plain(step_sentence(RUNS["encoder"], "encoder", 0, 0, 0)) == alone
 
 
 def test_a_mask_without_a_known_reason_has_a_colour_and_words_of_its_own() -> None:

@@ -47,11 +47,7 @@ def test_given_steps_say_so_and_what_the_model_would_have_written() -> None:
 def test_given_tokens_are_marked_in_the_strip_with_their_ids() -> None:
     cells = output_strip(PROMPTED)
     assert ["given" in cell["class"] for cell in cells] == [True] * 3 + [False] * 3
-    assert [cell["title"].split(",")[0] for cell in cells[1:4]] == [
-        "step 2: � (id 3)",
-        "step 3: � (id 4)",
-        "step 4: a (id 1)",
-    ]
+    assert [cell["title"].split(",")[0] for cell in cells[1:4]] == ["step 2: � (id 3)", "step 3: � (id 4)", "step 4: a (id 1)"]
     assert all("tint" in cell for cell in cells[3:]) and not any("tint" in cell for cell in cells[:3])
     assert source_strip(PROMPTED) == []
     assert answer(PROMPTED) is None and hypothesis_answer(planted.search(), 0) is None
