@@ -5,7 +5,6 @@ import torch
 
 import transformer_viz as tv
 from benchmarks import decoding, marian
-from benchmarks.random_run import random_run
 from tests.needs import needs
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.vocabulary import END_ID, START_ID
@@ -36,11 +35,3 @@ def test_a_text_has_the_tokens_that_its_line_says(n: int) -> None:
     trace = tv.decode(checkpoint, decoding.text_of(n), max_length=n)
     assert len(trace.source_tokens) == len(trace.output_tokens) == n
     assert trace.finished == "length"
-
-
-def test_a_made_up_run_is_a_run() -> None:
-    trace = random_run(7, layers=2, heads=3)
-    for kind in trace.kinds:
-        weights = trace.attentions[kind].weights
-        assert abs(weights.sum(-1) - 1).max() < 1e-6
-        assert not weights[..., trace.attentions[kind].mask].any()

@@ -158,19 +158,13 @@ def test_its_weights_are_the_row_of_the_run(tiny: tv.Checkpoint, options: dict[s
             assert not inside.weights[inside.masked].any()
 
 
-def test_each_hypothesis_and_each_node_of_a_search(tiny: tv.Checkpoint) -> None:
-    trace = tv.decode(tiny, "hello", strategy="beam", beam_size=3)
-    for each in (trace.hypothesis(1), trace.at_node(4)):
-        inside = tv.inside(tiny, each, "cross", 0, 2, each.n_steps - 1)
-        np.testing.assert_allclose(inside.weights, each.cross.weights[0, 2, -1], atol=1e-5, rtol=0)
-        assert inside.written == each.output_tokens[-1]
-
-
-def test_a_batch_and_its_padded_rows(tiny: tv.Checkpoint) -> None:
-    for trace in tv.read_batch(tiny, ["hello", "ab"], ["ba", None]):
+def test_hypotheses_nodes_and_a_padded_batch(tiny: tv.Checkpoint) -> None:
+    beam = tv.decode(tiny, "hello", strategy="beam", beam_size=3)
+    for trace in (beam.hypothesis(1), beam.at_node(4), *tv.read_batch(tiny, ["hello", "ab"], ["ba", None])):
         for row in range(trace.n_steps):
-            inside = tv.inside(tiny, trace, "decoder", 2, 3, row)
-            np.testing.assert_allclose(inside.weights, trace.decoder.weights[2, 3, row], atol=1e-5, rtol=0)
+            inside = tv.inside(tiny, trace, "cross", 0, 2, row)
+            np.testing.assert_allclose(inside.weights, trace.cross.weights[0, 2, row], atol=1e-5, rtol=0)
+            assert inside.written == trace.output_tokens[row]
 
 
 def test_a_head_that_is_off_gives_nothing(tiny: tv.Checkpoint) -> None:
