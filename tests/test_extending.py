@@ -40,10 +40,10 @@ ADDED = {
         """,
     "attribution/methods/weights.py": """
         import torch
-        from transformer_viz.attribution.method import Method, Values
+        from transformer_viz.attribution.method import Method
 
         def of(run, kind, mode):
-            return Values(torch.from_numpy(run.trace.attentions[kind].weights), run.trace.attentions[kind].layers)
+            return torch.from_numpy(run.trace.attentions[kind].weights)
 
         METHOD = Method(of, title="what attention says", help="What attention itself says", cannot="what it is for", order=9)
         """,

@@ -54,7 +54,21 @@ def alignment_heads(
         OptionError: a model without cross-attention, or an impossible argument.
         InputError: a text that cannot be read, too many or too long texts, or links of words that the texts do not have.
     """
-    _check(model, texts, targets, links, reference)
+    places = [(place.layer, place.head) for place in cross_heads(model)]
+    if not places:
+        raise OptionError(f"{model.name} has no cross-attention, so no head can align words")
+    if reference is not None and tuple(reference) not in places:
+        raise OptionError(f"reference={reference!r} is no head of cross-attention; {places[-1]} is one, both from 0")
+    if isinstance(texts, str) or not 1 <= len(texts) <= MOST_TEXTS:
+        raise OptionError(f"heads are compared over a list of 1 to {MOST_TEXTS} texts")
+    if targets is None and links is not None:
+        raise OptionError("links are between words of a text and of its translation; give the targets too")
+    if targets is not None and len(targets) != len(texts):
+        raise InputError(f"There are {len(texts)} texts and {len(targets)} targets; give one target for each text.")
+    for number, text in enumerate([*texts, *(targets or ())]):
+        if not text.strip() or len(text) > LONGEST_TEXT:
+            what = f"{'text' if number < len(texts) else 'target'} {number % len(texts) + 1}"
+            raise InputError(f"The {what} has {len(text)} characters; 1 to {LONGEST_TEXT}, not only spaces, are possible.")
     known = None if links is None or targets is None else checked(links, texts, targets)
     report = on_progress or (lambda _: None)
     share = _SHARE_READ if effect else 1.0
@@ -108,27 +122,3 @@ def alignment_heads(
 def cross_heads(model: LoadedModel) -> tuple[HeadPlace, ...]:
     """All heads of cross-attention; empty for a model without it."""
     return tuple(place for place in all_heads(model.model.sizes) if place.kind == "cross")
-
-
-def _check(
-    model: LoadedModel,
-    texts: Sequence[str],
-    targets: Sequence[str] | None,
-    links: Sequence[str | Iterable[Link]] | None,
-    reference: Head | None,
-) -> None:
-    heads = [(place.layer, place.head) for place in cross_heads(model)]
-    if not heads:
-        raise OptionError(f"{model.name} has no cross-attention, so no head can align words")
-    if reference is not None and tuple(reference) not in heads:
-        raise OptionError(f"reference={reference!r} is no head of cross-attention; {heads[-1]} is one, both from 0")
-    if isinstance(texts, str) or not 1 <= len(texts) <= MOST_TEXTS:
-        raise OptionError(f"heads are compared over a list of 1 to {MOST_TEXTS} texts")
-    if targets is None and links is not None:
-        raise OptionError("links are between words of a text and of its translation; give the targets too")
-    if targets is not None and len(targets) != len(texts):
-        raise InputError(f"There are {len(texts)} texts and {len(targets)} targets; give one target for each text.")
-    for number, text in enumerate([*texts, *(targets or ())]):
-        if not text.strip() or len(text) > LONGEST_TEXT:
-            what = f"{'text' if number < len(texts) else 'target'} {number % len(texts) + 1}"
-            raise InputError(f"The {what} has {len(text)} characters; 1 to {LONGEST_TEXT}, not only spaces, are possible.")

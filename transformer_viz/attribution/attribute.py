@@ -54,13 +54,13 @@ def attribute(
             f"self-attention. Choose {others}."
         )
     with devices.running(model, has_gradients=True):
-        result = chosen.of(Run.of(model, trace, on_progress), keys, mode)
+        values = chosen.of(Run.of(model, trace, on_progress), keys, mode)
     return Attribution(
         method=method,
         kind=keys,
-        values=result.values.detach().to("cpu", chosen.dtype).numpy(),
+        values=values.detach().to("cpu", chosen.dtype).numpy(),
         mode=mode if chosen.modes else None,
         unit=chosen.unit,
-        layers=result.layers,
+        layers=tuple(model.model.sizes.layers[keys]) if values.ndim == 4 else (),
         notes={"model": model.name},
     )

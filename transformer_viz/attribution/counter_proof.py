@@ -76,10 +76,9 @@ def counter_proof(
             return ((1 - share) * weights + share * targets).float()
 
         def tap_of(weights: Tensor, part: slice) -> Tap:
-            by_site = {site: weights[part, i] for i, site in enumerate(sites)}
-            return replace_values(
-                "weights", dict.fromkeys(sites, is_moved[None]), lambda site, as_is: by_site[site].to(as_is.dtype)
-            )
+            instead = {site: weights[part, i] for i, site in enumerate(sites)}
+            moved_heads = dict.fromkeys(sites, is_moved[None])
+            return replace_values("weights", moved_heads, lambda site, as_is: instead[site].to(as_is.dtype))
 
         def changes(weights: Tensor) -> Tensor:
             """(target,): the greatest change of a probability at a row that is no padding."""
@@ -131,10 +130,6 @@ def _first(weights: Tensor, allowed: Tensor) -> Tensor:
     return (allowed & (allowed.cumsum(-1) == 1)).to(weights.dtype)
 
 
-def _last(weights: Tensor, allowed: Tensor) -> Tensor:
-    return _first(weights, allowed.flip(-1)).flip(-1)
-
-
 def _reversed(weights: Tensor, allowed: Tensor) -> Tensor:
     """The allowed keys' weights in the opposite order, at the allowed keys."""
     first_to_last = (~allowed).to(torch.uint8).argsort(stable=True, dim=-1)
@@ -146,7 +141,7 @@ def _reversed(weights: Tensor, allowed: Tensor) -> Tensor:
 TARGETS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "uniform": uniform,
     "first key": _first,
-    "last key": _last,
+    "last key": lambda weights, allowed: _first(weights, allowed.flip(-1)).flip(-1),
     "reversed": _reversed,
 }
 """Target distributions from weights and bool, True = allowed, both (layer, head, query, key)."""

@@ -7,7 +7,6 @@ batch. Edits and mistakes of the runs stay in force.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -174,26 +173,28 @@ class _Texts:
         for i, heads in enumerate(sets):
             for place in heads:
                 gone[Site(place.kind, place.layer)][i, place.head] = True
+
+        def ablation(part: slice) -> Tap | None:
+            """Ablates heads in some texts: of each attention bool (text, head), True = gone."""
+            some = {site: those[part] for site, those in gone.items()}
+            if self.how == "zero":
+                return replace_values("heads", some, lambda site, heads: torch.zeros_like(heads[:1]))
+            if self.how == "mean":
+                return replace_values("heads", some, lambda site, heads: self.means[site])
+            keep = RecordTap("mask")
+            to_uniform = replace_values("weights", some, lambda site, weights: uniform(weights, ~keep.kept[site]["mask"]))
+            return compose(keep, to_uniform)
+
         changes, is_exact = list[np.ndarray](), list[np.ndarray]()
         for n_done, run in enumerate(self.runs):
             progress = part_of(on_progress, n_done, len(self.runs))
             log_p, is_first = list[Tensor](), list[Tensor]()
             # Where greedy decoding would write the answer's token at every step, it writes the answer: each step then reads
             # what it has read here.
-            for _, logits in run.passes(run.inputs.repeated(len(sets)), partial(self._ablation, gone), progress):
+            for _, logits in run.passes(run.inputs.repeated(len(sets)), ablation, progress):
                 log_p.append(logits.log_softmax(-1)[:, torch.arange(len(run.written)), run.written].cpu())
                 is_first.append((logits.argmax(-1) == run.written).cpu())
             own = ~run.padding("decoder").cpu() & (torch.arange(len(run.written)) >= run.trace.n_given)
             changes.append((torch.cat(log_p) - run.log_p)[:, own].numpy())
             is_exact.append(torch.cat(is_first)[:, own].all(1).numpy())
         return changes, np.array(is_exact)
-
-    def _ablation(self, gone: Mapping[Site, Tensor], part: slice) -> Tap | None:
-        """Ablates heads in some texts: of each attention bool (text, head), True = gone."""
-        some = {site: those[part] for site, those in gone.items()}
-        if self.how == "zero":
-            return replace_values("heads", some, lambda site, heads: torch.zeros_like(heads[:1]))
-        if self.how == "mean":
-            return replace_values("heads", some, lambda site, heads: self.means[site])
-        keep = RecordTap("mask")
-        return compose(keep, replace_values("weights", some, lambda site, weights: uniform(weights, ~keep.kept[site]["mask"])))

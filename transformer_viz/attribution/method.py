@@ -11,24 +11,12 @@ from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
-class Values:
-    """The result of a measure.
-
-    Attributes:
-        values: (layer, head or 1, query, key) or (query, key).
-        layers: numbers of the layers, where the values have them.
-    """
-
-    values: Tensor
-    layers: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Method:
     """One measure of attribution.
 
     Attributes:
-        of: the function that computes it from a run, the kind whose keys are judged, and the way to occlude a key.
+        of: the function that computes it, (query, key) or, for all layers of the model, (layer, head or 1, query, key): from a
+            run, the kind whose keys are judged, and the way to occlude a key.
         title: its name.
         help: what it measures, in a sentence.
         cannot: what it cannot tell; the rest of a sentence.
@@ -39,7 +27,7 @@ class Method:
         dtype: the type of its numbers.
     """
 
-    of: Callable[[Run, Kind, str], Values]
+    of: Callable[[Run, Kind, str], Tensor]
     title: str
     help: str
     cannot: str

@@ -46,7 +46,28 @@ def faithfulness(curves: Sequence[MeanCurve], *, style: Style = Style()) -> Plai
         lost = axis(colours, size, (), "probability lost", showgrid=True, tickformat=".2f", **one_scale)
         layout |= panel_axes(place + 1, ks, lost, x, y)
         layout["annotations"].append(words_at(words, x[0], y[1], size, colours.ink))
-        drawn += [_line(curve, what, place + 1, looks) for curve, looks in lines]
+        for curve, looks in lines:
+            means: tuple[Mean, ...] = getattr(curve, what)
+            name, ends = escape(_BASELINES.get(curve.name, curve.name)), [mean.interval for mean in means]
+            spread: dict[str, Any] = {
+                "type": "data",
+                "symmetric": False,
+                "thickness": 1,
+                "array": [0 if end is None else end[1] - mean.value for mean, end in zip(means, ends, strict=True)],
+                "arrayminus": [0 if end is None else mean.value - end[0] for mean, end in zip(means, ends, strict=True)],
+            }
+            line = scatter(
+                x=KS,
+                y=[mean.value for mean in means],
+                name=name,
+                legendgroup=name,
+                showlegend=place == 0,
+                **on_axes(place + 1),
+                **({"error_y": spread} if any(ends) else {}),
+                hovertemplate=f"{name}, k = %{{x}}<br>{what} <b>%{{y:.3f}}</b><extra></extra>",
+                **looks,
+            )
+            drawn.append(line)
     return PlainFigure(drawn, layout)
 
 
@@ -63,26 +84,3 @@ def _lines(curves: Sequence[MeanCurve], colours: Theme) -> list[tuple[MeanCurve,
         colour, dash = dashes[curve.name]
         lines.append((curve, {"mode": "lines", "line": {"color": colour, "width": 2, "dash": dash}}))
     return lines
-
-
-def _line(curve: MeanCurve, what: str, number: int, looks: dict[str, Any]) -> Plain:
-    means: tuple[Mean, ...] = getattr(curve, what)
-    name, ends = escape(_BASELINES.get(curve.name, curve.name)), [mean.interval for mean in means]
-    spread: dict[str, Any] = {
-        "type": "data",
-        "symmetric": False,
-        "thickness": 1,
-        "array": [0 if end is None else end[1] - mean.value for mean, end in zip(means, ends, strict=True)],
-        "arrayminus": [0 if end is None else mean.value - end[0] for mean, end in zip(means, ends, strict=True)],
-    }
-    return scatter(
-        x=KS,
-        y=[mean.value for mean in means],
-        name=name,
-        legendgroup=name,
-        showlegend=number == 1,
-        **on_axes(number),
-        **({"error_y": spread} if any(ends) else {}),
-        hovertemplate=f"{name}, k = %{{x}}<br>{what} <b>%{{y:.3f}}</b><extra></extra>",
-        **looks,
-    )

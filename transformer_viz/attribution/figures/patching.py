@@ -54,7 +54,18 @@ def patching(
     limit = strongest(found) if limit is None else limit
     if not limit > 0:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0")
-    colours, size, places, columns = style.colours, style.size - 1, places_of(found, kind), _position_labels(found, a, b, kind)
+    colours, size, places = style.colours, style.size - 1, places_of(found, kind)
+    n = found.effects[kind].shape[-1]
+
+    def joined(*runs: tuple[str, ...]) -> list[str]:
+        """`l`, or `l≠k` where A and B differ."""
+        words = zip(*([token_label(token, _LONGEST_WORD) for token in run[:n]] for run in runs), strict=True)
+        return [one if one == other else f"{one}≠{other}" for one, other in words]
+
+    # `3·l`, and `3·l→o` of what is written from it.
+    written = [""] * n if kind == "encoder" else [f"→{out}" for out in joined(a.output_tokens, b.output_tokens)]
+    read = map(place_label, range(n), joined(a.labels(kind)[0], b.labels(kind)[0]))
+    columns = [f"{label}{out}" for label, out in zip(read, written, strict=True)]
     row_height = max(_LEAST_ROW, min(_ROW, _AREA // len(places)))
     below = _BELOW + max(text_width(label, size) for label in columns)
     names = [layer_label(at.layer or 0) if at.head is None else head_label(at.layer or 0, at.head) for at in places]
@@ -96,16 +107,3 @@ def places_of(found: Patching, kind: Kind) -> list[Place]:
     """The rows of the map: every head of every layer, or every layer."""
     n_heads = found.effects[kind].shape[1] if found.by == "head" else 0
     return [Place(kind, layer, head) for layer in found.layers[kind] for head in (range(n_heads) or (None,))]
-
-
-def _position_labels(found: Patching, a: Trace, b: Trace, kind: Kind) -> list[str]:
-    """The columns of the map: `3·l`, and `3·l→o` of what is written from it; `l≠k` where A and B differ."""
-    n = found.effects[kind].shape[-1]
-
-    def joined(*runs: tuple[str, ...]) -> list[str]:
-        words = zip(*([token_label(token, _LONGEST_WORD) for token in run[:n]] for run in runs), strict=True)
-        return [one if one == other else f"{one}≠{other}" for one, other in words]
-
-    read = joined(a.labels(kind)[0], b.labels(kind)[0])
-    written = [""] * n if kind == "encoder" else [f"→{out}" for out in joined(a.output_tokens, b.output_tokens)]
-    return [f"{place_label(place, word)}{out}" for place, (word, out) in enumerate(zip(read, written, strict=True))]

@@ -6,16 +6,17 @@ are joined from layer to layer (`relevance.join_layers`). Feed-forward layers, w
 """
 
 import torch
+from torch import Tensor
 
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.method import Method, Values
-from transformer_viz.attribution.relevance import Shares, join_layers
+from transformer_viz.attribution.method import Method
+from transformer_viz.attribution.relevance import join_layers
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Values:
+def of(run: Run, kind: Kind, mode: str) -> Tensor:
     """(query, key); rows of both kinds together add up to 1, so that the sum over source tokens is the source's share."""
     shares = []
     for sublayer in sublayers(run, METHOD.title, streams=("residual_before", "added", "residual_after")):
@@ -27,8 +28,8 @@ def of(run: Run, kind: Kind, mode: str) -> Values:
         proximity = torch.cat(rows)
         sums = proximity.sum(-1, keepdim=True)
         share = torch.where(sums > 0, proximity / sums, 0.0)
-        shares.append((sublayer.site, Shares(share[:, :-1], share[:, -1])))
-    return Values(join_layers(shares, run.n_keys("cross"), run.n_keys("decoder"))[kind])
+        shares.append((sublayer.site, share[:, :-1], share[:, -1]))
+    return join_layers(shares, run.n_keys("cross"), run.n_keys("decoder"))[kind]
 
 
 METHOD = Method(

@@ -9,14 +9,14 @@ zeros. What is shown is row t of R_qs, or, of what the decoder read, of R_qq.
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.method import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Values:
+def of(run: Run, kind: Kind, mode: str) -> Tensor:
     """(query, key)."""
     run.check_one_pass("one gradient over all rows is not that of its steps")
     texts = run.inputs.repeated(len(run.written))
@@ -42,7 +42,7 @@ def of(run: Run, kind: Kind, mode: str) -> Values:
                 case "cross":
                     r_qs = r_qs + _normalised(r_qq).mT @ a @ _normalised(r_ss)
         rows.append((r_qq if kind == "decoder" else r_qs)[torch.arange(len(steps)), steps].cpu())
-    return Values(torch.cat(rows))
+    return torch.cat(rows)
 
 
 def _begin_graph(site: Site, weights: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.method import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.edits import Flip, Force
 from transformer_viz.errors import OptionError
@@ -18,14 +18,14 @@ from transformer_viz.trace.attribution import NATS, TITLES
 _SIDES: dict[Kind, str] = {"cross": "source", "decoder": "target"}
 
 
-def of(run: Run, kind: Kind, mode: str) -> Values:
+def of(run: Run, kind: Kind, mode: str) -> Tensor:
     """(query, key); of what the decoder reads later than the step NaN, since it cannot be the cause."""
     n_keys = run.n_keys(kind)
     difference = (run.log_p - log_p_without(run, kind, torch.eye(n_keys, dtype=torch.bool), mode)).T
     if kind == "decoder":
         later = torch.ones_like(difference, dtype=torch.bool).triu(1)
         difference = difference.masked_fill(later, torch.nan)
-    return Values(difference)
+    return difference
 
 
 def log_p_without(run: Run, kind: Kind, sets: Tensor, mode: str) -> Tensor:

@@ -5,16 +5,17 @@ makes R ← (½A + ½I) R of it, cross-attention R ← ½A [E | 0] + ½R, as ALT
 """
 
 import torch
+from torch import Tensor
 
-from transformer_viz.attribution.method import Method, Values
-from transformer_viz.attribution.relevance import Shares, join_layers
+from transformer_viz.attribution.method import Method
+from transformer_viz.attribution.relevance import join_layers
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.model.tap import RecordTap
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Values:
+def of(run: Run, kind: Kind, mode: str) -> Tensor:
     """(query, key); the rows of both kinds together add up to 1, unless a row may look at nothing."""
     keep = RecordTap("weights")
     run.logits(run.inputs, keep)
@@ -25,8 +26,8 @@ def of(run: Run, kind: Kind, mode: str) -> Values:
         if site.kind != "cross":
             # The position is a key of its own.
             halves, residual = halves + residual.diag(), torch.zeros_like(residual)
-        shares.append((site, Shares(halves, residual)))
-    return Values(join_layers(shares, run.n_keys("cross"), run.n_keys("decoder"))[kind])
+        shares.append((site, halves, residual))
+    return join_layers(shares, run.n_keys("cross"), run.n_keys("decoder"))[kind]
 
 
 METHOD = Method(

@@ -4,19 +4,20 @@ Heads that take opposite things from a key cancel each other here, and do not in
 """
 
 import torch
+from torch import Tensor
 
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.method import Method, Values
+from transformer_viz.attribution.method import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
 
-def of(run: Run, kind: Kind, mode: str) -> Values:
+def of(run: Run, kind: Kind, mode: str) -> Tensor:
     """(layer, 1, query, key)."""
     layers = sublayers(run, METHOD.title, kind)
     values = [torch.cat([torch.linalg.vector_norm(part, dim=-1) for _, part in layer.parts()]) for layer in layers]
-    return Values(torch.stack(values)[:, None], tuple(layer.site.layer for layer in layers))
+    return torch.stack(values)[:, None]
 
 
 METHOD = Method(

@@ -145,13 +145,10 @@ class AlignmentHeads:
 
     def at(self, layer: int, head: int) -> HeadAlignment:
         """One head; counts from 0."""
-        alignment = next(
-            (head_alignment for head_alignment in self.heads if (head_alignment.layer, head_alignment.head) == (layer, head)),
-            None,
-        )
-        if alignment is None:
-            raise OptionError(f"there is no head {head} in layer {layer} of cross-attention")
-        return alignment
+        for alignment in self.heads:
+            if (alignment.layer, alignment.head) == (layer, head):
+                return alignment
+        raise OptionError(f"there is no head {head} in layer {layer} of cross-attention")
 
     def __str__(self) -> str:
         """What was judged, a table of all heads, and the averages."""

@@ -132,10 +132,7 @@ class Verdicts:
 
     def __str__(self) -> str:
         """What was judged, and a table of all maps."""
-        rows = [
-            ("by chance", str(self.chance), ""),
-            *((verdict.name, str(verdict.top), str(verdict.rho)) for verdict in self.maps),
-        ]
+        rows = [("by chance", str(self.chance), ""), *((one.name, str(one.top), str(one.rho)) for one in self.maps)]
         return "\n".join(
             (
                 f"cause by {self.mode}, {self.kind}: {count_words(self.n_judged, 'step')} of "
@@ -211,9 +208,13 @@ def judge_maps(trace: Trace, cause: Attribution, results: Iterable[Attribution] 
     keys = content_keys(trace, cause.kind)
     causes = [np.where(np.abs(row) < FLOOR, 0, row) for row in (cause.values[t, keys[t]] for t in steps)]
     is_cause = [row == row.max() for row in causes]
+
+    def top(row: np.ndarray, is_cause: np.ndarray) -> float:
+        return float(is_cause[row == row.max()].mean()) if np.isfinite(row).all() else np.nan
+
     maps = {
         name: Agreement(
-            tuple(_top(one[t, keys[t]], best) for t, best in zip(steps, is_cause, strict=True)),
+            tuple(top(one[t, keys[t]], best) for t, best in zip(steps, is_cause, strict=True)),
             tuple(spearman(one[t, keys[t]], row) for t, row in zip(steps, causes, strict=True)),
         )
         for name, one in maps_of(trace, cause.kind, results).items()
@@ -255,7 +256,11 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Spearman's ρ, equal numbers at the mean of their ranks; NaN where all numbers of one are equal, or one is none."""
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return np.nan
-    x, y = (ranks - ranks.mean() for ranks in (_ranks(a), _ranks(b)))
+    ranks = []
+    for values in (a, b):
+        _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[place])
+    x, y = (own - own.mean() for own in ranks)
     size = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / size) if size else np.nan
 
@@ -281,14 +286,3 @@ def left_out_words(of: Verdicts) -> str:
     why = [f"{n_without_cause} in which no token matters by {LEAST} nats or more"] if n_without_cause else []
     why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
     return f"{count_words(of.n_left_out, 'step is', 'steps are')} left out: {' and '.join(why)}"
-
-
-def _top(row: np.ndarray, is_cause: np.ndarray) -> float:
-    if not np.isfinite(row).all():
-        return np.nan
-    return float(is_cause[row == row.max()].mean())
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
