@@ -11,7 +11,6 @@ Where no place names it, the width does: `broad`, `focused` or `mixed`. `docs/gr
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -139,18 +138,17 @@ def names(trace: Trace, kind: Kind) -> list[list[HeadName]]:
     return roles(heads, heads.uniform()).named()
 
 
-def roles(heads: HeadRows, uniform: HeadRows, like: Any = ...) -> Roles:
+def roles(heads: HeadRows, uniform: HeadRows) -> Roles:
     """The names of all heads.
 
     Args:
-        judged: whose.
-        uniform: the same for attention that looks at every allowed key alike, or a few of many texts' baselines.
-        like: int (text,), which of these each text has.
+        heads: their rows.
+        uniform: the same for attention that looks at every allowed key alike.
     """
     rows, rows_uniform = (each.rows & each.has_choice for each in (heads, uniform))
     share = mean_over(heads.entropy_share, rows)
     # Where no place names it: wide, sharp or neither.
-    sharpest, sharpest_uniform = mean_over(heads.largest, rows), mean_over(uniform.largest, rows_uniform)[like]
+    sharpest, sharpest_uniform = mean_over(heads.largest, rows), mean_over(uniform.largest, rows_uniform)
     is_focused = (sharpest >= THRESHOLD) & (sharpest - sharpest_uniform >= MARGIN)
     is_broad, is_nothing = share >= BROAD, np.isnan(sharpest)
     number = np.where(is_focused, _number("focused"), _number("mixed"))
@@ -158,7 +156,7 @@ def roles(heads: HeadRows, uniform: HeadRows, like: Any = ...) -> Roles:
     score, score_uniform = np.where(is_broad, share, sharpest), np.where(is_broad, 1.0, sharpest_uniform)
     best = np.full(share.shape, -np.inf)
     places, keys = _keys(heads)
-    scores, scores_uniform = _place_scores(heads, keys, rows), _place_scores(uniform, _keys(uniform)[1], rows_uniform)[like]
+    scores, scores_uniform = _place_scores(heads, keys, rows), _place_scores(uniform, _keys(uniform)[1], rows_uniform)
     for i, place in enumerate(places):
         on, on_uniform = scores[..., i], scores_uniform[..., i]
         # Comparisons with NaN are false. Strictly higher, so that the first of equal ones stays.

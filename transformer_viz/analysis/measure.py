@@ -93,8 +93,7 @@ class HeadRows:
     @cached_property
     def largest(self) -> np.ndarray:
         """The largest weight of each row, (…, layer, head, query)."""
-        n_keys = self.weights.shape[-1]
-        return self.weights.take(np.arange(self.top.size).reshape(self.top.shape) * n_keys + self.top)
+        return self.weights.max(-1)
 
     @cached_property
     def top(self) -> np.ndarray:

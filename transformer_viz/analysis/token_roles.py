@@ -1,6 +1,6 @@
 """What measures need to know of the tokens: which are letters of the text, special, last, or the right key of a row."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -48,15 +48,6 @@ class Positions:
             n_queries=np.array(len(trace.attentions[kind].queries)),
             n_steps=np.array(len(trace.steps)),
         )
-
-    @property
-    def parts(self) -> tuple[np.ndarray, ...]:
-        """All of it."""
-        return tuple(getattr(self, field.name) for field in fields(self))
-
-    def only(self, texts: np.ndarray) -> "Positions":
-        """The positions of some of many texts."""
-        return Positions(*(part[texts] for part in self.parts))
 
     @property
     def n_letters(self) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Computes every statistic of all heads for a batch of texts at once, in pieces that fit into a processor's cache."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -49,14 +48,14 @@ class Heads:
             places = [batch.texts[i].index for i in these]
             tops = []
             for layers, heads in _judged(batch, kind, these, labels):
-                uniform, like = _uniform(heads)
+                uniform = heads.uniform()
                 for number, measure in enumerate(OF_MANY.values()):
                     if (values := measure.of(heads)) is not None:
                         baseline = measure.of(uniform)
                         assert baseline is not None
                         self._values[number, 0, places, layers] = values
-                        self._values[number, 1, places, layers] = baseline[like]
-                self._roles[places, layers] = roles(heads, uniform, like).number
+                        self._values[number, 1, places, layers] = baseline
+                self._roles[places, layers] = roles(heads, uniform).number
                 tops.append(np.where(heads.rows & heads.has_choice, heads.top, NONE))
             if self._agreed.size:
                 self._compare(places, np.concatenate(tops, 1))
@@ -137,24 +136,6 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
             rows = rows[:, :1, :1]
         exact *= rows[..., None]
         yield some, HeadRows(kind, exact, open_, rows, positions)
-
-
-def _uniform(heads: HeadRows) -> tuple[HeadRows, np.ndarray]:
-    """Uniform attention, computed once for texts that are equal in masks, rows and token roles; and each text's index in it."""
-    positions, n = heads.positions, len(heads.weights)
-    parts = (heads.allowed, heads.rows, *positions.parts)
-    packed = np.concatenate([np.ascontiguousarray(part).reshape(n, -1).view(np.uint8) for part in parts if part.size], 1)
-    numbers: dict[bytes, int] = {}
-    like = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
-    firsts = np.unique(like, return_index=True)[1]
-    some = replace(
-        heads,
-        weights=heads.weights[firsts],
-        allowed=heads.allowed[firsts],
-        rows=heads.rows[firsts],
-        positions=positions.only(firsts),
-    )
-    return some.uniform(), np.array(like)
 
 
 def _positions(

@@ -86,7 +86,11 @@ def merge(
                 lists = _example_texts(values[chosen][:, head], means[chosen], texts, read, k)
                 examples.append(HeadTexts(kind=kind, layer=place.layer, head=place.head, by=chosen, **lists))
         if len(places) <= MOST_COMPARED:
-            agreement[kind] = _agreement(blocks, kind)
+            # For each pair of heads the mean share of rows with the same largest key; None where no text has such rows.
+            n_texts: Any = sum(read_arrays(blocks, f"{kind}.compared"))
+            shares = (sum(read_arrays(blocks, f"{kind}.agreed")) / np.maximum(n_texts, 1)).astype(object)
+            shares[n_texts == 0] = None
+            agreement[kind] = tuple(map(tuple, shares.tolist()))
     judged = [read_verdicts(path) for path in verdicts]
     judgements = [verdict for result in judged for verdict in result.verdicts]
     missing = {name: why for result in judged for name, why in result.missing.items()}
@@ -167,16 +171,6 @@ def _example_texts(
             for i, line in zip(order, read[order].tolist(), strict=True)
         )
     return lists
-
-
-def _agreement(blocks: Paths, kind: Kind) -> tuple[tuple[float | None, ...], ...]:
-    """For each pair of heads the mean share of rows with the same largest key; None where no text has such rows."""
-    n_texts: Any = sum(read_arrays(blocks, f"{kind}.compared"))
-    shares = sum(read_arrays(blocks, f"{kind}.agreed")) / np.maximum(n_texts, 1)
-    return tuple(
-        tuple(share if n else None for share, n in zip(*row, strict=True))
-        for row in zip(shares.tolist(), n_texts.tolist(), strict=True)
-    )
 
 
 def _outputs(

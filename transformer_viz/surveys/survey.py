@@ -5,18 +5,19 @@ workers ran it, how many there were, and how often it was interrupted.
 """
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.errors import InputError, OptionError, SurveyError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveys import parquet_file
 from transformer_viz.surveys.block_results import read_description, read_verdicts
 from transformer_viz.surveys.corpus import Block, Lines, blocks_of, held_out_corpus, read_corpus
 from transformer_viz.surveys.folder import opened_folder
@@ -103,7 +104,8 @@ def survey(
     """
     options = SurveyOptions(k=k, by=by, max_length=max_length, seed=seed, verdict_texts=verdict_texts, mode=mode)
     check_by(by)
-    parquet_file.check_can_write()
+    if find_spec("pyarrow") is None:
+        raise SurveyError("survey.parquet is written by pyarrow, which is not installed: pip install pyarrow")
     pool = Workers(model, device, workers, ray, gpus_per_worker)
     if (texts is None) == (held_out is None):
         raise OptionError("give either texts, or held_out=N for N texts that training did not see")
@@ -167,8 +169,20 @@ def survey(
             (first, *_) = result.texts.failed
             raise InputError(f"None of {result.texts.n} texts can be read; line {first.line}: {first.why}.")
         folder.write(NAME, result.to_json())
-        folder.write(parquet_file.NAME, parquet_file.parquet(result))
+        folder.write("survey.parquet", parquet(result))
         return result
+
+
+def parquet(survey: Survey) -> bytes:
+    """A survey as a Parquet file with the columns of `Survey.to_frame`, the same bytes for the same survey."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = pa.Table.from_pandas(survey.to_frame(), preserve_index=False)
+    file = io.BytesIO()
+    # What pandas would add says the versions of programs.
+    parquet.write_table(rows.replace_schema_metadata(None), file)
+    return file.getvalue()
 
 
 def _file_of(unit: Unit) -> str:

@@ -3,6 +3,8 @@
 Each worker loads the model once, by its name. Only blocks and their results are sent.
 """
 
+import hashlib
+import json
 import os
 import signal
 import socket
@@ -11,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import nn
 
 from transformer_viz import untrusted_files
 from transformer_viz.errors import OptionError, SurveyError, TransformerVizError
@@ -30,7 +33,6 @@ from transformer_viz.readers import load_model
 from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.surveys.blocks import survey_block, survey_verdicts
 from transformer_viz.surveys.corpus import Block
-from transformer_viz.surveys.fingerprint import fingerprint
 from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.version import __version__
 
@@ -64,6 +66,25 @@ class Job:
     fingerprint: str
     options: SurveyOptions
     versions: tuple[tuple[str, str], ...] = VERSIONS
+
+
+def fingerprint(model: LoadedModel) -> str:
+    """A sha256 in hex of the weights to the last bit, the labels of tokens, the options and the rules of generation. It tells
+    apart models of one name."""
+    tokenizer, sizes = model.tokenizer, model.model.sizes
+    labels = [tokenizer.target_labels(range(sizes.vocabulary)), tokenizer.source_labels(range(sizes.source_vocabulary))]
+    task = [model.task.name, model.task.options()] if model.task else None
+    built = [model.variant, repr(model.architecture), repr(sizes)]
+    about = [*built, asdict(model.options), dict(model.generation), task, *labels]
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
+    # The weights of a reader: its own, or of the model that it wraps.
+    module = next(
+        candidate for candidate in (model.model, getattr(model.model, "model", None)) if isinstance(candidate, nn.Module)
+    )
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def run_unit(model: LoadedModel, unit: Unit, options: SurveyOptions) -> bytes:
