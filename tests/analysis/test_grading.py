@@ -63,7 +63,7 @@ def test_a_run_without_right_keys_or_without_a_kind_is_no_error(make_run) -> Non
     assert all(grade.distance is not None for grade in grades.of("encoder"))
     only_decoder = alignment(make_run(5, 3, encoder=None, cross=None))
     assert only_decoder.kinds == ("decoder",)
-    assert alignment(make_run(5, 3, attentions={})).heads == ()
+    assert alignment(make_run(5, 3, attentions={})) == ()
 
 
 def test_mass_is_that_of_head_mass_and_ranks_the_heads(hello: Trace) -> None:

@@ -94,7 +94,7 @@ def test_half_precision_is_drawn_from_its_own_numbers(half, whole):
         assert data["weights"]["dtype"] == "f4"
         a, b = (tv.figures.mosaic(trace, kind).data[0].z for trace in (half, whole))
         np.testing.assert_allclose(a, b, atol=2**-12, rtol=0)
-    for one, other in zip(tv.analysis.alignment(half).heads, tv.analysis.alignment(whole).heads, strict=True):
+    for one, other in zip(tv.analysis.alignment(half), tv.analysis.alignment(whole), strict=True):
         assert (one.kind, one.layer, one.head, one.name) == (other.kind, other.layer, other.head, other.name)
         assert one.entropy == pytest.approx(other.entropy, abs=0.02)
     assert tv.diff(half, whole, tolerance=2**-12, ignore=["settings"]).equal

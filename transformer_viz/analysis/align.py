@@ -54,7 +54,17 @@ def paired(a: Sequence[Candidate], b: Sequence[Candidate]) -> list[tuple[str, fl
     A token that only one list has is at most as probable as the last one of the other, so this is taken for its
     probability there, unless it is higher.
     """
-    first, second = _by_token(a), _by_token(b)
+
+    def by_token(candidates: Sequence[Candidate]) -> dict[tuple[str, int], float]:
+        """Probabilities by token and its number among equal tokens, since a file may name one token twice."""
+        seen: Counter[str] = Counter()
+        found = {}
+        for token, p in candidates:
+            found[token, seen[token]] = p
+            seen[token] += 1
+        return found
+
+    first, second = by_token(a), by_token(b)
     paired = []
     for key in [*first, *(key for key in second if key not in first)]:
         p, q = first.get(key), second.get(key)
@@ -65,13 +75,3 @@ def paired(a: Sequence[Candidate], b: Sequence[Candidate]) -> list[tuple[str, fl
         if p is not None and q is not None:
             paired.append((key[0], p, q))
     return paired
-
-
-def _by_token(candidates: Sequence[Candidate]) -> dict[tuple[str, int], float]:
-    """Probabilities by token and its number among equal tokens, since a file may name one token twice."""
-    seen: Counter[str] = Counter()
-    found = {}
-    for token, p in candidates:
-        found[token, seen[token]] = p
-        seen[token] += 1
-    return found

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.analysis.word_pooling import noun
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import percent_words
@@ -49,15 +49,13 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
     if not np.isfinite(row).any():
         return ()
     key = int(np.nanargmax(row))
-    token: Sentence = (of_run(trace.labels(result.kind)[1][key]), ("plain", f" ({place_words(key, noun(trace))})"))
+    token, place = of_run(trace.labels(result.kind)[1][key]), f" ({place_words(key, noun(trace))})"
     if result.is_signed:
         written, nats = of_run(trace.output_tokens[step]), float(row[key])
         if nats < _NOTHING:
-            return (("plain", "Without any single one of them, "), written, ("plain", " would be no less probable."))
-        return (("plain", "Without "), *token, ("plain", ", "), written, ("plain", f" would be {nats:.2f} nats less probable."))
-    if not row[key] > 0:
-        return ()
-    return (("plain", f"Most by {result.title}: "), *token, ("plain", f", {row[key]:.2g}."))
+            return sentence("Without any single one of them, ", written, " would be no less probable.")
+        return sentence("Without ", token, place, ", ", written, f" would be {nats:.2f} nats less probable.")
+    return sentence(f"Most by {result.title}: ", token, place, f", {row[key]:.2g}.") if row[key] > 0 else ()
 
 
 def source_words(share: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.correctness import answer, answer_words, is_given
-from transformer_viz.analysis.sentences import Sentence, Style, of_run, plain
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, plain, sentence
 from transformer_viz.analysis.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
@@ -35,22 +35,21 @@ class Row:
 
 def verdict(comparison: Comparison) -> Sentence:
     """What differs, and where attention differs most, with both weights."""
-    pieces = _texts(comparison)
-    largest = comparison.largest
+    texts, largest = _texts(comparison), comparison.largest
     if not comparison.kinds or largest is None:
-        return (*pieces, ("plain", " No weight differs." if comparison.kinds else " They have no kind of attention in common."))
+        return sentence(*texts, " No weight differs." if comparison.kinds else " They have no kind of attention in common.")
     in_row = f": in row {largest.query + 1}{' of A' if largest.in_b else ''}, "
-    pieces += [("plain", " Attention differs most in "), ("strong", _head_words(largest)), ("plain", in_row)]
+    pieces: list[str | Piece] = [*texts, " Attention differs most in ", ("strong", _head_words(largest)), in_row]
     in_b = largest.in_b[1] if largest.in_b else largest.key
     for name, run, key, weight in (("A", comparison.a, largest.key, largest.a), ("B", comparison.b, in_b, largest.b)):
         pieces.append(("strong", name))
         if math.isnan(weight):
-            pieces.append(("plain", " has no number"))
+            pieces.append(" has no number")
         else:
             token = of_run(run.attentions[largest.kind].keys[key])
-            pieces += [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(key, noun(run))})")]
-        pieces.append(("plain", ", " if name == "A" else "."))
-    return tuple(pieces)
+            pieces += [f" looks {percent_words(weight)} at ", token, f" ({place_words(key, noun(run))})"]
+        pieces.append(", " if name == "A" else ".")
+    return sentence(*pieces)
 
 
 def table(comparison: Comparison) -> list[Row]:
@@ -173,40 +172,35 @@ def fills_words(run: Trace) -> str:
     return ", ".join(fill.candidates[0][0] for fill in run.fills)
 
 
-def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
+def _texts(comparison: Comparison) -> list[str | Piece]:
     """What both read and write, and where that parts."""
     a, b = comparison.a, comparison.b
-    first, second = _short(a.source), _short(b.source)
-    pieces: list[tuple[Style, str]] = [("plain", "Both read "), of_run(first)]
+    names: tuple[Piece, Piece] = ("strong", "A"), ("strong", "B")
+    first, second = (of_run(_short(run.source)) for run in (a, b))
+    pieces: list[str | Piece] = ["Both read ", first]
     if a.source != b.source:
-        pieces = [("strong", "A"), ("plain", " reads "), of_run(first), ("plain", ", "), ("strong", "B"), ("plain", " ")]
-        pieces.append(of_run(second))
+        pieces = [names[0], " reads ", first, ", ", names[1], " ", second]
     if writes_nothing(a) and writes_nothing(b):
         if not (a.fills and b.fills):
-            return [*pieces, ("plain", "; neither writes anything.")]
+            return [*pieces, "; neither writes anything."]
         fills = [of_run(fills_words(run)) for run in (a, b)]
         if fills[0] == fills[1]:
-            return [*pieces, ("plain", "; both fill in "), fills[0], ("plain", ".")]
-        pieces += [("plain", "; "), ("strong", "A"), ("plain", " fills in "), fills[0], ("plain", ", ")]
-        return [*pieces, ("strong", "B"), ("plain", " "), fills[1], ("plain", ".")]
+            return [*pieces, "; both fill in ", fills[0], "."]
+        return [*pieces, "; ", names[0], " fills in ", fills[0], ", ", names[1], " ", fills[1], "."]
     if not (a.output_tokens and b.output_tokens):
-        names = [name for name, run in (("A", a), ("B", b)) if writes_nothing(run)]
-        if names:
-            return [*pieces, ("plain", "; "), ("strong", names[0]), ("plain", " is an encoder alone, which writes nothing.")]
-        return [*pieces, ("plain", "; not both have recorded what they write.")]
+        if writes_nothing(a) or writes_nothing(b):
+            return [*pieces, "; ", names[not writes_nothing(a)], " is an encoder alone, which writes nothing."]
+        return [*pieces, "; not both have recorded what they write."]
     if comparison.parted is None:
         text = of_run(_short(a.text) or "nothing")
         if is_given(a) == is_given(b):
             verb = "are given" if is_given(a) else "write"
-            start = f" and {verb} " if a.source == b.source else f"; both {verb} "
-            return [*pieces, ("plain", start), text, ("plain", ".")]
-        writer, reader = ("B", "A") if is_given(a) else ("A", "B")
-        pieces += [("plain", "; "), ("strong", writer), ("plain", " writes "), text, ("plain", ", which ")]
-        return [*pieces, ("strong", reader), ("plain", " is given.")]
-    for name, run, start in (("A", a, "; "), ("B", b, ", ")):
-        verb = " is given " if is_given(run) else " writes "
-        pieces += [("plain", start), ("strong", name), ("plain", verb), of_run(_short(run.text) or "nothing")]
-    return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
+            return [*pieces, f" and {verb} " if a.source == b.source else f"; both {verb} ", text, "."]
+        writer = names[is_given(a)]
+        return [*pieces, "; ", writer, " writes ", text, ", which ", names[not is_given(a)], " is given."]
+    for name, run, start in zip(names, (a, b), ("; ", ", "), strict=True):
+        pieces += [start, name, " is given " if is_given(run) else " writes ", of_run(_short(run.text) or "nothing")]
+    return [*pieces, f": they diverge at step {comparison.parted + 1}."]
 
 
 def _head_words(difference: LargestDifference) -> str:

@@ -9,7 +9,6 @@ everything that a Trace records. Numpy only.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -121,11 +120,8 @@ class Comparison:
     @property
     def parted(self) -> int | None:
         """The first step at which the outputs part; None where they are equal, or where one is not recorded."""
-        return (
-            first_difference(self.a.output_tokens, self.b.output_tokens)
-            if self.a.output_tokens and self.b.output_tokens
-            else None
-        )
+        a, b = self.a.output_tokens, self.b.output_tokens
+        return first_difference(a, b) if a and b else None
 
     @cached_property
     def is_by_text(self) -> bool:
@@ -159,9 +155,7 @@ class Comparison:
         layers, n_heads = self.layers(kind), self.n_heads(kind)
 
         def chosen(run: Trace, array: np.ndarray) -> np.ndarray:
-            places = [run.attentions[kind].layer_index(layer) for layer in layers]
-            # No copy where all layers are there.
-            return (array if len(places) == len(array) else array[places])[:, :n_heads]
+            return array[[run.attentions[kind].layer_index(layer) for layer in layers], :n_heads]
 
         return chosen(self.a, a), chosen(self.b, b)
 
@@ -226,10 +220,8 @@ class Comparison:
             layer, head, *cell = place = largest(size)
             if size[place] > 0:
                 in_a, in_b = self._cells(kind, *cell)
-                weights = float(a[place]), float(b[place])
-                farthest[kind] = LargestDifference(
-                    kind, self.layers(kind)[layer], head, *in_a, *weights, None if in_a == in_b else in_b
-                )
+                at = kind, self.layers(kind)[layer], head
+                farthest[kind] = LargestDifference(*at, *in_a, float(a[place]), float(b[place]), None if in_a == in_b else in_b)
         return farthest
 
     def mask_difference(self, kind: Kind) -> MaskDifference | None:
@@ -274,12 +266,11 @@ def align_arrays(
     """Two arrays (…, query, key) and their masks upon each other, by pairs of rows and of columns; leading axes are equal."""
     present = np.zeros(tuple(map(len, pairs)), dtype=np.uint8)
     for code, side in ((IN_A, 0), (IN_B, 1)):
-        present[_at(*([place for place, pair in enumerate(line) if pair[side] is not None] for line in pairs))] |= np.uint8(
-            code
-        )
+        here = np.ix_(*([place for place, pair in enumerate(line) if pair[side] is not None] for line in pairs))
+        present[here] |= np.uint8(code)
     difference = np.full((*a.shape[:-2], *present.shape), np.nan, dtype=np.float32)
     masked = np.zeros(difference.shape, dtype=np.uint8)
-    here = _at(*([place for place, pair in enumerate(line) if None not in pair] for line in pairs))
+    here = (..., *np.ix_(*([place for place, pair in enumerate(line) if None not in pair] for line in pairs)))
     first, second = _cells_of_both(a, b, pairs)
     masks = _cells_of_both(a_masked, b_masked, pairs)
     difference[here] = np.subtract(first, second, dtype=np.float32)
@@ -290,20 +281,13 @@ def align_arrays(
 def _cells_of_both(a: np.ndarray, b: np.ndarray, pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> tuple[np.ndarray, np.ndarray]:
     """(…, query, key) of A and of B, cell upon cell: the rows and columns that both have."""
     (a_rows, b_rows), (a_columns, b_columns) = map(_in_both, pairs)
-    return a[_at(a_rows, a_columns)], b[_at(b_rows, b_columns)]
+    return a[(..., *np.ix_(a_rows, a_columns))], b[(..., *np.ix_(b_rows, b_columns))]
 
 
 def _in_both(pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
     """The places in A and in B of the pairs that have both."""
     both = [(i, k) for i, k in pairs if i is not None and k is not None]
     return [i for i, _ in both], [k for _, k in both]
-
-
-def _at(rows: list[int], columns: list[int]) -> tuple[Any, ...]:
-    """Of (…, query, key): slices where places follow each other, which copies nothing."""
-    if all(not places or places[-1] - places[0] == len(places) - 1 for places in (rows, columns)):
-        return (..., *(slice(places[0], places[-1] + 1) if places else slice(0) for places in (rows, columns)))
-    return (..., *np.ix_(rows, columns))
 
 
 def of_b(layer: int, head: Head, b_layer: int | None, b_head: Head | None) -> tuple[int, Head]:

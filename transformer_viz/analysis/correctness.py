@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
-from transformer_viz.analysis.sentences import Sentence, Style, of_run
+from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
@@ -72,22 +72,15 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
     if verdict is None:
         return ()
     if verdict == "not known":
-        return (("plain", "not known whether it is right"),)
-    if verdict == "unfinished":
-        return (("strong", "unfinished"), ("plain", ", right so far"))
-    if verdict == "right":
-        return (("strong", "right"),)
+        return sentence("not known whether it is right")
+    if verdict != "wrong":
+        return sentence(("strong", verdict), *([", right so far"] if verdict == "unfinished" else []))
     if trace.expected is None:
         # It ends where something is left to be read: wrong, though the answer is not known.
         key = None if step is None else trace.alignment[step]
         assert key is not None
-        token = of_run(trace.source_tokens[key], _LONGEST_TOKEN)
-        return (
-            ("strong", "wrong"),
-            ("plain", ", ends before "),
-            token,
-            ("plain", f" ({place_words(key, noun(trace))}) is read"),
-        )
-    words: list[tuple[Style, str]] = [("strong", "wrong"), ("plain", ", expected ")]
-    words.append(of_run(trace.expected, _LONGEST_TEXT) if trace.expected else ("plain", "nothing"))
-    return (*words, *([] if step is None else [("plain", f", differs from {step_name} {step + 1} on")]))
+        token, place = of_run(trace.source_tokens[key], _LONGEST_TOKEN), place_words(key, noun(trace))
+        return sentence(("strong", "wrong"), ", ends before ", token, f" ({place}) is read")
+    expected = of_run(trace.expected, _LONGEST_TEXT) if trace.expected else "nothing"
+    from_step = [] if step is None else [f", differs from {step_name} {step + 1} on"]
+    return sentence(("strong", "wrong"), ", expected ", expected, *from_step)

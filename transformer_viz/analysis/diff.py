@@ -62,13 +62,18 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         raise OptionError(f"ignore={str(unknown[0])[:40]!r} is not possible; choose from {join_names(WHATS)}")
     walk = _Walk(before, after, float(tolerance))
     walk.run()
-    all_differences = walk.differences()
+    # Of a field the largest difference, or the first, and how many there are; in the order of the parts.
+    found = []
+    for alike in walk.apart.values():
+        most = alike[0] if alike[0].size is None else max(alike, key=lambda one: abs(one.size or 0))
+        found.append(replace(most, count=sum(one.count for one in alike)))
+    found.sort(key=lambda one: WHATS.index(one.what))
     notes = [f"numbers within the tolerance differ by up to {walk.within:.3g}"] if walk.within > 0 else []
     for name in _NO_DIFFERENCE:
         a, b = before.made_by.get(name), after.made_by.get(name)
         if a != b:
             notes.append(f"{name}: {shorten(str(a), _LONGEST_NOTE)} → {shorten(str(b), _LONGEST_NOTE)}")
-    differences = tuple(difference for difference in all_differences if difference.what not in ignored)
+    differences = tuple(difference for difference in found if difference.what not in ignored)
     return TraceDiff(differences=differences, notes=tuple(notes), tolerance=float(tolerance))
 
 
@@ -80,15 +85,8 @@ class _Walk:
         self.comparison = compare(before, after)
         self.within = 0.0
         """The largest difference that the tolerance allowed."""
-        self._apart: dict[tuple[Any, ...], list[Difference]] = {}
-
-    def differences(self) -> list[Difference]:
-        """All differences, in the order of the parts: of a field the largest one, or the first, and how many there are."""
-        found = []
-        for alike in self._apart.values():
-            most = alike[0] if alike[0].size is None else max(alike, key=lambda one: abs(one.size or 0))
-            found.append(replace(most, count=sum(one.count for one in alike)))
-        return sorted(found, key=lambda one: WHATS.index(one.what))
+        self.apart: dict[tuple[Any, ...], list[Difference]] = {}
+        """All differences, those of one field together."""
 
     def run(self) -> None:
         """All parts of the two runs."""
@@ -108,7 +106,7 @@ class _Walk:
 
     def _add(self, what: What, where: Where, a: Any, b: Any, size: float | None = None, count: int = 1) -> None:
         difference = Difference(what=what, where=where, before=a, after=b, size=size, count=count)
-        self._apart.setdefault((what, where.field, where.kind, size is None), []).append(difference)
+        self.apart.setdefault((what, where.field, where.kind, size is None), []).append(difference)
 
     def _compare(self, what: What, a: Any, b: Any, field: str = "", position: int | None = None) -> None:
         """Dataclasses field by field, mappings by name, lists and arrays by position, numbers by the tolerance."""

@@ -89,7 +89,10 @@ class Difference:
         place = str(self.where).removeprefix(f"{self.what}, ")
         before, after = _shown(self.before), _shown(self.after)
         if before == after:  # a difference behind the sixth digit, or far into a text
-            before, after = _texts_around_difference(repr(self.before), repr(self.after))
+            first, second = repr(self.before), repr(self.after)
+            place_of_sign = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+            start = max(0, place_of_sign - _LONGEST // 2)
+            before, after = ("…" * (start > 0) + shorten(text[start:], _LONGEST) for text in (first, second))
         return f"{self.what}: {place}: {before} → {after}" + (f" ({', '.join(notes)})" if notes else "")
 
 
@@ -131,11 +134,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
     return shorten(f"{value:.6g}" if isinstance(value, float) else repr(value), _LONGEST)
-
-
-def _texts_around_difference(before: str, after: str) -> tuple[str, str]:
-    """Two texts from a little before the first sign that differs."""
-    first = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    start = max(0, first - _LONGEST // 2)
-    cut = "…" if start else ""
-    return cut + shorten(before[start:], _LONGEST), cut + shorten(after[start:], _LONGEST)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.text_display import display_token
 
 _MOST_NAMED = 6
@@ -38,16 +38,18 @@ def generation_words(in_force: Mapping[str, Any], label: Callable[[int], str]) -
         in_force: `LoadedModel.generation`, or `made_by["generation"]` of a trace.
         label: of an id.
     """
-    return [_clause(name, value, label) for name, value in in_force.items() if value not in (None, [])]
-
-
-def _clause(name: str, value: Any, label: Callable[[int], str]) -> Sentence:
-    if name in _TOKENS:
-        return (("plain", f"{_TOKENS[name]} "), *_named([value] if isinstance(value, int) else value, label))
-    if name in _WORDS:
-        more, less = ("more", "less") if name in _FACTORS and value > 1 else ("less", "more")
-        return (("plain", _WORDS[name].format(value, more=more, less=less)),)
-    return (("plain", f"{name.replace('_', ' ')}: {value}"),)
+    clauses: list[Sentence] = []
+    for name, value in in_force.items():
+        if value in (None, []):
+            continue
+        if name in _TOKENS:
+            clauses.append(sentence(f"{_TOKENS[name]} ", *_named([value] if isinstance(value, int) else value, label)))
+        elif name in _WORDS:
+            more, less = ("more", "less") if name in _FACTORS and value > 1 else ("less", "more")
+            clauses.append(sentence(_WORDS[name].format(value, more=more, less=less)))
+        else:
+            clauses.append(sentence(f"{name.replace('_', ' ')}: {value}"))
+    return clauses
 
 
 def _named(tokens: Iterable[Any], label: Callable[[int], str]) -> Sentence:
@@ -55,6 +57,5 @@ def _named(tokens: Iterable[Any], label: Callable[[int], str]) -> Sentence:
     rows = [[row] if isinstance(row, int) else row for row in tokens]
     named: list[Sentence] = [(("code", display_token("".join(map(label, row)))),) for row in rows[:_MOST_NAMED]]
     if len(rows) > len(named):
-        named.append((("plain", f"{len(rows) - len(named):,} more"),))
-    comma: Sentence = (("plain", ", "),)
-    return tuple(piece for place, name in enumerate(named) for piece in (*comma[: place > 0], *name))
+        named.append(sentence(f"{len(rows) - len(named):,} more"))
+    return sentence(*[piece for place, name in enumerate(named) for piece in ((", ", *name) if place else name)])

@@ -5,17 +5,19 @@ of uniform attention over each row's allowed keys, and, where a run of the untra
 `docs/grading.md` has the definitions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transformer_viz.analysis.head_names import roles
 from transformer_viz.analysis.measure import HeadRows
 from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.terms import KIND_TITLES, KINDS, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -69,33 +71,17 @@ class HeadGrade(Measures):
     n_left_out: int
 
 
-@dataclass(frozen=True)
-class Grades(Sequence[HeadGrade]):
+class Grades(tuple[HeadGrade, ...]):
     """The grades of all heads of a run, best first: sorted by mass, then heads without it by kind and score."""
-
-    heads: tuple[HeadGrade, ...]
-
-    @overload
-    def __getitem__(self, index: int) -> HeadGrade: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[HeadGrade, ...]: ...
-    def __getitem__(self, index: int | slice) -> HeadGrade | tuple[HeadGrade, ...]:
-        return self.heads[index]
-
-    def __len__(self) -> int:
-        return len(self.heads)
-
-    def __iter__(self) -> Iterator[HeadGrade]:
-        return iter(self.heads)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of attention that were graded."""
-        return tuple(kind for kind in KINDS if any(grade.kind == kind for grade in self.heads))
+        return tuple(kind for kind in KINDS if any(grade.kind == kind for grade in self))
 
     def of(self, kind: Kind) -> tuple[HeadGrade, ...]:
         """The heads of a kind, by layer and head."""
-        return tuple(sorted((g for g in self.heads if g.kind == kind), key=lambda g: (g.layer, g.head)))
+        return tuple(sorted((g for g in self if g.kind == kind), key=lambda g: (g.layer, g.head)))
 
     def at(self, kind: Kind, layer: int, head: int) -> HeadGrade:
         """One head; layer and head from 0.
@@ -103,10 +89,16 @@ class Grades(Sequence[HeadGrade]):
         Raises:
             OptionError: there is no such head.
         """
-        for grade in self.heads:
+        for grade in self:
             if (grade.kind, grade.layer, grade.head) == (kind, layer, head):
                 return grade
-        raise OptionError(f"there is no grade of {kind!r}, layer {layer!r}, head {head!r}; {_sizes(self)}")
+        sizes = []
+        for name in self.kinds:
+            layers = sorted({grade.layer for grade in self.of(name)})
+            which = f"0 to {layers[-1]}" if len(layers) == layers[-1] + 1 else join_names(layers)
+            sizes.append(f"{name} has layers {which} with heads 0 to {max(grade.head for grade in self.of(name))}")
+        there = "; ".join(sizes) or "nothing was graded"
+        raise OptionError(f"there is no grade of {kind!r}, layer {layer!r}, head {head!r}; {there}")
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a head, ranked as here; baselines in columns `uniform_…` and `untrained_…`."""
@@ -115,7 +107,14 @@ class Grades(Sequence[HeadGrade]):
         first = ("kind", "layer", "head", "name", "score", "score_uniform")
         baselines = ("uniform", "untrained")
         columns = [*first, *MEASURES, *(f"{b}_{m}" for b in baselines for m in MEASURES), "n_rows", "n_left_out", "rule"]
-        return pd.DataFrame([_row(grade) for grade in self.heads], columns=columns)
+        rows = []
+        for grade in self:
+            row: dict[str, object] = {**vars(grade), **grade.measures}
+            for name, baseline in (("uniform", grade.uniform), ("untrained", grade.untrained)):
+                values = dict.fromkeys(MEASURES) if baseline is None else baseline.measures
+                row |= {f"{name}_{measure}": value for measure, value in values.items()}
+            rows.append(row)
+        return pd.DataFrame(rows, columns=columns)
 
 
 def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
@@ -130,15 +129,39 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
     """
     if untrained is not None:
         _check_same(trace, untrained)
-    heads = [grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)]
-    return Grades(tuple(sorted(heads, key=_rank)))
+    return Grades(sorted((grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)), key=_rank))
+
+
+def grades_sentence(grades: Grades) -> Sentence:
+    """The best head and its baselines; where no step has a right key, how many heads have which name.
+
+    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right token.
+    Uniform attention would have 8 %, …`
+    """
+    if not grades or grades[0].mass is None:
+        return sentence("No step of this run has a known right token, so heads are ranked by how well their names fit.")
+    best = grades[0]
+    name = f"{head_title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "
+    pieces = [f"{percent_words(best.mass or 0.0)} of its weight is on the right token"]
+    if best.hit_rate is not None:
+        pieces.append(f", which is the largest at {percent_words(best.hit_rate)} of the steps")
+    before = None if best.untrained is None else best.untrained.mass
+    untrained = "" if before is None else f", an untrained model {percent_words(before)}"
+    uniform = f". Uniform attention would have {percent_words(best.uniform.mass or 0.0)} there{untrained}."
+    return sentence(("strong", name), *pieces, uniform)
 
 
 def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:
     heads = HeadRows.of(trace, kind)
     uniform = heads.uniform()
-    measures, uniform_measures = _Measures(heads), _Measures(uniform)
-    before = None if untrained is None else _Measures(HeadRows.of(untrained, kind))
+    graded = [heads, uniform, *([] if untrained is None else [HeadRows.of(untrained, kind)])]
+    values = [{name: measure.of(rows) for name, measure in MEASURES.items()} for rows in graded]
+
+    def measures(of: int, place: int, head: int) -> dict[str, float | None]:
+        """The measures of one head, by the place of its layer: of the run, of uniform attention, or of the untrained model."""
+        numbers = {name: np.nan if all_heads is None else all_heads[place, head] for name, all_heads in values[of].items()}
+        return {name: None if np.isnan(number) else float(number) for name, number in numbers.items()}
+
     n_rows = heads.rows.sum(-1)
     for place, per_head in enumerate(roles(heads, uniform).named()):
         for head, named in enumerate(per_head):
@@ -150,9 +173,9 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
                 rule=named.rule,
                 score=named.score,
                 score_uniform=named.score_uniform,
-                measures=measures.of(place, head),
-                uniform=Measures(measures=uniform_measures.of(place, head)),
-                untrained=None if before is None else Measures(measures=before.of(place, head)),
+                measures=measures(0, place, head),
+                uniform=Measures(measures=measures(1, place, head)),
+                untrained=None if untrained is None else Measures(measures=measures(2, place, head)),
                 n_rows=int(n_rows[place, head]),
                 n_left_out=len(trace.attentions[kind].queries) - int(n_rows[place, head]),
             )
@@ -162,26 +185,6 @@ def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
     mass, score = grade.mass, grade.score
     by_mass = (mass is None, -(mass or 0.0))
     return (*by_mass, KINDS.index(grade.kind), score is None, -(score or 0.0), grade.layer, grade.head)
-
-
-class _Measures:
-    """Every measure of all heads of a kind."""
-
-    def __init__(self, heads: HeadRows) -> None:
-        self._values = {name: measure.of(heads) for name, measure in MEASURES.items()}
-
-    def of(self, place: int, head: int) -> dict[str, float | None]:
-        """The measures of one head, by the place of its layer."""
-        numbers = {name: np.nan if values is None else float(values[place, head]) for name, values in self._values.items()}
-        return {name: None if np.isnan(number) else number for name, number in numbers.items()}
-
-
-def _row(grade: HeadGrade) -> dict[str, object]:
-    measured: dict[str, object] = {**vars(grade), **grade.measures}
-    for name, baseline in (("uniform", grade.uniform), ("untrained", grade.untrained)):
-        values = dict.fromkeys(MEASURES) if baseline is None else baseline.measures
-        measured |= {f"{name}_{measure}": value for measure, value in values.items()}
-    return measured
 
 
 def _check_same(trace: Trace, untrained: Trace) -> None:
@@ -201,13 +204,3 @@ def _check_same(trace: Trace, untrained: Trace) -> None:
         raise OptionError(
             "untrained: the two runs read different tokens; tv.untrained(checkpoint, trace) makes one of the same"
         )
-
-
-def _sizes(grades: Grades) -> str:
-    sizes = []
-    for kind in grades.kinds:
-        heads = grades.of(kind)
-        layers = sorted({grade.layer for grade in heads})
-        which = f"0 to {layers[-1]}" if len(layers) == layers[-1] + 1 else join_names(layers)
-        sizes.append(f"{kind} has layers {which} with heads 0 to {max(g.head for g in heads)}")
-    return "; ".join(sizes) if sizes else "nothing was graded"

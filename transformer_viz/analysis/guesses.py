@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, so_far, top_key_sentences
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, sentence, so_far, top_key_sentences
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
@@ -50,27 +50,25 @@ def question_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int) 
     if trace.output_tokens:
         asked.append("what does the model write")
     begin: Piece = ("strong", f"Step {step + 1} of {trace.n_steps}: ")
-    return (begin, *so_far(trace)[step], ("plain", f", {', and '.join(asked)}?"))
+    return sentence(begin, *so_far(trace)[step], f", {', and '.join(asked)}?")
 
 
 def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
     """What a revealed step was, after what somebody guessed: ``You guessed `e`; the model wrote `h`, …``"""
     if guess is not None:
         kind, layer, head = guess.kind, guess.layer, guess.head
-    pieces: list[Piece] = []
-    if guess is not None:
-        pieces = [("plain", "You guessed ")]
-        if guess.key is None:
-            pieces += [of_run(guess.token or "")]
-        else:
-            pieces += [of_run(trace.attentions[kind].keys[guess.key]), ("plain", f" ({place_words(guess.key)})")]
+    pieces: list[str | Piece] = []
+    if guess is not None and guess.key is None:
+        pieces = ["You guessed ", of_run(guess.token or "")]
+    elif guess is not None and guess.key is not None:
+        pieces = ["You guessed ", of_run(trace.attentions[kind].keys[guess.key]), f" ({place_words(guess.key)})"]
     if trace.output_tokens:
         begins = "; the model wrote " if guess else f"At step {step + 1} the model wrote "
-        pieces += [("plain", begins), of_run(trace.output_tokens[step])]
+        pieces += [begins, of_run(trace.output_tokens[step])]
     if kind != "encoder":
         begins = "" if not pieces else ", and " if trace.output_tokens else "; "
-        pieces += [("plain", f"{begins}{head_title(layer, head)} "), *top_key_sentences(trace, kind, layer, head)[step]]
-    return (*pieces, ("plain", "."))
+        pieces += [f"{begins}{head_title(layer, head)} ", *top_key_sentences(trace, kind, layer, head)[step]]
+    return sentence(*pieces, ".")
 
 
 def tally_words(trace: Trace, guesses: Iterable[Guess]) -> str:

@@ -30,19 +30,17 @@ def padding(trace: Trace, side: Side) -> np.ndarray:
     """
     tokens, ids = (trace.source_tokens, trace.source_ids) if side == "source" else (trace.target_tokens, trace.target_ids)
     named = np.array([token == PAD for token in tokens], dtype=bool)
-    if ids is None:
-        return named if side == "source" else named & _has_ended(trace)
+    if ids is None and side == "source":
+        return named
+    if ids is None:  # what stands behind `<end>`
+        has_ended = np.cumsum([False, *(token == END for token in trace.output_tokens[:-1])]) > 0
+        return named & has_ended[: len(trace.target_tokens)]
     if side == "source":
         return _first_of(named[::-1])[::-1] & _masked_as_padding(trace, ("encoder", "cross"))
     # Behind what was written nothing is read and nothing written.
     behind = named & np.array([token == PAD for token in trace.output_tokens or tokens], dtype=bool)
     before = _first_of(named) & trace.model_kind.has_prompt
     return (before | _first_of(behind[::-1])[::-1]) & _masked_as_padding(trace, ("decoder",))
-
-
-def _has_ended(trace: Trace) -> np.ndarray:
-    """bool (step,): whether `<end>` was written before."""
-    return (np.cumsum([False, *(token == END for token in trace.output_tokens[:-1])]) > 0)[: len(trace.target_tokens)]
 
 
 def _first_of(here: np.ndarray) -> np.ndarray:
@@ -58,15 +56,10 @@ def _masked_as_padding(trace: Trace, kinds: Sequence[Kind]) -> np.ndarray:
     return np.any([((reasons & Reason.PADDING) > 0).reshape(-1, reasons.shape[-1]).any(0) for reasons in codes], axis=0)
 
 
-def allowed_keys(trace: Trace, kind: Kind) -> np.ndarray:
-    """bool (layer, head, query, key), True = allowed; a view, not to be written to."""
-    attention = trace.attentions[kind]
-    return np.broadcast_to(~attention.mask, attention.weights.shape)
-
-
 def judged_rows(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (layer, head, query): the rows that are not left out."""
-    return real_queries(trace, kind) & allowed_keys(trace, kind).any(-1) & has_weight(trace.attentions[kind].weights)
+    attention = trace.attentions[kind]
+    return real_queries(trace, kind) & (~attention.mask).any(-1) & has_weight(attention.weights)
 
 
 def has_weight(weights: np.ndarray) -> np.ndarray:

@@ -49,12 +49,10 @@ def step_sentences(
     for layer, head in heads:
         looks, title = top_key_sentences(trace, kind, layer, head), head_title(layer, head)
         if trace.writes:
-            named: Piece = ("plain", f", {title} ")
-            sentences.append([(*begins[t], named, *looks[t], *ends[t]) for t in range(n)])
+            sentences.append([sentence(*begins[t], f", {title} ", *looks[t], *ends[t]) for t in range(n)])
         else:
-            first: Piece = ("plain", f"{title}, ")
-            space: Piece = ("plain", " ")
-            sentences.append([(begins[t][0], first, begins[t][1], space, *looks[t], *ends[t]) for t in range(n)])
+            parts = zip(begins, looks, ends, strict=True)
+            sentences.append([sentence(where, f"{title}, ", token, " ", *look, *end) for (where, token), look, end in parts])
     return sentences
 
 
@@ -63,28 +61,27 @@ def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sente
     joined = ", " if kind == "encoder" else " and "
     ends: list[Sentence] = []
     for step in range(trace.n_steps):
-        pieces: list[Piece] = []
+        pieces: list[str | Piece]
         written = trace.output_tokens[step] if trace.output_tokens else None
         if step < trace.n_given:
-            pieces = [("plain", "; next comes "), of_run(written or ""), ("plain", ", which was given")]
+            pieces = ["; next comes ", of_run(written or ""), ", which was given"]
             if trace.steps and trace.steps[step].candidates:
                 guess, p = trace.steps[step].candidates[0]
-                pieces += [("plain", ". The model's own guess: "), of_run(guess), ("plain", f", p {probability_words(p)}")]
-            pieces += [("plain", ".")]
+                pieces += [". The model's own guess: ", of_run(guess), f", p {probability_words(p)}"]
+            pieces += ["."]
         elif written is None:
-            pieces = [("plain", "; what it writes is not recorded.")]
+            pieces = ["; what it writes is not recorded."]
         elif not trace.steps:
-            pieces = [("plain", f"{joined}what is written is "), of_run(written), ("plain", ", its probability not recorded.")]
+            pieces = [f"{joined}what is written is ", of_run(written), ", its probability not recorded."]
         else:
             p = probability_words(trace.steps[step].probability)
-            pieces = [("plain", f"{joined}the model writes "), of_run(written), ("plain", f", p {p}.")]
+            pieces = [f"{joined}the model writes ", of_run(written), f", p {p}."]
         true = trace.true_token(step) if with_answer and written is not None else None
         if true is not None and true != written:
-            pieces += [("plain", " The right token: "), of_run(true), ("plain", ".")]
+            pieces += [" The right token: ", of_run(true), "."]
         if kind == "encoder":
-            same = " The encoder read the whole source before the first step: its maps are the same at every step."
-            pieces += [("plain", same)]
-        ends.append(tuple(pieces))
+            pieces += [" The encoder read the whole source before the first step: its maps are the same at every step."]
+        ends.append(sentence(*pieces))
     begins: list[Sentence] = [
         (("strong", f"Step {step} of {trace.n_steps}: "), *read) for step, read in enumerate(so_far(trace), 1)
     ]
@@ -99,10 +96,10 @@ def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
     ends: list[Sentence] = []
     for place, token in enumerate(trace.source_tokens):
         begins.append((("strong", f"The encoder alone, {place_words(place, word)} of {n}: "), of_run(token)))
-        ends.append((("plain", "."),))
+        ends.append(sentence("."))
         if place in guesses:
             best, p = guesses[place]
-            ends[-1] += (("plain", " Its first guess here: "), of_run(best), ("plain", f", p {probability_words(p)}."))
+            ends[-1] += sentence(" Its first guess here: ", of_run(best), f", p {probability_words(p)}.")
     return begins, ends
 
 
@@ -121,9 +118,7 @@ def so_far(trace: Trace) -> list[Sentence]:
             text = parts[place] + text
         text = text if len(text) <= _LONGEST_CODE else "…" + text[-_LONGEST_CODE + 1 :]
         is_none = not text and not trace.n_given
-        sentences.append(
-            (("plain", "having written nothing yet"),) if is_none else (("plain", f"having {verb} "), of_run(text))
-        )
+        sentences.append(sentence("having written nothing yet") if is_none else sentence(f"having {verb} ", of_run(text)))
     return sentences
 
 
@@ -141,7 +136,7 @@ def top_key_sentences(trace: Trace, kind: Kind, layer: int, head: Head) -> list[
         else:
             key = int(row.argmax())
             share = percent_words(float(row[key]))
-            looks.append((("plain", f"looks {share} at "), tokens[key], ("plain", places[key])))
+            looks.append(sentence(f"looks {share} at ", tokens[key], places[key]))
     return looks
 
 
@@ -153,6 +148,11 @@ def step_name(trace: Trace) -> str:
 def of_run(text: str, most: int = _LONGEST_CODE) -> Piece:
     """A token or a text of the run as a piece of a sentence: its spaces to be seen, and no longer than one can read."""
     return "code", shorten(display_text(text), most)
+
+
+def sentence(*pieces: str | Piece) -> Sentence:
+    """A sentence of pieces, of which those without a style are plain words."""
+    return tuple(("plain", piece) if isinstance(piece, str) else piece for piece in pieces)
 
 
 def plain(sentence: Sentence) -> str:

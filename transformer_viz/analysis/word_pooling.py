@@ -70,11 +70,9 @@ def has_pieces(trace: Trace) -> bool:
     """Whether pooling by words changes a side of the run and leaves more than a single word between special tokens."""
     words = Words(trace)
     sides = ((trace.source_tokens, words.source), (trace.target_tokens, words.columns if trace.writes else []))
-    return any(_is_pooled(tokens, places) for tokens, places in sides)
-
-
-def _is_pooled(tokens: Sequence[str], places: Places) -> bool:
-    return len(places) < len(tokens) and sum(not is_special(tokens[word[0]]) for word in places) > 1
+    return any(
+        len(places) < len(tokens) and sum(not is_special(tokens[word[0]]) for word in places) > 1 for tokens, places in sides
+    )
 
 
 def is_by_words(trace: Trace) -> bool:
@@ -144,7 +142,8 @@ class _Pooled:
         self.rows, self.columns = (self.words.rows, self.words.columns) if has_decoder else ([], [])
 
     def run(self) -> Trace:
-        trace = self.trace
+        trace, expected = self.trace, self.trace.expected_tokens
+        expected_words = groups(word_starts(expected or (), are_words=self.words.are_words))
         return replace(
             trace,
             source_tokens=self._labels(trace.source_tokens, self.words.source),
@@ -154,7 +153,7 @@ class _Pooled:
             attentions={kind: self._attention(kind, attention) for kind, attention in trace.attentions.items()},
             alignment=tuple(map(self._true_key, self.rows)),
             source_letters=(None,) * len(self.words.source),
-            expected_tokens=self._expected(),
+            expected_tokens=None if expected is None else self._labels(expected, expected_words),
             made_by={**trace.made_by, "unit": UNIT},
             search=None,
             n_given=sum(row[-1] < trace.n_given for row in self.rows) if trace.output_tokens else 0,
@@ -206,10 +205,6 @@ class _Pooled:
         keys = {self.trace.alignment[place] for place in row}
         words = {None if key is None else _place(self.words.source, key) for key in keys}
         return words.pop() if len(words) == 1 else None
-
-    def _expected(self) -> tuple[str, ...] | None:
-        tokens = self.trace.expected_tokens
-        return None if tokens is None else self._labels(tokens, groups(word_starts(tokens, are_words=self.words.are_words)))
 
     def _labels(self, tokens: Sequence[str], places: Places) -> tuple[str, ...]:
         return tuple(self._label(tokens, word) for word in places)

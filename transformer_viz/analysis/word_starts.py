@@ -40,28 +40,24 @@ def word_starts(labels: Sequence[str], *, are_words: bool = False) -> list[bool]
         labels: of a text's tokens in their order.
         are_words: no label says where a space stands, because one stands between any two.
     """
-    joined = [_part(label, is_apart) for label, is_apart in zip(labels, _spaced(labels, are_words), strict=True)]
+    # Where a space stands before a token that does not say so itself. `##` is a heading where others have spaces.
+    is_word_piece = any(label.startswith(_CONTINUES) for label in labels) and not any(label.startswith(" ") for label in labels)
+    spaced = [not label.startswith(_CONTINUES) if is_word_piece else are_words for label in labels]
+    joined = [_part(label, is_apart) for label, is_apart in zip(labels, spaced, strict=True)]
     text = b"".join(joined).decode("utf-8", "surrogateescape")
-    begins = _starts_of_words(text)
+    # Places at which a word, or a sign that is apart, begins.
+    begins = frozenset(place for place, sign in enumerate(text) if not sign.isspace() and not _goes_on(text, place))
     # The places of tokens in the text: of bytes that are no whole character, that of the character which they make.
     ends = list(accumulate(len(part) for part in joined))
-    places = _places(text)
+    places = [place for place, sign in enumerate(text) for _ in sign.encode("utf-8", "surrogateescape")]
     found, is_after_special = [], True
     for label, part, end in zip(labels, joined, ends, strict=True):
         is_alone = is_special(label)
         found.append(is_alone or is_after_special or _begins(text, begins, places, end - len(part), end))
         is_after_special = is_alone
-    return _spaces_attached(labels, found)
-
-
-def _spaced(labels: Sequence[str], are_words: bool) -> list[bool]:
-    """Where a space stands before a token that does not say so itself. `##` is a heading where others have spaces."""
-    is_word_piece = any(map(_is_continued, labels)) and not any(label.startswith(" ") for label in labels)
-    return [not _is_continued(label) for label in labels] if is_word_piece else [are_words] * len(labels)
-
-
-def _is_continued(label: str) -> bool:
-    return label.startswith(_CONTINUES)
+    # Spaces that are a token of their own belong to what follows; line breaks stand alone.
+    are_spaces = [bool(label) and not label.strip(" ") for label in labels]
+    return [is_first and not (place and are_spaces[place - 1]) for place, is_first in enumerate(found)]
 
 
 def _part(label: str, is_apart: bool) -> bytes:
@@ -73,11 +69,6 @@ def _part(label: str, is_apart: bool) -> bytes:
     # Text and bytes in turns.
     parts = (bytes.fromhex(part) if number % 2 else part.encode("utf-8", "surrogatepass") for number, part in enumerate(pieces))
     return (b" " if is_apart else b"") + b"".join(parts)
-
-
-def _places(text: str) -> list[int]:
-    """For each byte of a text the place of its character."""
-    return [place for place, sign in enumerate(text) for _ in sign.encode("utf-8", "surrogateescape")]
 
 
 def _begins(text: str, begins: frozenset[int], places: Sequence[int], begin: int, end: int) -> bool:
@@ -92,23 +83,13 @@ def _begins(text: str, begins: frozenset[int], places: Sequence[int], begin: int
     return is_first_byte and (without_spaces or places[place] in begins)
 
 
-def _spaces_attached(labels: Sequence[str], is_start: list[bool]) -> list[bool]:
-    """Spaces that are a token of their own belong to what follows; line breaks stand alone."""
-    are_spaces = [bool(label) and not label.strip(" ") for label in labels]
-    return [is_first and not (place and are_spaces[place - 1]) for place, is_first in enumerate(is_start)]
-
-
-def _starts_of_words(text: str) -> frozenset[int]:
-    """Places of a text's characters at which a word, or a sign that is apart, begins."""
-    return frozenset(place for place, sign in enumerate(text) if not sign.isspace() and not _goes_on(text, place))
-
-
 def _goes_on(text: str, place: int) -> bool:
     """Whether a character belongs to the same word as the one before it."""
     if place == 0 or text[place - 1].isspace():
         return False
     before, sign = text[place - 1], text[place]
-    if unicodedata.category(sign)[0] == "M" or sign == _JOINER or before == _JOINER or _is_skin(sign):
+    is_skin = "\U0001f3fb" <= sign <= "\U0001f3ff"  # colours of skin follow the picture that they colour
+    if unicodedata.category(sign)[0] == "M" or sign == _JOINER or before == _JOINER or is_skin:
         return True
     if _WITHOUT_SPACES.match(sign) or _WITHOUT_SPACES.match(before):
         return False
@@ -128,11 +109,6 @@ def _is_of_word(text: str, place: int) -> bool:
 def _is_letter(sign: str) -> bool:
     """Or a digit, a mark, a low line, or a byte of no character."""
     return sign.isalnum() or unicodedata.category(sign)[0] == "M" or sign == "_" or "\udc80" <= sign <= "\udcff"
-
-
-def _is_skin(sign: str) -> bool:
-    """Colours of skin follow the picture that they colour."""
-    return "\U0001f3fb" <= sign <= "\U0001f3ff"
 
 
 def spelt(label: str) -> str:

@@ -1,6 +1,6 @@
 """What each layer would write (the logit lens), in words. nostalgebraist 2020, "interpreting GPT: the logit lens"."""
 
-from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.trace.inside import Inside
 
 CANNOT_SAY = (
@@ -30,13 +30,9 @@ def verdict(inside: Inside) -> Sentence:
     last = inside.lens[-1]
     written, state = of_run(last.token), decided(inside)
     if state is None:
-        first = of_run(last.candidates[0][0])
-        return (
-            written,
-            ("plain", " stands in the run, and the model's own reading of the last state has "),
-            first,
-            ("plain", " on top: it was given or drawn, or a rule kept the first one out."),
-        )
+        stands = " stands in the run, and the model's own reading of the last state has "
+        why = " on top: it was given or drawn, or a rule kept the first one out."
+        return sentence(written, stands, of_run(last.candidates[0][0]), why)
     if state == len(inside.lens) - 1:
-        return (written, ("plain", " is on top only after the last layer."))
-    return (written, ("plain", f" is on top from {state_name(state)} on, and stays there."))
+        return sentence(written, " is on top only after the last layer.")
+    return sentence(written, f" is on top from {state_name(state)} on, and stays there.")

@@ -179,15 +179,11 @@ def parsed(inside: Inside, address: str) -> tuple[str, tuple[int, ...]]:
     name, *numbers = address.split(".")
     places = tuple(int(number) - 1 for number in numbers if number.isascii() and number.isdigit() and len(number) < 6)
     array = NUMBERS[name].make(inside) if name in NUMBERS else None
-    if array is None or len(places) != len(numbers) or len(places) != array.ndim:
-        raise _unknown(address)
-    if not all(0 <= place < size for place, size in zip(places, array.shape, strict=True)):
-        raise _unknown(address)
+    is_there = array is not None and len(places) == len(numbers) == array.ndim
+    if array is None or not is_there or not all(0 <= at < n for at, n in zip(places, array.shape, strict=True)):
+        words = "is no number of this row; numbers are called like weight.1, dot.1 or query.1"
+        raise OptionError(f"{shorten(address)!r} {words}")
     return name, places
-
-
-def _unknown(address: str) -> OptionError:
-    return OptionError(f"{shorten(address)!r} is no number of this row; numbers are called like weight.1, dot.1 or query.1")
 
 
 def label_of(inside: Inside, address: str) -> str:

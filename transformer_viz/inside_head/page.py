@@ -38,6 +38,15 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
     def known(inside: Inside, names: Sequence[str]) -> list[str]:
         return [name for name in names if numbers.NUMBERS[name].make(inside) is not None]
 
+    def score_words(inside: Inside) -> str:
+        width, scale = len(inside.query), inside.scale or 1.0
+        divided = "divided by nothing" if scale == 1 else f"times {scale:.4f}"
+        divided = f"divided by √{width}" if abs(scale - width**-0.5) < 1e-6 else divided
+        words = f"q · k is the sum of {width} products, {divided}"
+        words += "" if inside.softcap is None else f", softly capped at {inside.softcap:g}"
+        words += "" if inside.bias is None else ", and the position bias is added"
+        return f"{words}. A masked key is out, whatever its score."
+
     def addresses(inside: Inside, name: str) -> list[str]:
         """The addresses of the shown keys' numbers; empty where no number has anything to explain."""
         found = [f"{name}.{key + 1}" for key in numbers.shown_keys(inside)]
@@ -53,7 +62,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
         number=lambda value, places=3: number_words(float(value), places),
         cells=_cells,
         strongest=_strongest,
-        score_words=_score_words,
+        score_words=score_words,
         known=known,
         addresses=addresses,
         titles=lambda names: [numbers.NUMBERS[name].said for name in names],
@@ -73,17 +82,6 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
     )
 
 
-def _score_words(inside: Inside) -> str:
-    width = len(inside.query)
-    scale = inside.scale or 1.0
-    divided = "divided by nothing" if scale == 1 else f"times {scale:.4f}"
-    divided = f"divided by √{width}" if abs(scale - width**-0.5) < 1e-6 else divided
-    words = f"q · k is the sum of {width} products, {divided}"
-    words += "" if inside.softcap is None else f", softly capped at {inside.softcap:g}"
-    words += "" if inside.bias is None else ", and the position bias is added"
-    return f"{words}. A masked key is out, whatever its score."
-
-
 def _strongest(numbers: np.ndarray) -> float:
     """What has the strongest colour."""
     return float(np.nan_to_num(np.abs(numbers)).max(initial=0)) or 1.0
@@ -92,7 +90,5 @@ def _strongest(numbers: np.ndarray) -> float:
 def _cells(vector: np.ndarray, most: float | None) -> list[tuple[float, str]]:
     """Each number and how strong its colour is; what is no number has none."""
     most = most or _strongest(vector)
-    return [
-        (float(value), f"{abs(shown) / most:.0%}")
-        for value, shown in zip(vector, np.nan_to_num(vector.astype(float)), strict=True)
-    ]
+    shares = np.abs(np.nan_to_num(vector.astype(float))) / most
+    return [(float(value), f"{share:.0%}") for value, share in zip(vector, shares, strict=True)]

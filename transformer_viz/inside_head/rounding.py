@@ -107,14 +107,14 @@ class Row:
         if rest is not None:
             others = [(Term(f"{n_more} more", "the other keys"), *_EMPTY, Term(number_words(rest, digits), "together"))]
         total = Term(number_words(value_of(self.inside, self.address), digits), "all products added up", None, "=")
-        return Explanation(self.address, self._label, _plain(words), heads, (*rows, *others), (total,), is_rounded)
+        return Explanation(self.address, self._label, (("plain", words),), heads, (*rows, *others), (total,), is_rounded)
 
     def _made(
         self, words: str, terms: Sequence[tuple[str, float, str, str | None]], digits: int, is_rounded: bool, end: str = ""
     ) -> Explanation:
         shown = [Term(number_words(value, digits), said, address, operator) for operator, value, said, address in terms]
         result = Term(number_words(value_of(self.inside, self.address), digits), self._label, None, f"{end} =".strip())
-        return Explanation(self.address, self._label, _plain(words), (), (), (*shown, result), is_rounded)
+        return Explanation(self.address, self._label, (("plain", words),), (), (), (*shown, result), is_rounded)
 
     def _operand(self, operand: Operand) -> tuple[float, str, str | None]:
         if isinstance(operand, tuple):
@@ -185,7 +185,3 @@ _OPERATORS: Mapping[str, Callable[[Decimal, Decimal], Decimal]] = {
     "×": lambda made, term: made * term,
     "÷": lambda made, term: made / term,
 }
-
-
-def _plain(words: str) -> Sentence:
-    return (("plain", words),)

@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.grade_words import grades_sentence
-from transformer_viz.analysis.grading import Grades, alignment
+from transformer_viz.analysis.grading import Grades, alignment, grades_sentence
 from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
 from transformer_viz.analysis.head_order import offered
 from transformer_viz.analysis.measures import MEASURES
