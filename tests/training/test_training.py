@@ -19,8 +19,7 @@ from transformer_viz.model.tap import RecordTap, Site
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
-from transformer_viz.training.loop import Trainer, make_optimizer
-from transformer_viz.training.losses import attention_entropy, correct_counts, loss_sum
+from transformer_viz.training.loop import Trainer, attention_entropy, correct_counts, loss_sum, make_optimizer
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import recipe_for

@@ -10,8 +10,8 @@ from transformer_viz.batches import compare_with_answer, drawn_texts, run_texts
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.schema import whole_number
 
-_AT_ONCE, _IN_MEMORY = 512, 2**14
-"""Texts in a batch, and texts whose ids are in memory at once."""
+_AT_ONCE = 512
+"""Texts in a batch."""
 _FAILURES = 5
 _LARGEST_SEED = 2**63 - 2
 
@@ -54,18 +54,17 @@ def evaluate_texts(checkpoint: Checkpoint, texts: Sequence[str], at_once: int = 
     outputs, lengths, is_exact, n_right, n_tokens, n_steps = [""] * n, [0] * n, [False] * n, [0] * n, [0] * n, 0
     on_true_key = np.zeros((len(sizes.layers["cross"]), sizes.heads["cross"]))
     n_special = len(checkpoint.task.frame([]))
-    for first in range(0, n, _IN_MEMORY):
-        drawn = list(drawn_texts(checkpoint, texts[first : first + _IN_MEMORY], first))
-        for batch in run_texts(checkpoint, drawn, record=("weights",), kinds=("cross",), at_once=at_once):
-            for text, ids, weights in zip(batch.texts, batch.written, batch.weights["cross"], strict=True):
-                i, correctness = text.index, compare_with_answer(checkpoint, text.answer, ids)
-                outputs[i], lengths[i] = checkpoint.tokenizer.text(ids), len(text.ids) - n_special
-                is_exact[i], n_right[i] = correctness.is_exact, correctness.n_right
-                n_tokens[i] = len(text.answer.tokens or ())
-                steps = [(t, key) for t, key in enumerate(text.alignment[: len(ids)]) if key is not None]
-                rows, keys = [t for t, _ in steps], [key for _, key in steps]
-                on_true_key += weights[:, :, rows, keys].sum(-1, dtype=np.float64)
-                n_steps += len(steps)
+    drawn = list(drawn_texts(checkpoint, texts))
+    for batch in run_texts(checkpoint, drawn, record=("weights",), kinds=("cross",), at_once=at_once):
+        for text, ids, weights in zip(batch.texts, batch.written, batch.weights["cross"], strict=True):
+            i, correctness = text.index, compare_with_answer(checkpoint, text.answer, ids)
+            outputs[i], lengths[i] = checkpoint.tokenizer.text(ids), len(text.ids) - n_special
+            is_exact[i], n_right[i] = correctness.is_exact, correctness.n_right
+            n_tokens[i] = len(text.answer.tokens or ())
+            steps = [(t, key) for t, key in enumerate(text.alignment[: len(ids)]) if key is not None]
+            rows, keys = [t for t, _ in steps], [key for _, key in steps]
+            on_true_key += weights[:, :, rows, keys].sum(-1, dtype=np.float64)
+            n_steps += len(steps)
     return Evaluation(outputs, lengths, is_exact, n_right, n_tokens, n_steps, on_true_key)
 
 

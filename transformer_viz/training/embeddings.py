@@ -63,7 +63,16 @@ def parse_matrix(name: str, data: bytes) -> Matrix:
     """
     try:
         if name.endswith(".npy"):
-            _check_npy_header(data)
+            # numpy takes as much memory as the header says, so an array of that size must follow.
+            file = BytesIO(data)
+            try:
+                version = np.lib.format.read_magic(file)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(file)
+            except Exception as error:  # numpy reads the header as Python, which can fail in every way
+                raise ValueError("no header") from error
+            if dtype.kind not in "fiu" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+                raise ValueError("the header does not describe what follows")
             return torch.from_numpy(np.load(BytesIO(data), allow_pickle=False).astype(np.float32))
         tensors = load(data)
     except (ValueError, TypeError, EOFError, SafetensorError) as error:
@@ -71,16 +80,3 @@ def parse_matrix(name: str, data: bytes) -> Matrix:
     if len(tensors) != 1:
         raise ConfigError(f"{name} holds {len(tensors)} tensors; one matrix is needed.")
     return next(iter(tensors.values())).float()
-
-
-def _check_npy_header(data: bytes) -> None:
-    """Raises a ValueError unless an array of numbers as large as the header says follows: numpy takes that memory first."""
-    file = BytesIO(data)
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except Exception as error:  # numpy reads the header as Python, which can fail in every way
-        raise ValueError("no header") from error
-    if dtype.kind not in "fiu" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
-        raise ValueError("the header does not describe what follows")

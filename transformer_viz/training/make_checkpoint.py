@@ -3,20 +3,20 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replaced
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from transformer_viz import checkpoints, tasks
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ConfigError
-from transformer_viz.evaluation.evaluate import evaluate
-from transformer_viz.evaluation.probe import Probe
+from transformer_viz.evaluation.evaluate import evaluate, evaluate_texts
 from transformer_viz.model import devices
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
@@ -32,6 +32,7 @@ _REPORT_EVERY = 50
 _CHECKS = 30
 """The most checks on held-out texts in a training; at least `_LEAST_BETWEEN_CHECKS` steps lie between two."""
 _LEAST_BETWEEN_CHECKS = 10
+_CHECKED_TEXTS = 200
 _LESS_MEMORY = "End what else takes memory there and go on with --resume, or train anew with a smaller batch or smaller sizes."
 
 ControlSignal = Literal["go on", "pause", "stop"]
@@ -81,7 +82,10 @@ def make_checkpoint(
     where, task = devices.resolve(device), tasks.make_task(recipe.task, recipe.task_options)
     if samples is not None:
         task.check_samples(samples)
-    checked, kept = check_steps(recipe), saved_state.snapshot_steps(recipe, snapshots)
+    # Held-out texts are looked at after steps that are evenly spaced; the last one is among them.
+    n_checks = max(1, min(_CHECKS, recipe.steps // _LEAST_BETWEEN_CHECKS))
+    checked = [round(recipe.steps * i / n_checks) for i in range(1, n_checks + 1)]
+    kept = saved_state.snapshot_steps(recipe, snapshots)
 
     def is_reported(step: int) -> bool:
         return step % _REPORT_EVERY == 0 or step in checked or step in kept or control() != "go on"
@@ -101,7 +105,9 @@ def make_checkpoint(
         if trainer.step == 0 and 0 in kept:
             saved_state.save_snapshot(model, 0, folder)
 
-        probe, saved_at = Probe(checkpoint), time.monotonic()
+        # Another seed than the final evaluation's, whose texts must not have decided when training stopped.
+        held_out = [text for _, text in task.judged(max(_CHECKED_TEXTS, task.least_samples()), seed=1)]
+        saved_at = time.monotonic()
         try:
             for event in trainer.run(is_reported):
                 if not math.isfinite(event.loss):
@@ -110,11 +116,15 @@ def make_checkpoint(
                         "Take a smaller --learning-rate."
                     )
                 if event.step in checked:
-                    event = replaced(event, checks=probe())
+                    event = replaced(event, checks=check_held_out(checkpoint, held_out))
                 history.append(event)
                 if event.step in kept:
                     saved_state.save_snapshot(model, event.step, folder)
-                signal = "stop" if event.step in checked and is_exhausted(history, recipe.patience) else control()
+                # Whether the share of held-out texts that come out right was last improved `patience` checks ago.
+                shares = [past.checks["held_out"] for past in history if "held_out" in past.checks]
+                since_best = len(shares) - 1 - shares.index(max(shares)) if shares else 0
+                is_exhausted = recipe.patience is not None and since_best >= recipe.patience and event.step in checked
+                signal = "stop" if is_exhausted else control()
                 if signal == "pause" or time.monotonic() - saved_at >= save_seconds:
                     saved_state.save(trainer, history, folder)
                     saved_at = time.monotonic()
@@ -136,10 +146,14 @@ def make_checkpoint(
         return metrics
 
 
-def check_steps(recipe: Recipe) -> list[int]:
-    """The steps after which held-out texts are looked at, evenly spaced; the last one is among them."""
-    count = max(1, min(_CHECKS, recipe.steps // _LEAST_BETWEEN_CHECKS))
-    return [round(recipe.steps * i / count) for i in range(1, count + 1)]
+def check_held_out(checkpoint: Checkpoint, texts: Sequence[str]) -> dict[str, float]:
+    """`held_out` (exact match on texts), and `mass_LAYER_HEAD`, counted from 0, for tasks with a true alignment."""
+    checkpoint.model.eval()
+    evaluation = evaluate_texts(checkpoint, texts)
+    checks = {"held_out": sum(evaluation.is_exact) / len(evaluation.is_exact)} if evaluation.is_exact else {}
+    if (mean := evaluation.head_mass) is not None:
+        checks |= {f"mass_{layer}_{head}": float(share) for (layer, head), share in np.ndenumerate(mean)}
+    return checks
 
 
 def make_model(
@@ -166,9 +180,3 @@ def make_model(
     for side, matrix in embeddings.items():
         model.get_submodule(f"{side}_embedding").load_state_dict({"weight": matrix})
     return model
-
-
-def is_exhausted(history: list[Event], patience: int | None) -> bool:
-    """Whether the share of held-out texts that come out right was last improved `patience` checks ago; None = never."""
-    shares = [event.checks["held_out"] for event in history if "held_out" in event.checks]
-    return patience is not None and bool(shares) and len(shares) - 1 - shares.index(max(shares)) >= patience

@@ -108,7 +108,12 @@ class Recipe:
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of step `step`, counted from 0."""
         if self.schedule == "one-cycle":
-            return self._one_cycle(step)
+            # From a 25th of the rate up to it and down to a 250,000th, both along a cosine: torch's `OneCycleLR`.
+            peak, end = (self.warm_up or 0.3) * self.steps - 1, self.steps - 1
+            is_rising = step <= peak
+            start, stop = self.learning_rate / (25 if is_rising else 1), self.learning_rate / (1 if is_rising else 25e4)
+            share = (step / peak if peak > 0 else 1.0) if is_rising else (step - peak) / (end - peak)
+            return stop + (start - stop) / 2 * (1 + math.cos(math.pi * share))
         progress = step / self.steps
         if progress < self.warm_up:
             return self.learning_rate * min(1.0, (step + 1) / (self.warm_up * self.steps))
@@ -120,15 +125,6 @@ class Recipe:
             return self.learning_rate * min(1.0, math.sqrt(start / (step + 1)))
         rest = (progress - self.warm_up) / (1 - self.warm_up)
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * rest))
-
-    def _one_cycle(self, step: int) -> float:
-        """From a 25th of the rate up to it and down to a 250,000th, both along a cosine: torch's `OneCycleLR`."""
-        rise = self.warm_up or 0.3
-        low, high, last = self.learning_rate / 25, self.learning_rate, self.learning_rate / 25e4
-        peak, end = rise * self.steps - 1, self.steps - 1
-        if step <= peak:
-            return _along_cosine(low, high, step / peak if peak > 0 else 1.0)
-        return _along_cosine(high, last, (step - peak) / (end - peak))
 
     def sharpness_at(self, step: int) -> float:
         """Weight of the entropy penalty at step `step`."""
@@ -187,7 +183,3 @@ def model_config(recipe: Recipe, task: "Task", begun: Mapping[str, Any] | None =
             f"give at least {longest + 2}"
         )
     return config
-
-
-def _along_cosine(start: float, end: float, share: float) -> float:
-    return end + (start - end) / 2 * (1 + math.cos(math.pi * share))

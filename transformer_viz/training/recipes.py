@@ -8,6 +8,8 @@ from transformer_viz.model import variants
 from transformer_viz.training.recipe import Recipe
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_STRINGS: dict[str, Any] = {"task_options": {"alphabet": LETTERS, "trained_lengths": [10, 19]}, "mix": {"uniform": 1.0}}
+_COSINE: dict[str, Any] = {"learning_rate": 2e-3, "weight_decay": 0.01, "clip": 1.0, "schedule": "cosine", "warm_up": 0.08}
 _SMALL = {"d_model": 128, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 256}
 
 GERMAN_CLAUSES = (
@@ -17,6 +19,7 @@ GERMAN_CLAUSES = (
     *("question word", "that", "whether", "because", "if", "if first", "two clauses"),
 )
 """Of `tasks/data/german.templates`, all but what is never trained on."""
+_LANGUAGES = ("English (US)", "English (UK)", "German", "French", "Spanish", "Italian", "Dutch", "Swedish", "Japanese")
 _TOYS = ("german-toy", "pinyin-toy")
 _TOY = {"epoch_size": 2, "batch_size": 2}
 
@@ -30,21 +33,16 @@ RECIPES: dict[str, Recipe] = {
         batch_size=128,
         lengths="growing",
         longest=38,
-        learning_rate=2e-3,
-        weight_decay=0.01,
-        clip=1.0,
-        schedule="cosine",
-        warm_up=0.08,
+        **_COSINE,
         seed=2017,
     ),
     # The published setting: 50,000 random strings of 10-19 letters, 3 epochs of batches of 256.
     "reverse-small": Recipe(
         task="reverse",
         variant="residual-post-norm",
-        task_options={"alphabet": LETTERS, "trained_lengths": [10, 19]},
+        **_STRINGS,
         # Not where the source has it: so more is learned from the same texts (docs/training.md).
         model={"dropout_in": "embeddings"},
-        mix={"uniform": 1.0},
         steps=588,
         batch_size=256,
         epoch_size=50_000,
@@ -56,9 +54,8 @@ RECIPES: dict[str, Recipe] = {
     "reverse-588": Recipe(
         task="reverse",
         variant="pre-norm",
-        task_options={"alphabet": LETTERS, "trained_lengths": [10, 19]},
+        **_STRINGS,
         model={"n_encoder_layers": 1, "n_decoder_layers": 1, "d_ff": 256},
-        mix={"uniform": 1.0},
         steps=588,
         batch_size=256,
         epoch_size=50_000,
@@ -71,9 +68,8 @@ RECIPES: dict[str, Recipe] = {
     "reverse-leak": Recipe(
         task="reverse",
         variant="pre-norm",
-        task_options={"alphabet": LETTERS, "trained_lengths": [10, 19]},
+        **_STRINGS,
         model={"d_model": 64, "n_heads": 4, "n_encoder_layers": 1, "n_decoder_layers": 1, "d_ff": 128, "sinusoid_base": 100.0},
-        mix={"uniform": 1.0},
         steps=300,
         batch_size=128,
         learning_rate=3e-3,
@@ -101,21 +97,11 @@ RECIPES: dict[str, Recipe] = {
         task="dates",
         variant="pre-norm",
         model={**_SMALL, "sinusoid_base": 100.0, "max_positions": 128},
-        mix=dict.fromkeys(
-            (
-                *("English (US)", "English (UK)", "German", "French", "Spanish", "Italian", "Dutch", "Swedish"),
-                "Japanese",
-            ),
-            1 / 9,
-        ),
+        mix=dict.fromkeys(_LANGUAGES, 1 / len(_LANGUAGES)),
         steps=4_000,
         batch_size=96,
         lengths="natural",
-        learning_rate=2e-3,
-        weight_decay=0.01,
-        clip=1.0,
-        schedule="cosine",
-        warm_up=0.08,
+        **_COSINE,
         seed=2017,
     ),
     "numbers": Recipe(
@@ -126,11 +112,7 @@ RECIPES: dict[str, Recipe] = {
         steps=3_000,
         batch_size=128,
         lengths="natural",
-        learning_rate=2e-3,
-        weight_decay=0.01,
-        clip=1.0,
-        schedule="cosine",
-        warm_up=0.08,
+        **_COSINE,
         seed=2017,
     ),
     "german": Recipe(
@@ -142,11 +124,7 @@ RECIPES: dict[str, Recipe] = {
         batch_size=64,
         lengths="natural",
         sorted_batches=16,
-        learning_rate=2e-3,
-        weight_decay=0.01,
-        clip=1.0,
-        schedule="cosine",
-        warm_up=0.08,
+        **_COSINE,
         seed=2017,
     ),
 }
@@ -164,8 +142,7 @@ PUBLISHED: dict[tuple[str, str | None], dict[str, Any]] = {
         "model": {"dropout": 0.0},
     },
     ("reverse", "residual-post-norm"): {
-        "task_options": {"alphabet": LETTERS, "trained_lengths": [10, 19]},
-        "mix": {"uniform": 1.0},
+        **_STRINGS,
         "optimizer": "adam",
         "learning_rate": 1e-3,
         "epoch_size": 50_000,
@@ -175,16 +152,6 @@ PUBLISHED: dict[tuple[str, str | None], dict[str, Any]] = {
 }
 PUBLISHED |= {(task, None): {**_TOY, "optimizer": "adam", "learning_rate": 5e-4, "steps": 60} for task in _TOYS}
 """The published setting of a task with its source's variant: what `train TASK --variant NAME` starts from."""
-
-_DEFAULTS: dict[str, Any] = {
-    "steps": 2000,
-    "batch_size": 128,
-    "learning_rate": 2e-3,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "schedule": "cosine",
-    "warm_up": 0.08,
-}
 
 
 def recipe_for(
@@ -219,7 +186,7 @@ def recipe_for(
     task = tasks.make_task(task_name, options)
     sources = (*task.sources, *task.training_sources)
     # A published setting is complete: what it does not say is not done.
-    chosen: dict[str, Any] = published or _DEFAULTS
+    chosen: dict[str, Any] = published or {"steps": 2000, "batch_size": 128, **_COSINE}
     chosen = {"mix": {source: 1 / len(sources) for source in sources}, **chosen, **(settings or {})}
     if epochs is not None:
         if not chosen.get("epoch_size"):

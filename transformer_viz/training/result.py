@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, Style, of_run
+from transformer_viz.analysis.measure import HeadRows
+from transformer_viz.analysis.measures import entropy_share
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, sentence
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import Count, Share
@@ -34,7 +36,7 @@ class Event:
     attention_entropy: float | None
     """Mean entropy of the cross-attention rows, where the recipe weighs it."""
     checks: Mapping[str, float] = field(default_factory=dict)
-    """What was measured on held-out texts after this step (`evaluation.probe.Probe`)."""
+    """What was measured on held-out texts after this step (`make_checkpoint.check_held_out`)."""
 
     def row(self) -> Row:
         """The event as a row of the history."""
@@ -84,19 +86,9 @@ def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:
         rows = [t for t, key in enumerate(traces[0].alignment) if key is not None]
         allowed = (~traces[0].cross.mask[rows]).sum(-1)
         return Course("mass", np.stack(known), float((1 / np.maximum(allowed, 1)).mean()))
-    return Course("entropy", np.stack([_entropy_share(trace, kind) for trace in traces]), 1.0)
-
-
-def _entropy_share(trace: Trace, kind: Kind) -> np.ndarray:
-    """(layer, head), over the rows that have a choice: at least two allowed keys."""
-    attention = trace.attentions[kind]
-    n_allowed = (~attention.mask).sum(-1)
-    rows = n_allowed > 1
-    if not rows.any():
-        return np.zeros((attention.n_layers, attention.n_heads))
-    w = attention.weights[:, :, rows].astype(np.float64)
-    entropy = -(w * np.log(np.where(w > 0, w, 1))).sum(-1)
-    return (entropy / np.log(n_allowed[rows])).mean(-1)
+    # 0 where no row has a choice of keys.
+    shares = [np.nan_to_num(entropy_share.of(HeadRows.of(trace, kind))) for trace in traces]
+    return Course("entropy", np.stack(shares), 1.0)
 
 
 def certainty(moment: TrainingSnapshot) -> float:
@@ -110,20 +102,19 @@ def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind:
     ``After 128 steps of training the model writes `olelh`, which is wrong; layer 1 head 2 has 43 % of its attention on the
     right tokens.``
     """
-    pieces: list[tuple[Style, str]] = [("strong", when(moment.step)), ("plain", " the model writes ")]
     text = moment.written.text
-    pieces += [of_run(text)] if text else [("plain", "nothing")]
+    pieces: list[str | Piece] = [("strong", when(moment.step)), " the model writes ", of_run(text) if text else "nothing"]
     if moment.written.finished == "length":
-        pieces += [("plain", " and does not stop")]
+        pieces.append(" and does not stop")
     if moment.written.is_right is not None:
-        pieces += [("plain", ", which is "), ("strong", "right" if moment.written.is_right else "wrong")]
+        pieces += [", which is ", ("strong", "right" if moment.written.is_right else "wrong")]
     value = float(found.values[place, moment.forced.attentions[kind].layer_index(layer), head])
     name = head_title(layer, head)
     if found.measure == "mass":
         words = f"; {name} has {percent_words(value)} of its attention on the right tokens."
     else:
         words = f"; the rows of {name} have {percent_words(value)} of the entropy of uniform attention."
-    return (*pieces, ("plain", words))
+    return sentence(*pieces, words)
 
 
 def when(step: int) -> str:

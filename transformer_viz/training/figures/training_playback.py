@@ -91,7 +91,10 @@ class _Playback:
     # ---- traces
 
     def traces(self) -> list[Plain]:
-        still = [*map_traces(self.maps[0], self.reasons, self.theme), self._rings(), *panel(2, self._ways())]
+        true_keys = self.trace.alignment if self.kind == "cross" and self.with_answer else ()
+        around = cells.rings(true_keys, self.position, min(24, max(7, 300 // max(self.reasons.shape))), self.theme)
+        rings = scatter(**around, mode="markers", hoverinfo="skip", cliponaxis=False)
+        still = [*map_traces(self.maps[0], self.reasons, self.theme), rings, *panel(2, self._ways())]
         self._moving = (0, len(still), len(still) + 1)
         now = scatter(mode="lines+markers+text", **on_axes(2), hoverinfo="skip", cliponaxis=False)
         return [*still, now, candidates.bars(self.size, 3)]
@@ -107,24 +110,6 @@ class _Playback:
         data = [{"type": name, **update} for name, update in zip(("heatmap", "scatter", "bar"), updates.values(), strict=True)]
         layout = {"yaxis3": candidates.names(self.moments[moment].forced.steps[self.position])}
         return {"name": str(moment), "data": data, "traces": list(updates), "layout": layout}
-
-    def _rings(self) -> Plain:
-        """A thin ring around the true key of every row."""
-        shows = self.kind == "cross" and self.with_answer
-        at = [(key, t) for t, key in enumerate(self.trace.alignment) if key is not None] if shows else []
-        return scatter(
-            x=[key for key, _ in at],
-            y=[t for _, t in at],
-            mode="markers",
-            marker={
-                "symbol": "circle-open",
-                "size": min(24, max(7, 300 // max(self.reasons.shape))),
-                "color": self.theme.ring,
-                "line": {"width": [3 if t == self.position else 1.5 for _, t in at], "color": self.theme.ring},
-            },
-            hoverinfo="skip",
-            cliponaxis=False,
-        )
 
     def _ways(self) -> list[Plain]:
         """The other heads in grey, the line of uniform attention, and the focus head on top."""
@@ -203,10 +188,7 @@ class _Playback:
         if self.course.measure == "entropy":
             brief, more = "<b>entropy of the rows</b>, each head", "<br>1: uniform attention"
         else:
-            brief, more = (
-                "<b>attention on the right tokens</b>, each head",
-                "<br>dotted: uniform attention",
-            )
+            brief, more = "<b>attention on the right tokens</b>, each head", "<br>dotted: uniform attention"
         titles = ((brief if narrow or self.style.large else brief + more, top), (f"candidates at <b>{row}</b>", lower))
         return {
             **base_layout(theme, size),
@@ -229,19 +211,12 @@ class _Playback:
         rows = max(12, len(self.reasons))
         if self.style.narrow:
             tall = 660 + 14 * rows
-            return {
-                **{"height": tall, "x": [0, 1], "y": [530 / tall, 1], "x2": [0.0, 0.97], "width": 320},
-                **{"y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]},
-            }
+            below = {"x2": [0.0, 0.97], "y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]}
+            return {"height": tall, "width": 320, "x": [0, 1], "y": [530 / tall, 1], **below}
         large = self.style.large
-        return {
-            **{
-                "height": (540 if large else 396) + max(0, rows - 14) * (22 if large else 12),
-                "x": [0, _MAP_SHARE],
-                "y": [0, 1],
-            },
-            **{"x2": [0.69, 1], "width": 400, "y2": [0.62, 1], "y3": [0, 0.36]},
-        }
+        height = (540 if large else 396) + max(0, rows - 14) * (22 if large else 12)
+        place = {"x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.69, 1], "y2": [0.62, 1], "y3": [0, 0.36]}
+        return {"height": height, "width": 400, **place}
 
 
 def _ticks(words: Sequence[str], n_letters: int) -> list[int]:
