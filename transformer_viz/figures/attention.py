@@ -51,6 +51,9 @@ def attention(
     is_off = edits.is_off(trace.edits, kind, layer, head)
     title = f"{kind_title(trace, kind)}, {head_title(layer, head)}"
     traces = map_traces(weights, reasons, colours)
+    # From corner to corner; y goes from 0 at the bottom to 1 at the top.
+    stroke = {"type": "line", "xref": "x domain", "yref": "y domain", "x0": 0, "x1": 1}
+    strokes = [{**stroke, "y0": y, "y1": 1 - y, "line": {"color": colours.ink, "width": 2}} for y in (0, 1)]
     return PlainFigure(
         [*([{**drawn, "opacity": _FADED} for drawn in traces] if is_off else traces), *bar_traces(scale)],
         {
@@ -61,15 +64,9 @@ def attention(
             "yaxis": rows,
             "height": 160 + max(240, 26 * len(weights)),
             "margin": {"t": 72 if is_off else 48, "l": 8, "r": 8, "b": 8},
-            **({"shapes": [_stroke(colours, 0, 1), _stroke(colours, 1, 0)]} if is_off else {}),
+            **({"shapes": strokes} if is_off else {}),
         },
     )
-
-
-def _stroke(colours: Theme, y0: float, y1: float) -> Plain:
-    """One of the two lines that strike out the map of a switched-off head; y goes from 0 at the bottom to 1 at the top."""
-    line = {"color": colours.ink, "width": 2}
-    return {"type": "line", "xref": "x domain", "yref": "y domain", "x0": 0, "x1": 1, "y0": y0, "y1": y1, "line": line}
 
 
 def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme, word: str = WEIGHTS.word) -> list[Plain]:

@@ -116,6 +116,14 @@ def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | 
     return rectangles((left, row - 0.5, right, row + 0.5) for row, left, right in runs)
 
 
+def rings(true_keys: Sequence[int | None], chosen: int, size: float, theme: Theme) -> dict[str, Any]:
+    """A thin ring around the true key of each row, and a thicker one in the chosen row: properties of a trace of markers."""
+    at = [(key, row) for row, key in enumerate(true_keys) if key is not None]
+    line = {"width": [3 if row == chosen else 1.5 for _, row in at], "color": theme.ring}
+    marker = {"symbol": "circle-open", "size": size, "color": theme.ring, "line": line}
+    return {"x": [key for key, _ in at], "y": [row for _, row in at], "marker": marker}
+
+
 def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, noun: str = "", **more: Any) -> dict[str, Any]:
     """Numeric columns with labels, so that equal tokens stay apart; `noun` says what they are, where they do not."""
     looks: dict[str, Any] = {**({"tickangle": -90} if is_crowded(tokens) else {}), **more}

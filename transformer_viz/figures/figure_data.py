@@ -9,7 +9,7 @@ import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature, unwrap
 from typing import Any, ParamSpec, cast
 
@@ -22,19 +22,12 @@ Plain = dict[str, Any]
 _SHOWN = {"displaylogo": False, "showSendToCloud": False}
 
 
-def heatmap(**properties: Any) -> Plain:
-    """A trace like `go.Heatmap`."""
-    return {"type": "heatmap", **properties}
-
-
-def scatter(**properties: Any) -> Plain:
-    """A trace like `go.Scatter`."""
-    return {"type": "scatter", **properties}
-
-
-def bar(**properties: Any) -> Plain:
-    """A trace like `go.Bar`."""
-    return {"type": "bar", **properties}
+heatmap: Callable[..., Plain] = partial(dict, type="heatmap")
+"""A trace like `go.Heatmap`."""
+scatter: Callable[..., Plain] = partial(dict, type="scatter")
+"""A trace like `go.Scatter`."""
+bar: Callable[..., Plain] = partial(dict, type="bar")
+"""A trace like `go.Bar`."""
 
 
 class Figure(go.Figure):

@@ -5,7 +5,7 @@ import hashlib
 import importlib.util
 import threading
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
@@ -53,20 +53,18 @@ def picture_of(figure: go.Figure, format: str, width: int, height: int, scale: f
     if importlib.util.find_spec("kaleido") is None:
         raise ExportError(f"A {format.upper()} needs kaleido and a Chrome or Chromium: pip install kaleido. {_INSTEAD}")
     still = {key: value for key, value in figure.to_dict().items() if key != "frames"}
-    with _ONE_AT_A_TIME:
-        return _drawn(still, {"format": format, "width": width, "height": height, "scale": scale})
+    options = {"format": format, "width": width, "height": height, "scale": scale}
 
-
-def _drawn(figure: dict[str, Any], options: dict[str, Any]) -> bytes:
     import kaleido
     from kaleido.errors import ChromeNotFoundError
 
     try:
-        # MathJax would be fetched from the network, and would take a typed $x$ for a formula.
-        return kaleido.calc_fig_sync(figure, opts=options, kopts={"mathjax": False, "timeout": 60})
+        with _ONE_AT_A_TIME:
+            # MathJax would be fetched from the network, and would take a typed $x$ for a formula.
+            return kaleido.calc_fig_sync(still, opts=options, kopts={"mathjax": False, "timeout": 60})
     except ChromeNotFoundError:
         raise ExportError(
-            f"A {options['format'].upper()} needs a Chrome or Chromium (Debian: apt install chromium; BROWSER_PATH names one "
+            f"A {format.upper()} needs a Chrome or Chromium (Debian: apt install chromium; BROWSER_PATH names one "
             f"elsewhere). {_INSTEAD}"
         ) from None
     except Exception as error:

@@ -18,12 +18,24 @@ from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.figure_data import Plain, scatter
 from transformer_viz.figures.margins import margins
 from transformer_viz.figures.parts import panel
-from transformer_viz.figures.player_layout import TITLE, arrange_player
 from transformer_viz.figures.second_map import AXES, SecondMap
 from transformer_viz.figures.theme import Style, base_layout, token_labels
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
+
+Arrangement = dict[str, Any]
+"""`height` in pixels, the domains of the axes by their names, whether the colour bar has a `scale` beside it, and the width of
+a `ring` in pixels that fits into the smallest cell."""
+_TITLE = 26
+"""Pixels above each of two maps."""
+_MAP_SHARE = 0.66
+_MODE_BAR = 26
+"""Pixels above the candidates, where the buttons of Plotly appear."""
+_MOST_TALL = 58
+"""The figure grows with up to this many rows, to about 900 pixels; with more, rows become lower."""
+_LEAST_HIGH = 230
+"""The least height in pixels of a map without its labels."""
 
 
 class Focus:
@@ -55,21 +67,20 @@ class Focus:
         self.grows = kind != "encoder"
         self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
-        self.beside = None if measure is None or measure.kind != kind else self._second_map(measure)
+        self.beside: SecondMap | None = None
+        if measure is not None and measure.kind == kind:
+            values = map_of(measure, layer, head)
+            if values.shape != self.weights.shape:
+                shapes = f"{values.shape} for a map of {self.weights.shape}"
+                raise OptionError(f"{measure.title} is {shapes}, so it is of another run")
+            if is_of_heads(trace, measure):  # takes the place of the weights
+                self.weights, self.of = values.astype(np.float32), Quantity("norm", full(measure), measure.title)
+            else:
+                looks = full(measure), self.theme, self.size
+                self.beside = SecondMap(measure, values, *looks, is_covered=self.is_covered)
         below = margins(token_labels(attention.keys), (), self.size, upright=cells.is_crowded(attention.keys))["b"]
         has = {"has_candidates": bool(self.steps), "has_second": self.beside is not None}
         self.place = arrange_player(self.weights.shape, below, style, **has)
-
-    def _second_map(self, measure: Attribution) -> SecondMap | None:
-        """The measure as a map of its own; one of heads takes the place of the weights instead."""
-        values = map_of(measure, self.layer, self.head)
-        if values.shape != self.weights.shape:
-            shapes = f"{values.shape} for a map of {self.weights.shape}"
-            raise OptionError(f"{measure.title} is {shapes}, so it is of another run")
-        if is_of_heads(self.trace, measure):
-            self.weights, self.of = values.astype(np.float32), Quantity("norm", full(measure), measure.title)
-            return None
-        return SecondMap(measure, values, full(measure), self.theme, self.size, is_covered=self.is_covered)
 
     def traces(self) -> list[Plain]:
         marks = [*([self.row_trace()] if self.is_stepped else []), self.ring_trace()]
@@ -122,7 +133,7 @@ class Focus:
         layout = {
             **base_layout(theme, size),
             "height": place["height"],
-            "margin": {**room, **({"t": TITLE} if self.beside else {})},
+            "margin": {**room, **({"t": _TITLE} if self.beside else {})},
             **colour_axes(theme, size, place["x"][1] + 0.01, shows=place["scale"], **bar),
             "xaxis": columns,
             "yaxis": rows,
@@ -132,18 +143,15 @@ class Focus:
             layout["yaxis2"] = {**candidates.token_axis(theme, size, 2, place["y2"]), **self._names(step)}
         if self.beside:
             layout |= self.beside.layout(columns, rows, place)
-        about = {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.trace.rows), "step": step}
-        return {**layout, "meta": {**about, **self._about()}}
-
-    def _about(self) -> dict[str, Any]:
-        """What the numbers of the maps are, for scripts that read them aloud; nothing where they are weights."""
-        instead = {} if self.of is WEIGHTS else {"word": self.of.word, "full": self.of.full}
-        return {**instead, **({} if self.beside is None else {"beside": self.beside.about}), "unwritten": self._unwritten()}
-
-    def _unwritten(self) -> list[str]:
-        """The axes on which a token has no label before its step, those of the second map included."""
+        about: dict[str, Any] = {"kind": kind, "layer": self.layer, "head": self.head, "step": step}
+        about["steps"] = len(self.trace.rows)
+        # What the numbers of the maps are, for scripts that read them aloud; nothing where they are weights.
+        about |= {} if self.of is WEIGHTS else {"word": self.of.word, "full": self.of.full}
+        about |= {"beside": self.beside.about} if self.beside else {}
+        # The axes on which a token has no label before its step, those of the second map included.
         axes = [*(["yaxis"] if self.grows else []), *(["xaxis"] if self.kind == "decoder" else [])]
-        return [*axes, *(f"{name}{AXES}" for name in axes if self.beside)]
+        about["unwritten"] = [*axes, *(f"{name}{AXES}" for name in axes if self.beside)]
+        return {**layout, "meta": about}
 
     def _ids(self) -> dict[str, Any]:
         """The ids of tokens for the hover, in a run that has ids because labels are not unique."""
@@ -172,14 +180,7 @@ class Focus:
 
     def rings(self, step: int) -> dict[str, Any]:
         """A thin ring around the true key of every row that has happened, thicker in this one."""
-        at = [(key, t) for t, key in enumerate(self.true_keys[: step + 1]) if key is not None]
-        marker = {
-            "symbol": "circle-open",
-            "size": self.place["ring"],
-            "color": self.theme.ring,
-            "line": {"width": [3 if t == step else 1.5 for _, t in at], "color": self.theme.ring},
-        }
-        return {"x": [key for key, _ in at], "y": [t for _, t in at], "marker": marker}
+        return cells.rings(self.true_keys[: step + 1], step, self.place["ring"], self.theme)
 
     def _candidates(self, step: int) -> dict[str, Any]:
         return candidates.at_step(self.steps[step], self.theme)
@@ -222,3 +223,42 @@ class CoveredFocus(Focus):
     def _map(self, step: int) -> list[dict[str, Any]]:
         to_come = np.arange(len(self.weights))[:, None] > step
         return [{"z": cells.only(to_come, True)}, *({} for _ in super().map_types())]
+
+
+def arrange_player(shape: tuple[int, int], below: int, style: Style, *, has_candidates: bool, has_second: bool) -> Arrangement:
+    """Candidates stand right of the map, or below it in a narrow figure; so does a second map.
+
+    Args:
+        shape: how many queries and keys a map has.
+        below: pixels that the labels of the keys take below a map.
+        style: of the figure.
+        has_candidates: whether there are any.
+        has_second: whether there is a second map.
+    """
+    n_queries, n_keys = shape
+    rows, narrow = min(max(12, n_queries), _MOST_TALL), style.narrow
+    # Large letters of 12 rows fit with the player into 720 pixels, and of 20 into 900.
+    beside = (430 if style.large else 372) + max(0, rows - 14) * (14 if style.large else 12)
+    place: Arrangement = {"height": max(beside, _LEAST_HIGH + below), "x": [0, 1], "y": [0, 1], "scale": True}
+    between = max(120, below + 40)
+    if has_candidates and narrow:
+        tall = 210 + between + 14 * rows
+        share, first = 170 / tall, (170 + between) / tall
+        place |= {"height": tall, "y": [first, 1], "x2": [0.02, 0.97], "y2": [0, share], "scale": False}
+    elif has_candidates:
+        place |= {"x": [0, _MAP_SHARE], "x2": [0.84 if has_second else 0.79, 1], "y2": [0, 1 - _MODE_BAR / place["height"]]}
+    if has_second and not narrow:
+        place |= {"height": place["height"] + _TITLE, "x": [0, 0.33], "x3": [0.42, 0.75], "y3": place["y"]}
+    elif has_second:
+        height, between = place["height"], max(120, below + 40 + _TITLE)
+        high = place["y"][1] * height - place["y"][0] * height
+        tall = height + between + high
+        first = (tall - high) / tall
+        place |= {"y2": [0, place["y2"][1] * height / tall]} if has_candidates else {}
+        place |= {"height": round(tall + _TITLE), "y": [first, 1]}
+        place |= {"x3": place["x"], "y3": [first - (between + high) / tall, first - between / tall]}
+    # Pixels that the labels take from the figure's height, and the least width of the map between them.
+    labels, width = (110, 250) if narrow else (90, 400)
+    bottom, top = place["y"]
+    cell = min((place["height"] - labels) * (top - bottom) / n_queries, width / n_keys)
+    return {**place, "ring": max(5, min(24, round(cell) - 3))}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.analysis.align import common
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.word_pooling import axis_noun, kind_title
 from transformer_viz.errors import OptionError
@@ -54,10 +55,8 @@ def mask(
     frames = []
     if before is not None:
         # What only one of the two has does not count.
-        n_queries, n_keys = min(len(matrix), len(before)), min(matrix.shape[1], before.shape[1])
-        differs = np.zeros(matrix.shape, bool)
-        differs[:n_queries, :n_keys] = (matrix > 0)[:n_queries, :n_keys] != before[:n_queries, :n_keys]
-        x, y = cells.hatch_outline(differs)
+        now, then = common(matrix > 0, before)
+        x, y = cells.hatch_outline(now != then)
         line = {"width": 2, "color": style.colours.accent}
         frames = [scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)]
     title = f"{kind_title(trace, kind, in_full=False)}: {(matrix > 0).sum()} of {matrix.size} cells masked"

@@ -75,8 +75,14 @@ def mosaic(
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
-    attention, (weights, words) = trace.attentions[kind], _numbers(trace, kind, measure)
-    colours, masked = style.colours, np.broadcast_to(attention.mask, weights.shape)
+    attention, colours = trace.attentions[kind], style.colours
+    weights, words = attention.weights, ""
+    if measure is not None and is_of_heads(trace, measure):
+        words = ": weights"
+        if measure.kind == kind:  # as shares of its largest number
+            largest = full(measure)
+            weights, words = heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
+    masked = np.broadcast_to(attention.mask, weights.shape)
     tiles = heads or (ordered(trace, kind) if columns else None)
     if tiles is not None:
         places = [(attention.layer_index(layer), head) for layer, head in tiles]
@@ -98,28 +104,14 @@ def mosaic(
     grey = " (grey: masked)" if is_masked else ""
     title = kind_title(trace, kind, in_full=False) + grey + words + colour_scale.TITLES[scale] + thinned
     if is_exact(weights):
-        exact = (
-            np.where(masked, np.float32(np.nan), weights),
-            {"zmin": 0, "zmax": 1, "colorscale": colour_scale.stops(colours, scale)},
-        )
-        maps = grid.exact_maps(*exact, [(masked, colours.masked)])
+        looks = {"zmin": 0, "zmax": 1, "colorscale": colour_scale.stops(colours, scale)}
+        maps = grid.exact_maps(np.where(masked, np.float32(np.nan), weights), looks, [(masked, colours.masked)])
     else:
         known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
         codes = np.rint(colour_scale.share(known, scale) * (_LAST_SHADE - _FIRST_SHADE) + _FIRST_SHADE).astype(np.uint8)
         codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(EMPTY), codes))
         maps = [grid.coded_map(codes, _coded(colours))]
     return grid.figure(maps, [], title, kind, blocks, style, height)
-
-
-def _numbers(trace: Trace, kind: Kind, measure: Attribution | None) -> tuple[np.ndarray, str]:
-    """(layer, head, query, key) from 0 to 1, and what they are, for behind the title: weights, unless a measure of heads takes
-    their place, as shares of its largest number."""
-    if measure is None or not is_of_heads(trace, measure):
-        return trace.attentions[kind].weights, ""
-    if measure.kind != kind:
-        return trace.attentions[kind].weights, ": weights"
-    largest = full(measure)
-    return heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
 
 
 def in_rows(of_all: np.ndarray, places: Sequence[tuple[int, int]], columns: int | None, missing: float) -> np.ndarray:
@@ -264,12 +256,8 @@ class HeadGrid(Grid):
         font = {"size": size + 2, "color": style.colours.ink}
         # As far from the edge in a tall figure.
         heading = {"text": title, "font": font, "x": 0.5, "y": max(0.985, 1 - _TITLE_BELOW / height), "yanchor": "top"}
-        meta: dict[str, Any] = {
-            "kind": kind,
-            "layers": self.n_rows,
-            "tiles": [list(tile) for tile in self.tiles],
-            "heads": self.columns,
-        }
+        tiles = [list(tile) for tile in self.tiles]
+        meta: dict[str, Any] = {"kind": kind, "layers": self.n_rows, "tiles": tiles, "heads": self.columns}
         meta |= {"pitch_x": self.pitch_x, "pitch_y": self.pitch_y, "block": list(blocks)}
         meta |= {"rows": self.n_queries, "columns": self.n_keys}
         layout = {**self.layout(style.colours, size, height), "title": heading, "meta": meta}

@@ -85,7 +85,6 @@ DARK = Theme(
 
 
 THEMES: dict[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
-_FROM_RIGHT = ("R", "AL")
 
 
 @dataclass(frozen=True)
@@ -124,12 +123,9 @@ def escape(text: str) -> str:
     """Text as Plotly draws it literally: it renders labels as markup, and `$…$` as formulas where MathJax is loaded."""
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
     safe = "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
-    return safe if safe.isascii() or not any(bidirectional(symbol) in _FROM_RIGHT for symbol in safe) else _in_order(safe)
-
-
-def _in_order(label: str) -> str:
-    """An arrow between left-to-right marks, without which it would turn round between two right-to-left words."""
-    return label.replace("→", "\u200e→\u200e")
+    # An arrow would turn round between two right-to-left words, unless left-to-right marks stand around it.
+    has_words_from_right = not safe.isascii() and any(bidirectional(symbol) in ("R", "AL") for symbol in safe)
+    return safe.replace("→", "\u200e→\u200e") if has_words_from_right else safe
 
 
 def token_label(token: str, most: int = LONGEST_LABEL) -> str:
