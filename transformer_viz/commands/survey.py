@@ -2,8 +2,8 @@
 
 import json as json_format
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,8 +25,6 @@ from transformer_viz.schema import Range
 from transformer_viz.terms import head_label
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
     from transformer_viz.surveys.result import Survey
     from transformer_viz.surveys.survey import Progress
 
@@ -82,6 +80,8 @@ def run(
     if held_out is not None and task is not None:
         task.check_samples(held_out, "--held-out ")
 
+    from tqdm import tqdm
+
     from transformer_viz.atomic_files import write_text
     from transformer_viz.export import survey_html
     from transformer_viz.surveys.survey import survey
@@ -90,8 +90,25 @@ def run(
     folder = output or Path("surveys", Path(name).name.replace(":", "-"))
     options: dict[str, Any] = {"k": k, "by": by, "max_length": max_length, "seed": seed, "verdict_texts": verdict_texts}
     engine: dict[str, Any] = {"workers": workers, "ray": ray, "gpus_per_worker": gpus_per_worker, "device": model.device}
+    bars: dict[str, tqdm] = {}
+
+    def show(progress: "Progress") -> None:
+        """What the survey takes, then a bar for each stage where somebody watches: texts, then verdicts on some of them."""
+        if not bars and not json:
+            each = f"about {bytes_words(progress.worker_bytes)}"
+            words = f"each worker takes {each} of memory"
+            if progress.n_workers is not None:
+                several = f"{progress.n_workers} workers, each {each} of memory"
+                words = several if progress.n_workers > 1 else f"it takes {each} of memory"
+            print(words, file=sys.stderr)
+        if progress.stage not in bars:
+            bar = tqdm(total=progress.n_total, desc=progress.stage, unit="text", file=sys.stderr, disable=None)
+            bars[progress.stage] = at_end.enter_context(bar)
+        bar = bars[progress.stage]
+        bar.update(progress.n_done - bar.n)
+
     try:
-        with _bars(json) as show:
+        with ExitStack() as at_end:
             result = survey(
                 name, texts, output=folder, targets=targets, held_out=held_out, mode=mode, on_progress=show, **engine, **options
             )
@@ -103,34 +120,6 @@ def run(
         print_json(json_format.loads(result.to_json()))
     else:
         print_lines("\n".join(_lines(result, folder)))
-
-
-@contextmanager
-def _bars(is_quiet: bool) -> "Generator[Any]":
-    """Shows on standard error how far a survey is: what it takes, then a bar for each stage where somebody watches."""
-    bars: dict[str, tqdm] = {}
-
-    def show(progress: "Progress") -> None:
-        """A stage begins, or a unit of it is done; the last texts are, when verdicts have begun."""
-        from tqdm import tqdm
-
-        if not bars and not is_quiet:
-            each = f"about {bytes_words(progress.worker_bytes)}"
-            words = f"each worker takes {each} of memory"
-            if progress.n_workers is not None:
-                several = f"{progress.n_workers} workers, each {each} of memory"
-                words = several if progress.n_workers > 1 else f"it takes {each} of memory"
-            print(words, file=sys.stderr)
-        if progress.stage not in bars:
-            bars[progress.stage] = tqdm(total=progress.n_total, desc=progress.stage, unit="text", file=sys.stderr, disable=None)
-        bar = bars[progress.stage]
-        bar.update(progress.n_done - bar.n)
-
-    try:
-        yield show
-    finally:
-        for bar in bars.values():
-            bar.close()
 
 
 def _lines(survey: "Survey", folder: Path) -> Iterator[str]:

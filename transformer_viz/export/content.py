@@ -226,16 +226,9 @@ def linked(
         "rows": row_labels(attention.queries, None if kind == "encoder" else written),
         "keys": place_labels(attention.keys),
         "first": display_token(trace.target_tokens[0]) if trace.target_tokens else "",
-        "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
+        # In a forced run it may have read another token than was written before. Without an output the strip has what was read.
+        "read": [(t - 1 if t and written[t - 1] == token else None) if written else t for t, token in enumerate(trace.rows)],
     }
-
-
-def _written_at(t: int, token: str, written: tuple[str, ...]) -> int | None:
-    """The place in the output strip of the decoder's token t, or None: in a forced run it may have read another token than was
-    written before. Where no output is known, the strip has what was read."""
-    if not written:
-        return t
-    return t - 1 if t > 0 and written[t - 1] == token else None
 
 
 def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: Head = 0) -> str:

@@ -59,7 +59,10 @@ def save(
     """
     path = Path(path)
     check_target(path, force=force)
-    write(path, render_bytes(trace, format_of(path), what, **options))
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise OptionError(f"{path.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
+    write(path, render_bytes(trace, ending, what, **options))
     return path
 
 
@@ -79,18 +82,6 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
     if format in PICTURE_FORMATS:
         return picture(trace, format, what=what, **size, **given)
     return figure_html(figure_of(trace, what, **given), title=page_title(trace), plotlyjs=plotlyjs).encode()
-
-
-def format_of(path: Path) -> str:
-    """The format that a file's ending names.
-
-    Raises:
-        OptionError: it names none.
-    """
-    ending = path.suffix.lower().removeprefix(".")
-    if ending not in FORMATS:
-        raise OptionError(f"{path.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
-    return ending
 
 
 def write(path: Path, data: bytes) -> None:
@@ -145,17 +136,9 @@ def _titled(trace: Trace, what: str, options: Any) -> Any:
     step = f", {step_name(trace)} {now.step + 1}" if is_player else ""
     words = picture_title(trace, *((now.kind, now.layer, now.head) if is_player else ())) + step
     own = f" · {figure.layout.title.text}" if figure.layout.title.text else ""
-    at = {
-        "x": 0,
-        "xanchor": "left",
-        "xref": "container",
-        "y": 1,
-        "yanchor": "top",
-        "yref": "container",
-        "pad": {"t": 8, "l": 8},
-    }
+    at = {"x": 0, "xanchor": "left", "xref": "container", "y": 1, "yanchor": "top", "yref": "container"}
     return figure.update_layout(
-        title={"text": escape(words) + own, "font": {"size": 15}, **at},
+        title={"text": escape(words) + own, "font": {"size": 15}, "pad": {"t": 8, "l": 8}, **at},
         margin_t=(figure.layout.margin.t or 0) + _TITLE,
         height=(figure.layout.height or _HEIGHT) + _TITLE,
     )

@@ -79,18 +79,13 @@ def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     token, true = trace.output_tokens[t], trace.true_token(t)
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
-    certainty = "" if p is None else f", p = {p:.4f}"
-    number = _id_words(trace.output_ids, t)
+    certainty, text = "" if p is None else f", p = {p:.4f}", display_token(token)
+    title = f"step {t + 1}: {text}{_id_words(trace.output_ids, t)}"
     if t < trace.n_given:
-        return {
-            "text": display_token(token),
-            "title": f"step {t + 1}: {display_token(token)}{number}, given{certainty}",
-            "class": "given",
-        }
+        return {"text": text, "title": f"{title}, given{certainty}", "class": "given"}
     return {
-        "text": display_token(token),
-        "title": f"step {t + 1}: {display_token(token)}{number}{certainty}"
-        + (f"; the right token is {display_token(true)}" if is_wrong else ""),
+        "text": text,
+        "title": title + certainty + (f"; the right token is {display_token(true)}" if is_wrong else ""),
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),

@@ -193,7 +193,7 @@ class _Check:
         self.answers.compare(own, base)
         if target.shape[1] == self.max_length:
             self.answers.measure_rounding(source, target)
-        self.findings.add_output("finite", is_no_distribution(own).float(), 0.0)
+        self.findings.add("finite", is_no_distribution(own).float(), 0.0)
         self._check_future(source, target, base)
         self._check_batch_invariance(source, target, base)
         # The target without its end.
@@ -212,7 +212,7 @@ class _Check:
 
     def _compare(self, rule: Rule, after: Tensor, before: Rows, *, is_same_shape: bool = True, key: int | None = None) -> None:
         allowed = self.answers.tolerance
-        self.findings.add_output(rule, before.change(after), allowed.same_shape if is_same_shape else allowed.other_shape, key)
+        self.findings.add(rule, before.change(after), allowed.same_shape if is_same_shape else allowed.other_shape, key)
 
     def _check_future(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """One later token at a time, and all of them. No step is earlier than the first token, but a roll is told from a mask
@@ -226,7 +226,7 @@ class _Check:
                 other[:, key:end] = self.ids.others(target[:, key:end])
                 after = self._ask(source, other)
                 change = base[:, :key].change(after[:, :key])
-                self.findings.add_output("future", change, allowed, key)
+                self.findings.add("future", change, allowed, key)
                 if turn > 0:
                     sees[:key, key] |= (change > allowed).any(0)
                     sees[key:, key] |= (after != base.values)[:, key:].any(-1).any(0)

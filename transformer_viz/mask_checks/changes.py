@@ -37,7 +37,9 @@ class Rows:
         than once are left out. A row that is tiny by chance counts as large as the lower quartile of the rows.
         """
         own = torch.where(values.isfinite(), values.abs(), 0.0)
-        of_row = _quartile(torch.where(_is_banned(values) | (own == 0), torch.nan, own))
+        is_lowest = values == torch.where(values.isfinite(), values, torch.inf).amin(-1, keepdim=True)
+        is_banned = is_lowest & (is_lowest.sum(-1, keepdim=True) > 1)
+        of_row = _quartile(torch.where(is_banned | (own == 0), torch.nan, own))
         least = of_row[of_row > 0].flatten()
         floor = _quartile(least) if least.numel() else 0.0
         tiny = torch.finfo(torch.float32).tiny
@@ -73,12 +75,6 @@ def row_change(after: Tensor, before: Tensor) -> Tensor:
 def is_no_distribution(logits: Tensor) -> Tensor:
     """(…, n) -> (…): whether no softmax can be taken: NaN, +∞, or nothing but −∞. One −∞ bans a token."""
     return (logits.isnan() | logits.isposinf()).any(-1) | logits.isneginf().all(-1)
-
-
-def _is_banned(values: Tensor) -> Tensor:
-    lowest = torch.where(values.isfinite(), values, torch.inf).amin(-1, keepdim=True)
-    is_lowest = values == lowest
-    return is_lowest & (is_lowest.sum(-1, keepdim=True) > 1)
 
 
 def _quartile(values: Tensor) -> Tensor:

@@ -25,23 +25,10 @@ class Findings:
         self._output: dict[Rule, Finding] = {}
         self._looks: dict[Rule, ForbiddenWeight] = {}
 
-    def add_attention(self, rule: Rule, change: Tensor, kind: Kind, tolerance: float, key: Key = None) -> None:
-        """`change` (batch, layer, head, query): how much each row of weights changed."""
-        self._add(self._attention, rule, change, tolerance, key, kind)
-
-    def add_output(self, rule: Rule, change: Tensor, tolerance: float, key: Key = None) -> None:
-        """`change` (batch, step): how much each step's logits changed (see `changes.Rows`)."""
-        self._add(self._output, rule, change, tolerance, key)
-
-    def _add(
-        self,
-        findings: dict[Rule, Finding],
-        rule: Rule,
-        change: Tensor,
-        tolerance: float,
-        key: Key,
-        kind: Kind | None = None,
-    ) -> None:
+    def add(self, rule: Rule, change: Tensor, tolerance: float, key: Key = None, kind: Kind | None = None) -> None:
+        """`change` is how much each row of a kind's weights changed, (batch, layer, head, query), or without a kind each step's
+        logits, (batch, step) (see `changes.Rows`)."""
+        findings = self._attention if kind else self._output
         size = float(change.max()) if change.numel() else 0.0
         self.checked[rule] = max(self.checked.get(rule, 0.0), size)
         if size <= tolerance:

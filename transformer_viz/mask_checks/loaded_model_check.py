@@ -150,8 +150,8 @@ class LoadedModelCheck:
 
     def _check_finite(self, seen: Pass) -> None:
         for kind, weights in seen.weights.items():
-            self._findings.add_attention("finite", (~weights.isfinite().all(-1)).float(), kind, 0.0)
-        self._findings.add_output("finite", is_no_distribution(seen.logits).float(), 0.0)
+            self._findings.add("finite", (~weights.isfinite().all(-1)).float(), 0.0, kind=kind)
+        self._findings.add("finite", is_no_distribution(seen.logits).float(), 0.0)
 
     def _check_rules(self, base: _Base) -> None:
         batch, findings = base.batch, self._findings
@@ -171,9 +171,9 @@ class LoadedModelCheck:
                 for kind in after.weights.keys() - {"encoder"}:
                     cut = base.exact.weights[kind][..., :n, : n if kind == "decoder" else None]
                     change = torch.where(steps[:, None, None], row_change(after.weights[kind], cut), 0.0)
-                    findings.add_attention("target length", change, kind, allowed, n)
+                    findings.add("target length", change, allowed, n, kind)
                 change = torch.where(steps, base.exact_rows[:, :n].change(after.logits), 0.0)
-                findings.add_output("target length", change, allowed, n)
+                findings.add("target length", change, allowed, n)
         # Padded source positions replaced by real tokens; the mask still says padding.
         for other, keys, pairs in self._perturbations.perturbed(batch, "source"):
             source, target = real_source & pairs[:, None], real_target & pairs[:, None]
@@ -187,9 +187,9 @@ class LoadedModelCheck:
             for kind, weights in alone.weights.items():
                 queries, keys = sides[kind]
                 change = row_change(base.exact.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
-                findings.add_attention("batch invariance", change, kind, allowed)
+                findings.add("batch invariance", change, allowed, kind=kind)
             rows = base.exact_rows[i : i + 1, target if base.output == "decoder" else source]
-            findings.add_output("batch invariance", rows.change(alone.logits), allowed)
+            findings.add("batch invariance", rows.change(alone.logits), allowed)
 
     def _run_same(self, batch: Batch) -> Pass:
         """A pass to compare with others of the same shape."""
@@ -218,8 +218,8 @@ class LoadedModelCheck:
             allowed = exact.other_shape
             of_weights, of_logits = changes(base.exact, base.exact_rows, self._run(other, exact=True))
         for kind, change in of_weights.items():
-            self._findings.add_attention(rule, change, kind, allowed, keys)
-        self._findings.add_output(rule, of_logits, allowed, keys)
+            self._findings.add(rule, change, allowed, keys, kind)
+        self._findings.add(rule, of_logits, allowed, keys)
 
     def _add_forbidden_weights(self, seen: ObservedWeights) -> None:
         """The largest weight of a real query on a key that the rule forbids, by rule."""

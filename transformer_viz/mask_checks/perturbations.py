@@ -33,13 +33,8 @@ class Batch:
 
     def alone(self, i: int) -> "Batch":
         """One pair without its padding."""
-        one, source, target = slice(i, i + 1), ~self.source_padding[i], ~self.target_padding[i]
-        return Batch(
-            self.source[one, source],
-            self.source_padding[one, source],
-            self.target[one, target],
-            self.target_padding[one, target],
-        )
+        source, target = ((slice(i, i + 1), ~padding[i]) for padding in (self.source_padding, self.target_padding))
+        return Batch(self.source[source], self.source_padding[source], self.target[target], self.target_padding[target])
 
     def shortened(self, n: int) -> "Batch":
         """With the first n tokens of each target."""
