@@ -16,8 +16,8 @@ from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import calibration, column, columns, values
 from transformer_viz.surveys.comparison import compare_surveys
-from transformer_viz.surveys.fingerprint import fingerprint
 from transformer_viz.surveys.result import NAME, Confidence, Survey, load_survey, role_share
+from transformer_viz.surveys.workers import fingerprint
 
 SMALL: dict[str, Any] = {"kinds": ("encoder", "cross"), "n_layers": 1, "n_heads": 2, "n": 12}
 MADE = made.survey()
