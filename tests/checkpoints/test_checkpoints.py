@@ -40,6 +40,15 @@ def test_other_precisions_load_as_float32(home, dtype):
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
+def test_tied_embeddings_are_saved_once_and_come_back(home):
+    model = tiny_model(3, tied_embeddings="all")
+    checkpoints.save_checkpoint(home / "tied", model, TASK, variant="pre-norm", recipe={}, metrics={})
+    saved = load_file(home / "tied" / "model.safetensors")
+    assert not {"source_embedding.weight", "output.weight"} & saved.keys()
+    source, target = torch.tensor([[1, 4, 5, 2]]), torch.tensor([[1, 6]])
+    assert torch.equal(load_checkpoint("tied", device="cpu").model(source, target), model.eval()(source, target))
+
+
 def test_a_checkpoint_may_be_linked(home, tmp_path):
     """The whole folder, or its files."""
     save(tmp_path / "elsewhere" / "mine")

@@ -14,11 +14,19 @@ from transformer_viz.model.transformer import Transformer
 VOCABULARIES: dict[str, Any] = {"source_vocabulary_size": 7, "target_vocabulary_size": 11}
 
 
-@pytest.mark.parametrize("change", [{"dropout": math.nan}, {"sinusoid_base": math.inf}, {"n_heads": 5, "d_model": 12}], ids=str)
+CHANGES = ({"dropout": math.nan}, {"sinusoid_base": math.inf}, {"n_heads": 5, "d_model": 12})
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_what_is_made_in_python_is_checked_as_what_is_read(change):
     name, value = next(iter(change.items()))
     with pytest.raises(ConfigError, match=f"{name}={value} "):
         ModelConfig(**{**VOCABULARIES, **change})
+
+
+def test_two_vocabularies_cannot_be_tied():
+    with pytest.raises(ConfigError, match="the source has 7 tokens and the target 11"):
+        ModelConfig(**VOCABULARIES, tied_embeddings="all")
 
 
 def test_json_round_trip():

@@ -189,13 +189,6 @@ def test_refill_is_another_search(seed):
         assert sum(node.step == step and node.state in ("kept", "stopped") for node in their.search.nodes) == 4
 
 
-def test_refill_belongs_to_beams():
-    with pytest.raises(OptionError, match="refill means nothing to strategy 'greedy'"):
-        decode(family("gpt2"), TEXTS[0], refill=True)
-    with pytest.raises(OptionError, match="refill='yes' is not possible; it is true or false"):
-        decode(family("gpt2"), TEXTS[0], strategy="beam", refill="yes")  # ty: ignore[no-matching-overload]
-
-
 def test_refill_takes_what_was_predicted():
     """With several ends more continuations are looked at, and counted."""
     reader, _ = pair("bart", eos_token_id=[EOS, 7, 12])

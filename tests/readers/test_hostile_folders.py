@@ -1,6 +1,5 @@
 """Hugging Face folders that somebody has spoiled on purpose: refused by a sentence, or used like any other."""
 
-import io
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.needs import needs
-from tests.readers import hostile_folders
+from tests.readers import firefox_files, hostile_folders
 from transformer_viz.errors import InputError, ModelError
 from transformer_viz.readers.huggingface.folder import describe_folder
 
@@ -163,13 +162,7 @@ def test_the_rules_that_known_tokenizers_have_are_followed(spoil: Callable[..., 
 @pytest.mark.parametrize("spoiled", [False, True])
 def test_the_map_in_a_model_of_sentencepiece_is_bounded(sound: dict[str, Path], tmp_path: Path, spoiled: bool) -> None:
     """As the library writes it, it is let through; where 3000 bytes of its texts become one text, it is refused."""
-    from sentencepiece import SentencePieceTrainer
-
-    model, texts = io.BytesIO(), iter(["the house is small"] * 50)
-    SentencePieceTrainer.train(
-        sentence_iterator=texts, model_writer=model, vocab_size=20, hard_vocab_limit=False, minloglevel=2
-    )
-    data = model.getvalue()
+    data = firefox_files.pieces()
     # What one Arabic sign becomes: the longest of the texts.
     start = data.index("صلى الله عليه وسلم".encode())
     folder = hostile_folders.copied(sound["gpt2"], tmp_path / "mine")

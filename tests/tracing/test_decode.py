@@ -169,6 +169,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"strategy": "beam", "length_penalty": float("nan")}, "length_penalty=nan"),
     ({"strategy": "beam", "stop": "soon"}, "bound, first, never"),
     ({"strategy": "beam", "n_best": 0}, "n_best=0"),
+    ({"strategy": "beam", "refill": "yes"}, "refill='yes' is not possible; it is true or false"),
+    ({"refill": True}, "refill means nothing to strategy 'greedy'"),
     ({"strategy": "greedy", "beam_size": 3}, "beam_size means nothing to strategy 'greedy'"),
     ({"strategy": "sample", "top_p": 0}, "top_p=0"),
     ({"strategy": "sample", "temperature": -1}, "temperature=-1"),

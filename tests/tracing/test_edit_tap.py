@@ -1,6 +1,7 @@
 """Edited and mistaken runs against a second, plain computation of the same change."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,54 +56,46 @@ def test_the_second_computation_agrees_where_nothing_is_changed(tiny):
     assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_mask_off(tiny, kind):
-    trace = decode(tiny, "hello", pad_to=9, edits=[f"{kind}:off"])
-    masks = right_masks(trace)
-    masks[kind][:] = False
-    # Without a causal mask every step is a pass of its own; only the last one is over everything.
-    assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], last_only=kind == "decoder")
-    assert trace.edits == (f"{kind}:off",)
+ALL = slice(None)
+FLIPS: list[tuple[str, list[tuple[str, int | None, int | None, Any]]]] = [
+    # edits, and the kind, layer, head and cells (query, key) that they flip; None are those of the future
+    ("encoder:off", [("encoder", None, None, (ALL, slice(7, 9)))]),
+    ("decoder:off", [("decoder", None, None, None)]),
+    ("cross:off", [("cross", None, None, (ALL, slice(7, 9)))]),
+    ("cross:3-5", [("cross", None, None, (2, 4))]),
+    ("cross:3-9", [("cross", None, None, (2, 8))]),
+    ("cross:2-*", [("cross", None, None, (1, ALL))]),
+    ("cross:*-2", [("cross", None, None, (ALL, 1))]),
+    ("encoder:1-4", [("encoder", None, None, (0, 3))]),
+    ("encoder:4-*", [("encoder", None, None, (3, ALL))]),
+    ("decoder:3-2", [("decoder", None, None, (2, 1))]),
+    ("decoder:2-3", [("decoder", None, None, (1, 2))]),
+    ("decoder:*-2", [("decoder", None, None, (ALL, 1))]),
+    ("cross.2.3:2-4,decoder.3.5:2-1", [("cross", 1, 2, (1, 3)), ("decoder", 2, 4, (1, 0))]),
+]
 
 
-@pytest.mark.parametrize(
-    ("edit", "kind", "cells"),
-    [
-        ("cross:3-5", "cross", (2, 4)),
-        ("cross:3-9", "cross", (2, 8)),
-        ("cross:2-*", "cross", (1, slice(None))),
-        ("cross:*-2", "cross", (slice(None), 1)),
-        ("encoder:1-4", "encoder", (0, 3)),
-        ("encoder:4-*", "encoder", (3, slice(None))),
-        ("decoder:3-2", "decoder", (2, 1)),
-        ("decoder:2-3", "decoder", (1, 2)),
-        ("decoder:*-2", "decoder", (slice(None), 1)),
-    ],
-)
-def test_flipped_cells_rows_and_columns(tiny, edit, kind, cells):
-    trace = decode(tiny, "hello", pad_to=9, edits=[edit])
-    masks = right_masks(trace)
-    masks[kind][cells] = ~masks[kind][cells]
-    looks_ahead = kind == "decoder" and bool(np.triu(~masks[kind], 1).any())
-    assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], last_only=looks_ahead)
-    changed = trace.attentions[kind].reasons == 4
-    np.testing.assert_array_equal(changed, masks[kind] & ~right_masks(trace)[kind])
-
-
-def test_one_head_of_one_layer_alone(tiny):
-    trace = decode(tiny, "hello", edits=["cross.2.3:2-4", "decoder.3.5:2-1"])
-    masks = right_masks(trace)
+@pytest.mark.parametrize(("edits", "flips"), FLIPS, ids=[edits for edits, _ in FLIPS])
+def test_masks_that_are_off_and_flipped_cells_rows_and_columns(tiny, edits, flips):
+    trace = decode(tiny, "hello", pad_to=9, edits=[edits])
+    assert trace.edits == tuple(edits.split(","))
+    right = right_masks(trace)
 
     def masked_of(kind, layer, head):
-        masked = masks[kind].copy()
-        if (kind, layer, head) == ("cross", 1, 2):
-            masked[1, 3] = True
-        if (kind, layer, head) == ("decoder", 2, 4):
-            masked[1, 0] = True
+        masked = right[kind].copy()
+        for of_kind, of_layer, of_head, cells in flips:
+            if of_kind == kind and of_layer in (None, layer) and of_head in (None, head):
+                flipped = np.triu_indices(len(masked), 1) if cells is None else cells
+                masked[flipped] = ~masked[flipped]
         return masked
 
-    assert trace.cross.mask.shape == weights_of(trace, "cross").shape
-    assert_is_by_hand(tiny, trace, masked_of)
+    # Where rows look ahead, every step is a pass of its own; only the last one is over everything.
+    looks_ahead = bool(np.triu(~masked_of("decoder", 0, 0), 1).any())
+    assert_is_by_hand(tiny, trace, masked_of, last_only=looks_ahead)
+    for kind in KINDS:
+        changed = np.broadcast_to(trace.attentions[kind].reasons == 4, weights_of(trace, kind).shape)
+        wanted = [[masked_of(kind, layer, head) & ~right[kind] for head in range(5)] for layer in range(len(changed))]
+        np.testing.assert_array_equal(changed, wanted)
 
 
 def test_heads_off_and_forced_rows(tiny):

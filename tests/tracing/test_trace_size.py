@@ -56,21 +56,6 @@ def test_a_given_target_is_counted_exactly(tiny, kept):
         assert size.arrays == sum(map(arrays_of, traces)) == sum(trace.nbytes for trace in traces)
 
 
-@pytest.mark.parametrize("kept", KEPT[:5], ids=str)
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_search_is_counted_exactly_but_for_rows_that_it_may_compute(make_model, make_tiny, kept, beam_size):
-    """One that reaches its limit: what is counted too much is its first steps, which have fewer continuations."""
-    model = make_model(3)
-    model.output.bias.data[END_ID] = -1e9
-    options: dict[str, Any] = {"strategy": "beam", "beam_size": beam_size, "max_length": 9, "stop": "never", **kept}
-    trace = tv.decode(make_tiny(model), "hello", **options)
-    assert trace.search is not None
-    spare = 1 + beam_size * 8 - len(trace.search.candidates)
-    assert beam_size > 1 or spare == 0
-    row = sum(rows[0].nbytes for rows in trace.search.rows.values())
-    assert tv.trace_size(make_tiny(model), "hello", **options).arrays == arrays_of(trace) + spare * row
-
-
 MODELS = {
     "n_heads": st.integers(1, 5),
     "n_encoder_layers": st.integers(1, 3),
