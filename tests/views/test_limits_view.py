@@ -106,9 +106,9 @@ def test_search_goes_through_the_same_bound(start, sizes, monkeypatch):
 
 
 def test_masks_goes_through_the_same_bound(start, monkeypatch):
-    from transformer_viz.views.masks import batch_runs
+    from transformer_viz.views.masks import setup
 
-    monkeypatch.setattr(batch_runs, "MAX_TRACE_BYTES", 999)
+    monkeypatch.setattr(setup, "MAX_TRACE_BYTES", 999)
     at = start("masks")
     assert not at.exception
     assert "more than the page allows" in words(at)

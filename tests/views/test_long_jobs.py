@@ -22,7 +22,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import computing, long_jobs, runs
 from transformer_viz.views.cache.job_queue import Job, JobQueue
 from transformer_viz.views.cache.store import store
-from transformer_viz.views.masks import batch_runs
+from transformer_viz.views.masks import certificate_tab
 
 Start = Callable[..., AppTest]
 PATIENT = 60
@@ -200,7 +200,7 @@ def test_a_check_says_how_far_it_is_and_is_cancelled(
         return tv.check_masks(*given, **options)
 
     monkeypatch.setattr(computing, "QUICK", 1e7)
-    monkeypatch.setattr(batch_runs, "check_masks", check)
+    monkeypatch.setattr(certificate_tab, "check_masks", check)
     at = start("masks", sources="hello", masks_tab="Certificate", certificate="true")
     run = at.session_state["long_job"]
     until(lambda: shares == [0.25])
@@ -228,7 +228,7 @@ def test_a_check_that_takes_too_long_is_ended_in_a_sentence(
 
     monkeypatch.setattr(queue, "now", lambda: seconds[0])
     monkeypatch.setattr(computing, "QUICK", 1e7)
-    monkeypatch.setattr(batch_runs, "check_masks", check)
+    monkeypatch.setattr(certificate_tab, "check_masks", check)
     at = start("masks", sources="hello", masks_tab="Certificate", certificate="true")
     assert begun.wait(PATIENT)
     seconds[0] = queue.limits.run_seconds + 1

@@ -17,7 +17,7 @@ from transformer_viz import decode, load_model
 from transformer_viz.errors import ModelError
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
+from transformer_viz.views.explore.what_if_tab import MOST_FOUND, Vocabulary
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]

@@ -4,14 +4,8 @@ from dataclasses import dataclass
 from functools import cache
 
 PAGES = ("explore", "masks", "compare", "train", "survey")
-_TRAIN = ("train",)
-_EXPLORE = ("explore",)
-_MEASURED = ("explore",)
-_INSIDE = ("explore",)
-_TRIAL = ("explore",)
-_SURVEY = ("survey",)
-_TRIAL_OR_SURVEY = (*_TRIAL, *_SURVEY)
-_MAPS = ("explore", "masks", "compare", "train")
+_EXPLORE, _MASKS, _COMPARE, _TRAIN, _SURVEY = (("explore",), ("masks",), ("compare",), ("train",), ("survey",))
+_RUNS, _MAPS, _EXPLORE_OR_SURVEY = ("explore", "compare"), ("explore", "masks", "compare", "train"), ("explore", "survey")
 
 
 @dataclass(frozen=True)
@@ -44,15 +38,14 @@ TERMS: dict[str, Term] = {
     "tokens or words": Term(
         "A model reads pieces of words. By words, weights are added over the pieces of a key and averaged over those of a "
         "query",
-        ("explore", "compare"),
+        _RUNS,
     ),
     "colours of the maps": Term(
-        "What the strongest colour means: a weight of 1, each head's largest weight, or 1 on a logarithmic scale",
-        ("explore",),
+        "What the strongest colour means: a weight of 1, each head's largest weight, or 1 on a logarithmic scale", _EXPLORE
     ),
     "the model": Term(
         "A drawing of the model: tokens enter below, the output leaves above, and the attention in focus is highlighted",
-        ("explore",),
+        _EXPLORE,
     ),
     "drawing of the model": Term("The model that the settings make: tokens enter below, the output leaves above", _TRAIN),
     "beside it": Term("A published variant at the sizes of the form, to see where the two differ", _TRAIN),
@@ -63,9 +56,7 @@ TERMS: dict[str, Term] = {
     ),
     "query": Term("A position that looks, and its vector, which is compared with all keys", _MAPS, _VASWANI),
     "key": Term(
-        "A position that is looked at, and its vector: the better it fits the query, the larger the weight",
-        _MAPS,
-        _VASWANI,
+        "A position that is looked at, and its vector: the better it fits the query, the larger the weight", _MAPS, _VASWANI
     ),
     "value": Term(
         "The vector that a position passes on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI
@@ -73,40 +64,39 @@ TERMS: dict[str, Term] = {
     "weight": Term("How much of a key's value goes into a query's output: 0 to 1, and the row sums to 1"),
     "value-weighted norm": Term(
         "By value: the length of what a head takes from a key, which is its weight times the value, through W_O",
-        _MEASURED,
+        _EXPLORE,
         "Kobayashi et al. 2020",
     ),
     "cause": Term(
-        "How much less probable, in nats, the output becomes without a token; below 0, the token spoke against it",
-        _MEASURED,
+        "How much less probable, in nats, the output becomes without a token; below 0, the token spoke against it", _EXPLORE
     ),
-    "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _MEASURED),
+    "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _EXPLORE),
     "without it": Term(
-        "How a token is removed. word: replaced by the unknown token; position: hidden; deleted: the text is shorter", _MEASURED
+        "How a token is removed. word: replaced by the unknown token; position: hidden; deleted: the text is shorter", _EXPLORE
     ),
     "measures": Term(
-        "Other ways to measure what counts: gradients, weights followed through the layers, shares of a sum", _MEASURED
+        "Other ways to measure what counts: gradients, weights followed through the layers, shares of a sum", _EXPLORE
     ),
     "gradient × attention": Term(
-        "Weights times what log p gains from them, followed through all layers", _MEASURED, "Chefer et al. 2021"
+        "Weights times what log p gains from them, followed through all layers", _EXPLORE, "Chefer et al. 2021"
     ),
     "rollout": Term(
-        "Mean weights followed through all layers, half of each token staying its own", _MEASURED, "Abnar & Zuidema 2020"
+        "Mean weights followed through all layers, half of each token staying its own", _EXPLORE, "Abnar & Zuidema 2020"
     ),
-    "alti+": Term("The share that each source token, and each earlier token, has in a row", _MEASURED, "Ferrando et al. 2022"),
+    "alti+": Term("The share that each source token, and each earlier token, has in a row", _EXPLORE, "Ferrando et al. 2022"),
     "source | prefix": Term(
-        "How much of a written token comes from the source, and how much from the tokens before it", _MEASURED
+        "How much of a written token comes from the source, and how much from the tokens before it", _EXPLORE
     ),
-    "measure": Term("What the second map shows, beside the weights of the same rows and keys", _MEASURED),
-    "softmax": Term("Turns scores into weights: e to the power of each score, divided by the row's sum", _INSIDE),
-    "output projection": Term("W_O: turns the heads' outputs into a vector as wide as the residual stream", _INSIDE, _VASWANI),
-    "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and later ones read the sum", _INSIDE),
+    "measure": Term("What the second map shows, beside the weights of the same rows and keys", _EXPLORE),
+    "softmax": Term("Turns scores into weights: e to the power of each score, divided by the row's sum", _EXPLORE),
+    "output projection": Term("W_O: turns the heads' outputs into a vector as wide as the residual stream", _EXPLORE, _VASWANI),
+    "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and later ones read the sum", _EXPLORE),
     "norm": Term(
-        "Scales a vector to a standard size, so that no layer drowns the others, and then by learned factors", _INSIDE
+        "Scales a vector to a standard size, so that no layer drowns the others, and then by learned factors", _EXPLORE
     ),
     "logit lens": Term(
         "A token's vector after each layer, read as if it were the last: through the final norm and the output",
-        _INSIDE,
+        _EXPLORE,
         "nostalgebraist 2020",
     ),
     "layer": Term("One of the equal blocks of which a model is stacked; L2 is the second from below", PAGES),
@@ -119,11 +109,11 @@ TERMS: dict[str, Term] = {
     "padding": Term("<pad> tokens that make the sentences of a batch equally long; the mask keeps every query from them"),
     "patching": Term(
         "The output of a head or layer of A is put into B at one position: the share of the difference that it brings back",
-        ("compare",),
+        _COMPARE,
         "Meng et al. 2022",
     ),
-    "what is put": Term("The output of one head at one position, or the sum of a layer's heads", ("compare",)),
-    "layers to patch": Term("Which layers of a deep model to try: each place takes a pass of its own", ("compare",)),
+    "what is put": Term("The output of one head at one position, or the sum of a layer's heads", _COMPARE),
+    "layers to patch": Term("Which layers of a deep model to try: each place takes a pass of its own", _COMPARE),
     "logit": Term("The model's number for a token, before the softmax turns it into a probability"),
     "score": Term("QKᵀ/√d_k, before mask and softmax; for a hypothesis, the number that ranks it"),
     "trace": Term("The complete record of one run, in arrays: tokens, weights, masks with reasons, candidates"),
@@ -132,69 +122,66 @@ TERMS: dict[str, Term] = {
     ),
     "exact match": Term("The share of texts whose whole output is right", PAGES),
     "entropy share": Term(
-        "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",
-        ("explore",),
+        "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike", _EXPLORE
     ),
     "at the cause, word": Term(
         "How often a map's largest number is at the token that matters most, where tokens are replaced by the unknown token",
-        _TRIAL_OR_SURVEY,
+        _EXPLORE_OR_SURVEY,
     ),
-    "at the cause, position": Term("The same, where tokens are hidden instead", _TRIAL_OR_SURVEY),
+    "at the cause, position": Term("The same, where tokens are hidden instead", _EXPLORE_OR_SURVEY),
     "at the cause, 95 %": Term("In this interval are 95 % of the shares over texts drawn again from these texts", _SURVEY),
     "ρ, 95 %": Term("The same for the rank correlations", _SURVEY),
     "by chance": Term("How often a token that is drawn at random is the one that matters most", _SURVEY),
     "ρ, word": Term(
         "Spearman's rank correlation of a map with the causes by word, those under 10⁻⁶ nats taken as equal: 1 is the same "
         "order, 0 none, −1 the opposite",
-        _TRIAL_OR_SURVEY,
+        _EXPLORE_OR_SURVEY,
     ),
-    "ρ, position": Term("The same with the causes by position", _TRIAL_OR_SURVEY),
-    "map above": Term("Goes to this head in the maps above", _TRIAL),
+    "ρ, position": Term("The same with the causes by position", _EXPLORE_OR_SURVEY),
+    "map above": Term("Goes to this head in the maps above", _EXPLORE),
     "in its place": Term(
-        "What replaces the output of a removed head: zeros, its mean over all texts, or that of uniform attention",
-        _TRIAL,
+        "What replaces the output of a removed head: zeros, its mean over all texts, or that of uniform attention", _EXPLORE
     ),
-    "answers that stay": Term("Of the answers that are right with all heads, the share that is also right without it", _TRIAL),
+    "answers that stay": Term(
+        "Of the answers that are right with all heads, the share that is also right without it", _EXPLORE
+    ),
     "answers that stay, 95 %": Term(
-        "In 95 of 100 sets of as many texts such an interval holds the true share", _TRIAL, "Wilson 1927"
+        "In 95 of 100 sets of as many texts such an interval holds the true share", _EXPLORE, "Wilson 1927"
     ),
-    "log p lost": Term("How much less probable each token of the answer becomes without the head, in nats, on average", _TRIAL),
-    "log p lost, 95 %": Term("In this interval are 95 % of the means over texts drawn again from these texts", _TRIAL),
+    "log p lost": Term(
+        "How much less probable each token of the answer becomes without the head, in nats, on average", _EXPLORE
+    ),
+    "log p lost, 95 %": Term("In this interval are 95 % of the means over texts drawn again from these texts", _EXPLORE),
     "lost without them": Term(
         "Comprehensiveness: probability of what was written that is lost without the first k tokens of an order",
-        _TRIAL,
+        _EXPLORE,
         "DeYoung et al. 2020",
     ),
     "lost with them alone": Term(
-        "Sufficiency: probability that is lost where only the first k tokens are left", _TRIAL, "DeYoung et al. 2020"
+        "Sufficiency: probability that is lost where only the first k tokens are left", _EXPLORE, "DeYoung et al. 2020"
     ),
     "moved together": Term(
-        "Heads whose weights are moved at once, so that no other of them can read what one no longer reads", _TRIAL
+        "Heads whose weights are moved at once, so that no other of them can read what one no longer reads", _EXPLORE
     ),
-    "greedy decoding": Term("The likeliest token is written at each step", ("explore", "compare")),
-    "beam": Term("The continuations that a beam search keeps from step to step", ("explore", "compare")),
-    "beam size": Term("Continuations kept at each step; 1 is greedy decoding", ("explore", "compare")),
-    "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", ("explore",)),
-    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", ("explore",)),
+    "greedy decoding": Term("The likeliest token is written at each step", _RUNS),
+    "beam": Term("The continuations that a beam search keeps from step to step", _RUNS),
+    "beam size": Term("Continuations kept at each step; 1 is greedy decoding", _RUNS),
+    "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", _EXPLORE),
+    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", _EXPLORE),
     "as transformers does it": Term(
-        "The beam is kept full where hypotheses end, and stops where generate(num_beams=…) of transformers would",
-        ("explore",),
+        "The beam is kept full where hypotheses end, and stops where generate(num_beams=…) of transformers would", _EXPLORE
     ),
-    "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", ("explore",)),
-    "decoding": Term(
-        "How the next token is chosen: the likeliest, by beam search, drawn, or read from a target", ("explore", "compare")
-    ),
-    "hypothesis": Term("One path through the search tree: the beginning of an output, with its score", ("explore",)),
-    "temperature": Term(
-        "Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("explore", "compare")
-    ),
+    "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", _EXPLORE),
+    "decoding": Term("How the next token is chosen: the likeliest, by beam search, drawn, or read from a target", _RUNS),
+    "hypothesis": Term("One path through the search tree: the beginning of an output, with its score", _EXPLORE),
+    "temperature": Term("Logits are divided by it before a token is drawn: under 1 the likely become likelier", _RUNS),
     "seed": Term("The number that the random draws begin with; the same one draws the same", ("explore", "compare", "train")),
     "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "train")),
-    "certificate": Term("A check, by changing what a mask must hide, that no output depends on it", ("masks",)),
-    "fill": Term("The number put in the place of a masked score before the softmax", ("masks",)),
-    "precision": Term("How many bits the scores have", ("masks",)),
-    "mistake": Term("A classic fault of a mask, really made: the model runs with it", ("masks",)),
-    "edit": Term("A change of a mask, a head or a row of weights with which the model runs again", ("masks",)),
+    "certificate": Term("A check, by changing what a mask must hide, that no output depends on it", _MASKS),
+    "fill": Term("The number put in the place of a masked score before the softmax", _MASKS),
+    "precision": Term("How many bits the scores have", _MASKS),
+    "mistake": Term("A classic fault of a mask, really made: the model runs with it", _MASKS),
+    "edit": Term("A change of a mask, a head or a row of weights with which the model runs again", _MASKS),
     "teacher forcing": Term(
         "The decoder is given the right tokens as read, instead of those that it wrote", ("explore", "masks")
     ),
@@ -207,7 +194,7 @@ TERMS: dict[str, Term] = {
     "shared-norm": Term("One norm serves all sublayers of a block, and one stands on the scaled embeddings", _TRAIN),
     "bias-free": Term("No bias and no learned norm anywhere", _TRAIN),
     "torch-reference": Term("What torch.nn.Transformer computes: norm(x + f(x)), and one more norm after each stack", _TRAIN),
-    "the decoder reads": Term("A target that the model is given, token by token, and does not write itself", ("explore",)),
+    "the decoder reads": Term("A target that the model is given, token by token, and does not write itself", _EXPLORE),
     "task": Term("What the model learns: which texts it reads, and what it should write for each", _TRAIN),
     "encoder": Term("Number of layers in the part that reads the source; more can learn more, and train more slowly", _TRAIN),
     "decoder": Term("Number of layers in the part that writes the output; more can learn more, and train more slowly", _TRAIN),
@@ -262,22 +249,21 @@ TERMS: dict[str, Term] = {
         _TRAIN,
     ),
     "aligning head": Term(
-        "A head of cross-attention that finds, for each written word, where it comes from; pinned words ask it",
-        _INSIDE,
+        "A head of cross-attention that finds, for each written word, where it comes from; pinned words ask it", _EXPLORE
     ),
     "found by": Term(
-        "What says where a head should look: the task's alignment, pairs aligned by hand, or only its effect", ("explore",)
+        "What says where a head should look: the task's alignment, pairs aligned by hand, or only its effect", _EXPLORE
     ),
     "error rate, writing": Term(
         "Alignment error rate, 1 minus the F1 of links from words to source words, in the row that writes a word",
-        ("explore",),
+        _EXPLORE,
         "Och & Ney 2003",
     ),
-    "error rate, reading": Term("The same in the next row, which reads the word", ("explore",), "Chen et al. 2020"),
-    "links right": Term("The share of a head's links that are true ones", ("explore",)),
-    "links found": Term("The share of the true links that a head has", ("explore",)),
-    "agreement": Term("How often a head links a word as the best one does", ("explore",)),
-    "change of log p": Term("By how much the log-probability of a written token changes without the head", ("explore",)),
+    "error rate, reading": Term("The same in the next row, which reads the word", _EXPLORE, "Chen et al. 2020"),
+    "links right": Term("The share of a head's links that are true ones", _EXPLORE),
+    "links found": Term("The share of the true links that a head has", _EXPLORE),
+    "agreement": Term("How often a head links a word as the best one does", _EXPLORE),
+    "change of log p": Term("By how much the log-probability of a written token changes without the head", _EXPLORE),
     "survey": Term("What every head of a model does over many texts: means, intervals, and texts that show it", _SURVEY),
     "heads by": Term("The number that tints each head: its mean over all texts, or the share of texts with a role", _SURVEY),
     "compare with": Term("A second survey, of a model with as many layers and heads: the maps show what differs", _SURVEY),

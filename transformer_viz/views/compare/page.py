@@ -233,7 +233,7 @@ def _limit(comparison: Comparison) -> float:
 
 
 def _legend(comparison: Comparison) -> list[tuple[str, str]]:
-    """What rows, columns, colours and those patterns mean that are to be seen."""
+    """What rows, columns and colours mean, and each pattern that is to be seen."""
     kind, layer, head = _focus()
     laid = comparison.one_head(kind, layer, head, **place.of_b())
     patterns = {
@@ -249,7 +249,7 @@ def _legend(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _say_sizes(comparison: Comparison) -> None:
-    """Other numbers of layers or heads, and kinds that one alone has."""
+    """Draws how the sizes and kinds of both runs differ, and how their tokens are aligned."""
     kind: Kind = st.session_state.kind
     shapes = [run.attentions[kind].weights.shape[:2] for run in (comparison.a, comparison.b)]
     words = []

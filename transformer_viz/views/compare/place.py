@@ -1,4 +1,4 @@
-"""The kind, layer and head that Compare shows large, for A and, if it differs, for B; named in the session as elsewhere."""
+"""The kind, layer and head that Compare shows large, for A and, if it differs, for B."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the larges
 
 
 def start(comparison: Comparison) -> None:
-    """Before the boxes are drawn: the kind of all pages, and its head that differs most; what one of the runs does not have is
+    """Sets the boxes before they are drawn, by default to the head that differs most; what one of the runs does not have is
     brought into range."""
     focus.start_kind(comparison.kinds, comparison.kinds[-1])
     kind = st.session_state.kind
@@ -33,7 +33,7 @@ def start(comparison: Comparison) -> None:
 
 
 def controls(comparison: Comparison, *, with_words: bool) -> None:
-    """Boxes for kind, layer and head of both sides: the keyboard's way to what a click on a tile does."""
+    """Draws boxes for kind, layer and head of both sides: the keyboard's way to what a click on a tile does."""
     state = st.session_state
     kind, a = state.kind, comparison.a
     (b_layers, b_layer), (b_heads, b_head) = _of_b(comparison.b, kind)

@@ -1,6 +1,7 @@
 """“Export the picture”: any figure of any page as a file. Made when it is asked for, since a picture takes seconds."""
 
 import hashlib
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import streamlit as st
@@ -32,18 +33,28 @@ def offer(figure: Any, name: str) -> None:
                 st.button(words, key=f"picture-{name}-{format}", on_click=_ask, args=(asked, format))
         if (chosen := state.get(asked)) is None:
             return
-        content = figure.to_json()
-        try:
-            with st.spinner("Making the file …"):
-                key = ("picture", chosen, name, hashlib.sha256(content.encode()).hexdigest())
-                data = store.get_or_make(key, lambda: _made(figure, chosen, name))
-        except TransformerVizError as error:
-            st.error(literal(str(error)), icon=":material/error:")
-            return
-        file = f"{name}.{chosen}"
-        words = f"Download {file} ({bytes_words(len(data))})"
-        mime = FORMATS[chosen][1]
-        st.download_button(words, data, file, mime, key=f"picture-{name}-file", icon=":material/download:", on_click="ignore")
+        of = ("picture", chosen, name, hashlib.sha256(figure.to_json().encode()).hexdigest())
+        download(f"{name}.{chosen}", FORMATS[chosen][1], f"picture-{name}-file", of, lambda: _made(figure, chosen, name))
+
+
+def download(name: str, mime: str, key: str, of: Hashable, make: Callable[[], bytes]) -> None:
+    """Makes a file's bytes, once for all visitors, and draws the button that downloads them; or why they cannot be made.
+
+    Args:
+        name: the file's.
+        mime: its type.
+        key: the button's.
+        of: tells this content from all others.
+        make: returns it.
+    """
+    try:
+        with st.spinner("Making the file …"):
+            data = store.get_or_make(of, make)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    words = f"Download {literal(name)} ({bytes_words(len(data))})"
+    st.download_button(words, data, name, mime, key=key, icon=":material/download:", on_click="ignore")
 
 
 def _ask(asked: str, format: str) -> None:

@@ -1,4 +1,4 @@
-"""The aligning head in the tab Heads: a box in which one types it, and a button that finds it."""
+"""The aligning head in the tab Heads: a box that chooses it, and a button that finds it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
+from transformer_viz.views.components import table
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, link
@@ -80,14 +81,13 @@ def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, .
         "agreement": [each.agreement for each in found.heads],
         "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
     }
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
-    table = pd.DataFrame(columns).dropna(axis="columns", how="all")
-    st.dataframe(table, hide_index=True, column_config=numbers, placeholder="–")
+    known = dict(pd.DataFrame(columns).dropna(axis="columns", how="all"))
+    table.show(known, "The heads that align, the best first", places=3)
     st.code(f"alignment_heads={found.alignment_heads}", language="python")
 
 
 def summary(found: AlignmentHeads) -> str:
-    """Which head, and how well."""
+    """Which heads align best, and how well, in words."""
     n, over = len(found.heads), f"{count_words(found.n_words, found.unit)} of {count_words(found.n_texts, 'text')}"
     if not found.averages:
         how = "The right alignment is not known; agreement says how often another head links the same words"

@@ -63,8 +63,8 @@ def show(shown: Shown) -> None:
 
 
 def _show_sources(checkpoint: "Checkpoint") -> None:
-    """The share of each kind of text that came out right when the checkpoint was judged, the worst first: clauses of German,
-    ways to write a date. Nothing for a task of one kind."""
+    """Draws the share of each kind of text that came out right when the checkpoint was judged, the worst first; nothing for a
+    task of one kind. Kinds are clauses of German, or ways to write a date."""
     judged = checkpoint.metrics.get("by_source") or {}
     if len(judged) < 2:
         return

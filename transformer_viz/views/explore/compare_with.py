@@ -1,7 +1,5 @@
 """Buttons from Explore to Compare: this run beside another head or layer of it, an edited run, or another text."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -17,68 +15,48 @@ from transformer_viz.views.components import navigation
 from transformer_viz.views.state import focus
 
 
-@dataclass(frozen=True)
-class Way:
-    """What stands beside the run as B.
-
-    Attributes:
-        name: of its button's key.
-        words: on the button.
-        edits: of B.
-        place: B's layer and head, where they are not A's.
-        has_text: whether B reads the same text.
-        has_decoding: whether B decodes as A does; greedily otherwise.
-    """
-
-    name: str
-    words: str
-    edits: tuple[Edit, ...] = ()
-    place: dict[str, int] = field(default_factory=dict)
-    has_text: bool = True
-    has_decoding: bool = True
-
-
 def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
-    """Draws a button for each way.
+    """Draws a button for each run that this one can be compared with, seen from the head in focus.
 
     Args:
         trace: the run.
         model: that made it.
         decoding: how, as keywords of `decode`; nothing is greedily.
     """
-    with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
-        greedily = [Way("greedy", "the same text, decoded greedily", has_decoding=False)] if decoding else []
-        for way in (*greedily, *_ways(trace)):
-            key = f"compare-{way.name}"
-            if st.button(way.words, key=key, on_click=_put, args=(trace.source, model.name, way, decoding), width="stretch"):
-                navigation.go("Compare")
-
-
-def _ways(trace: Trace) -> Iterator[Way]:
-    """What this run can be compared with, seen from the head in focus."""
-    now = focus.current()
+    greedy = {"text": trace.source, "checkpoint": model.name}
+    a, now = {**greedy, **decoding}, focus.current()
     layers, n_heads = trace.attentions[now.kind].layers, trace.attentions[now.kind].n_heads
-    if isinstance(now.head, int) and n_heads > 1:
-        head = (now.head + 1) % n_heads
-        yield Way("head", f"another head: {head_title(now.layer, head)}", place={"b_head": head})
-    if len(layers) > 1:
-        layer = layers[(layers.index(now.layer) + 1) % len(layers)]
-        yield Way("layer", f"another layer: {head_title(layer, now.head)}", place={"b_layer": layer})
-    if isinstance(now.head, int):
-        place = Place(now.kind, now.layer, now.head)
-        yield Way("off", "an edit: this head switched off", (HeadOff(place),))
-        yield Way("uniform", "an edit: this head looks everywhere alike", (Force(place, None, ()),))
-    for masked in (each for each, attention in trace.attentions.items() if attention.reasons.any()):
-        yield Way(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", (MaskOff(Place(masked)),))
-    yield Way("text", "another text", has_text=False)
+
+    def offer(name: str, words: str, *edits: Edit, b: dict[str, Any] = a, same_text: bool = True, **place: int) -> None:
+        """Draws a button to B with these edits, or with another layer or head of it."""
+        b = {**b, "edits": written(edits)} if edits else b
+        if st.button(
+            words, f"compare-{name}", on_click=_put, args=(a, b, place), kwargs={"same_text": same_text}, width="stretch"
+        ):
+            navigation.go("Compare")
+
+    with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
+        if decoding:
+            offer("greedy", "the same text, decoded greedily", b=greedy)
+        if isinstance(now.head, int) and n_heads > 1:
+            head = (now.head + 1) % n_heads
+            offer("head", f"another head: {head_title(now.layer, head)}", b_head=head)
+        if len(layers) > 1:
+            layer = layers[(layers.index(now.layer) + 1) % len(layers)]
+            offer("layer", f"another layer: {head_title(layer, now.head)}", b_layer=layer)
+        if isinstance(now.head, int):
+            place = Place(now.kind, now.layer, now.head)
+            offer("off", "an edit: this head switched off", HeadOff(place))
+            offer("uniform", "an edit: this head looks everywhere alike", Force(place, None, ()))
+        for masked in (each for each, attention in trace.attentions.items() if attention.reasons.any()):
+            offer(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", MaskOff(Place(masked)))
+        offer("text", "another text", same_text=False)
 
 
-def _put(text: str, checkpoint: str, way: Way, decoding: dict[str, Any]) -> None:
+def _put(a: dict[str, Any], b: dict[str, Any], place: dict[str, int], *, same_text: bool) -> None:
     """Fills both sides of Compare; A's layer and head are those of Explore."""
-    state, both = st.session_state, {"text": text, "checkpoint": checkpoint}
-    put(A, {**both, **decoding})
-    put(B, {**both, **(decoding if way.has_decoding else {}), **({"edits": written(way.edits)} if way.edits else {})})
-    if not way.has_text:
-        state.b_text_wanted = True
-    for key in ("b_layer", "b_head"):
-        state[key] = way.place.get(key, SAME)
+    put(A, a)
+    put(B, b)
+    if not same_text:
+        st.session_state.b_text_wanted = True
+    st.session_state.update({"b_layer": SAME, "b_head": SAME, **place})

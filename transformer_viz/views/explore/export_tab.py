@@ -11,13 +11,11 @@ from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.saving import file_name
-from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.text_display import display_text
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache.store import store
-from transformer_viz.views.components import code, recorded_calls, stepper
+from transformer_viz.views.components import code, figure_file, recorded_calls, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
@@ -63,7 +61,7 @@ _MOST_ROWS, _MOST_OF_A_LAYER = 20_000, 300_000
 def show(shown: Shown) -> None:
     """Draws the formats and, for the one that is chosen, its download, its table or its code."""
     trace, at = shown.trace, focus.current()
-    looks: dict[str, Any] = {"theme": shown.theme, "large": bool(st.session_state.get("projector"))}
+    looks: dict[str, Any] = {"theme": style.theme(), "large": bool(st.session_state.get("projector"))}
     names: Any = {"words": lambda name: _FORMATS[name][0], "label_visibility": "collapsed"}
     chosen = link.segmented_control("File", list(_FORMATS), key="export_format", **names)
     st.caption(_FORMATS[chosen][2])
@@ -87,7 +85,7 @@ def show(shown: Shown) -> None:
 
 
 def _take_step() -> None:
-    """Draws a button that draws this tab anew: the player goes on without it."""
+    """Draws a button that draws this tab again, at the step that the player has reached since."""
     st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
 
 
@@ -147,14 +145,7 @@ def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes], 
         wanted: Any = {"on_click": state.update, "kwargs": {"export_wanted": True}}
         st.button("Prepare the file", icon=":material/build:", key="export-prepare", **wanted)
         return
-    try:
-        with st.spinner("Making the file …"):
-            data = store.get_or_make(("file", place), make)
-    except TransformerVizError as error:
-        st.error(literal(str(error)), icon=":material/error:")
-        return
-    words = f"Download {literal(name)} ({bytes_words(len(data))})"
-    st.download_button(words, data, name, kind, icon=":material/download:", key="export-download", on_click="ignore")
+    figure_file.download(name, kind, "export-download", ("file", place), make)
 
 
 def _show_weights(trace: Trace) -> None:

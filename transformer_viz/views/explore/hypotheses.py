@@ -24,7 +24,7 @@ _LONGEST_TEXT, _KEPT = 20, 6
 
 
 def start(search: Search, of: Hashable) -> int:
-    """The node in focus, from the link or the best; `of` tells one search from another, which starts with its best."""
+    """The node in focus, from the link; the best one where that has none, or where the search, which `of` names, is another."""
     state, most = st.session_state, len(search.nodes)
     if state.setdefault("chosen_in", of) != of:
         state.chosen_in, state.node = of, ""
@@ -77,7 +77,7 @@ def _n_best(trace: Trace, search: Search, node: int) -> None:
 
 
 def _where_they_differ(texts: list[str]) -> list[str]:
-    """The texts; of long ones what all begin with is left out, so that a narrow column shows where they part."""
+    """The texts for a narrow column: where they are long, without what all of them begin with."""
     n_same = 0
     if max(map(len, texts)) > _LONGEST_TEXT:
         n_same = sum(1 for _ in takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))) - _KEPT

@@ -13,7 +13,7 @@ from transformer_viz.inside_head import explanations
 from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code
+from transformer_viz.views.components import code, style
 from transformer_viz.views.components import inside as picture
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, record
@@ -65,7 +65,7 @@ def show(shown: Shown) -> None:
     is_large, scale = display_options.current().is_large, display_options.scale()
     attention, at = trace.attentions[found.kind], (found.layer, found.head)
     shares = colour_scale.scaled(attention.head(*at), attention.head_mask(*at), scale)[found.row]
-    looks = picture.Looks(shown.theme, is_large, scale, shares)
+    looks = picture.Looks(style.theme(), is_large, scale, shares)
     picture.show(found, way, looks, key, lambda pressed: _pressed(pressed, way))
     if not is_large:
         said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
@@ -99,7 +99,7 @@ def _go(inside: Inside) -> None:
 
 
 def _way(inside: Inside, key: int | None) -> list[str]:
-    """The addresses from the number that was asked for first to the one that is explained."""
+    """The addresses of the numbers that were pressed one after the other; the last one is explained."""
     state = st.session_state
     pinned = (inside.place, key)
     if state.setdefault("inside_pinned", pinned)[1] != key:
@@ -116,8 +116,8 @@ def _way(inside: Inside, key: int | None) -> list[str]:
 
 
 def _pressed(pressed: Any, way: Sequence[str]) -> None:
-    """Goes to another number, or to one of the way here. Nonsense from the browser is passed over, and so is a press that moves
-    the place in focus alone."""
+    """Explains the number that was pressed in the browser: another one, a term of the last one, or one pressed before. What is
+    no number's address is passed over."""
     if not isinstance(pressed, str) or not (asked := _PRESSED.fullmatch(pressed)):
         return
     back, is_term, address = asked.groups()

@@ -25,7 +25,7 @@ _OTHERS = {name: title for name, title in _TITLES.items() if name not in OF_SWIT
 
 
 class Measuring:
-    """The measure that is chosen for a run, by tokens: what is there at once, and the rest after all else is drawn.
+    """The measure that is chosen for a run, by tokens: at once where that is quick, otherwise after all else is drawn.
 
     Args:
         trace: the run.
@@ -70,7 +70,7 @@ class Measuring:
 
     @property
     def measured(self) -> Measured:
-        """What is shown."""
+        """What the player and the maps show."""
         if not self._is_offered:
             return Measured()
         shares = self._found.get("cross") if self._method == BY_SHARES else None
@@ -94,7 +94,7 @@ class Measuring:
             self._place = st.container(key="measure-run")
 
     def finish(self) -> None:
-        """Waits for what takes long; the last thing on a page, which ends here until it is there."""
+        """Waits for a measure that takes long, then draws the page again. Call it last: the page ends here until then."""
         if self._refused or not self._missing:
             return
         with self._place:

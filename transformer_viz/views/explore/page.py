@@ -18,7 +18,6 @@ from transformer_viz.views.components import (
     mask_tokens,
     measured,
     stepper,
-    style,
     where,
 )
 from transformer_viz.views.components.markdown import literal, of_run
@@ -112,8 +111,7 @@ def show() -> None:
     if offer is not None:
         tables.draw_hidden(model)
         return
-    by_tokens = measuring.kept(trace)
-    tables.show(Shown(shown, style.theme(), model, by_tokens, searched, whole is not greedy, measuring.measured, tree))
+    tables.show(Shown(shown, measuring.kept(trace), model, searched, whole is not greedy, measuring.measured, tree))
     measuring.finish()
 
 

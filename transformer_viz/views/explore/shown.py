@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.measured import Measured
 from transformer_viz.views.components.stepper import NOTHING
@@ -15,34 +14,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """A run, and what is known of where it came from."""
+    """A run, and what made it."""
 
     trace: Trace
     """As it is shown: perhaps by words."""
-    theme: ThemeName
+    tokens: Trace
+    """The same run by tokens."""
     model: "LoadedModel | None" = None
     """None for a file: it is looked at without the model."""
-    by_tokens: Trace | None = None
-    """Where the trace is by words: what it was made of, for what goes on from tokens."""
     whole: Trace | None = None
     """The search that the trace is a branch of."""
     is_other_decoding: bool = False
     """Whether it was written by beam search, sampled, or forced."""
     measured: Measured = NOTHING
-    """What the pictures above show beside the weights, or instead."""
+    """What the pictures above show beside the weights or instead of them."""
     tree: Any = None
     """The picture of the search above."""
 
     @property
     def is_decoded(self) -> bool:
-        """Whether it is what its model wrote greedily or read, which can be run again with a change: no file, and no other
-        decoding."""
+        """Whether its model wrote it greedily or read it, so that it can be run again with a change."""
         return self.model is not None and not self.is_other_decoding
-
-    @property
-    def tokens(self) -> Trace:
-        """The run by tokens."""
-        return self.by_tokens or self.trace
 
     @property
     def checkpoint(self) -> "Checkpoint | None":

@@ -22,8 +22,8 @@ OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEED
 
 @st.fragment
 def show(shown: Shown) -> None:
-    """The tabs, as a fragment, so that another one redraws no picture above. A projector shows no other than the one that is
-    open, and this one only if it is for a room."""
+    """Draws the tabs. A fragment, so that opening another tab redraws no picture above. On a projector the open tab is drawn
+    alone, and only if it has `IN_LARGE`."""
     here, key = _tabs(shown.model if shown.is_decoded else None), "explore_tab"
     if display_options.current().is_large:
         title = link.option(key, list(here))
@@ -38,7 +38,7 @@ def show(shown: Shown) -> None:
 
 
 def draw_hidden(model: "LoadedModel") -> None:
-    """Which tab is open, for the link, where none is shown."""
+    """Draws the row of tabs where nobody sees it, so that a link says which one is open."""
     _draw_hidden(_tabs(model))
 
 

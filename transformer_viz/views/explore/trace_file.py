@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import measured, opened, stepper, style, uploader
+from transformer_viz.views.components import measured, opened, stepper, uploader
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import file_measures, hypotheses, tables
@@ -30,7 +30,7 @@ tv.save_trace(trace, "mine.npz")"""
 
 
 def show() -> None:
-    """The file that is chosen; where none is open, how to come to one."""
+    """Draws the file that is chosen; where none is open, how to come to one."""
     if opened.traces():
         _loaded()
     else:
@@ -118,7 +118,7 @@ def _loaded() -> None:
         tree = hypotheses.show(file.trace, search, node)
         hypotheses.say(by_tokens, search, node)
     stepper.show(shown, now, beside=focus.say_head, measured=held)
-    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace, measured=held, tree=tree))
+    tables.show(Shown(shown, by_tokens, whole=file.trace, measured=held, tree=tree))
     whole = file.trace
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")

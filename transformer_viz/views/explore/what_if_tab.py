@@ -1,7 +1,9 @@
 """The tab What if: the run again with another token at a step, another beginning, banned tokens, or a whole target."""
 
 import json
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +14,16 @@ from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.terms import KIND_TITLES
+from transformer_viz.text_display import display_token
+from transformer_viz.trace.steps import Step
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, jump
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.explore.vocabulary import Token, Vocabulary
 from transformer_viz.views.state import display_options, link, words
+from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -30,6 +34,9 @@ TELLS = "Other runs"
 HOWS = ("another token", "a beginning of your own", "banned tokens", "a target of your own")
 TOKEN, BEGINNING, BAN, TARGET = HOWS
 _LONGEST_SOUGHT, _LONGEST_CHANGE = 64, 512
+MOST_FOUND = 50
+Token = str | int
+"""By its label where labels are unique, else by its id."""
 
 
 def show(shown: Shown) -> None:
@@ -78,12 +85,12 @@ def show(shown: Shown) -> None:
 
 
 def is_for(model: "LoadedModel") -> bool:
-    """Whether it writes anything."""
+    """Whether this tab is for a model: one that writes."""
     return model.model.kind.writes
 
 
-def _is_possible(vocabulary: Vocabulary, word: str) -> bool:
-    """Whether a link may have this forced beginning."""
+def _is_possible(vocabulary: "Vocabulary", word: str) -> bool:
+    """Whether a link may have this forced beginning: tokens of this model, as JSON."""
     tokens = _tokens(word)
     return tokens is not None and all(token in vocabulary.tokens for token in tokens)
 
@@ -97,7 +104,7 @@ def _tokens(word: str) -> list[Token] | None:
     return found if isinstance(found, list) and all(type(each) in (str, int) for each in found) else None
 
 
-def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: Vocabulary) -> None:
+def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: "Vocabulary") -> None:
     """Draws a step of the changed run, and what it writes there instead of what it would have written."""
     state, changed = st.session_state, trace
     # The next token is changed in the changed run, once there is one.
@@ -139,15 +146,15 @@ def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: Vocabulary) 
     )
 
 
-def _sought(vocabulary: Vocabulary) -> str:
-    """What is looked for in a large vocabulary, in a box for it; nothing where all of it is in the other box."""
+def _sought(vocabulary: "Vocabulary") -> str:
+    """Draws a box that searches a large vocabulary. Returns what was typed; "" where the other box has all tokens."""
     if not vocabulary.is_searched:
         return ""
     words = f"all {len(vocabulary.tokens):,} tokens"
     return st.text_input("find in the vocabulary", key="what_if_find", width=190, placeholder=words)[:_LONGEST_SOUGHT]
 
 
-def _force(trace: Trace, changed: Trace, vocabulary: Vocabulary) -> None:
+def _force(trace: Trace, changed: Trace, vocabulary: "Vocabulary") -> None:
     """Keeps what the changed run wrote before the step, and forces the chosen token behind it."""
     state = st.session_state
     n_before = state.what_if_step - 1 - trace.n_given
@@ -201,3 +208,62 @@ def _compare(before: Trace, after: Trace) -> Any:
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )
     return figure
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens that a model can write, to choose from."""
+
+    model: "LoadedModel"
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there are too many tokens for a box, so that one searches them and gets a few."""
+        return self.model.task is None
+
+    @property
+    def tokens(self) -> Sequence[Token]:
+        """All of them."""
+        if self.model.task is not None:
+            return self.model.task.target_vocabulary.symbols
+        return range(self.model.model.sizes.vocabulary)
+
+    def label(self, token: Token) -> str:
+        """What a person reads; where several ids may have one label, with the id."""
+        if isinstance(token, str):
+            return display_token(token)
+        return f"{display_token(self.model.tokenizer.target_labels([token])[0])} (id {token})"
+
+    def written(self, trace: Trace) -> list[Token]:
+        """What a run has written after what was given."""
+        tokens = trace.output_tokens if trace.output_ids is None else trace.output_ids
+        return [*tokens[trace.n_given :]]
+
+    def own(self, step: Step) -> Token:
+        """What a step wrote."""
+        return step.token if step.token_id is None else step.token_id
+
+    def candidates(self, step: Step) -> dict[Token, float]:
+        """What a step could have written, most probable first, and how probable it was."""
+        tokens: Iterable[Token] = step.candidate_ids or (token for token, _ in step.candidates)
+        return {token: p for token, (_, p) in zip(tokens, step.candidates, strict=True)}
+
+    def others(self, step: Step, before: Token, typed: str = "") -> list[Token]:
+        """What may be written instead of `before`: the candidates first, then all others; or what `typed` finds."""
+        never = {before, *SPECIAL_TOKENS, *(self.model.model.end_ids if self.is_searched else ())}
+        if typed:
+            return [token for token in self.found(typed) if token not in never]
+        candidates = self.candidates(step)
+        rest = () if self.is_searched else (token for token in self.tokens if token not in candidates)
+        return [token for token in (*candidates, *rest) if token not in never]
+
+    def found(self, typed: str) -> list[int]:
+        """At most `MOST_FOUND` tokens whose labels have what was typed, where a space may be typed as it is drawn: first those
+        that are it, then those that begin with it."""
+        sought, found = typed.replace("␣", " ").casefold(), []
+        for number, label in enumerate(map(str.casefold, self.model.tokenizer.target_labels(range(len(self.tokens))))):
+            if sought in label:
+                bare = label.removeprefix(" ")
+                is_it, begins = sought in (label, bare), label.startswith(sought) or bare.startswith(sought)
+                found.append((0 if is_it else 1 if begins else 2, len(label), number))
+        return [number for *_, number in sorted(found)[:MOST_FOUND]]

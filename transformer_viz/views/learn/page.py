@@ -12,7 +12,7 @@ _LANGUAGES = {"en": "English", "zh": "中文"}
 
 
 def show() -> None:
-    """The page."""
+    """Draws the page."""
     st.markdown("What is attention? Each lesson asks you to predict, then to look. It leads through the pages of this app.")
     looks: dict[str, object] = {"words": lambda name: _LANGUAGES.get(name, name), "label_visibility": "collapsed"}
     language = link.segmented_control("Language", languages(), key="lesson_language", **looks)  # type: ignore[arg-type]

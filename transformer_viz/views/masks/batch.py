@@ -101,7 +101,7 @@ def typed(model: LoadedModel) -> Typed:
 
 
 def _lines(text: str, keep: int = 0) -> list[str]:
-    """Without the empty lines at the end, but for those among the first `keep`."""
+    """The lines of a box, without empty ones at the end; the first `keep` stay even if they are empty."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     while lines and not lines[-1] and len(lines) > (keep if any(lines) else 0):
         lines.pop()

@@ -1,20 +1,23 @@
 """The leak certificate of the model, with the edits and the mistake that are set on the page."""
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.result import RULES, MaskReport
+from transformer_viz.views.cache.computing import compute
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import link
 
 TITLE, ORDER = "Certificate", 4
+_CHECKED = (6_000, 100_000)
+"""Tokens that a check reads, roughly: of texts, and of a task's pairs."""
 
 
 def show(setup: Setup) -> None:
@@ -34,10 +37,11 @@ def show(setup: Setup) -> None:
     )
     if setup.is_changed:
         st.markdown(f"The model is checked with {setup.change_words()}.")
+    changed: Any = {"texts": setup.texts, "edits": setup.edits, "mistake": setup.mistake}
     if link.asking_toggle("Check this model", key="certificate", of=setup.made_of["certificate"]):
-        _report(batch_runs.report(model, setup.texts, setup.edits, setup.mistake))
-    report = Call(check_masks, model, texts=setup.texts, edits=setup.edits, mistake=setup.mistake)
-    code.show(Call("print({})", report))
+        cost = float(_CHECKED[model.task is not None] * model.n_parameters)
+        _report(compute("Replacing what must not be seen", cost, check_masks, model, **changed))
+    code.show(Call("print({})", Call(check_masks, model, **changed)))
 
 
 def _report(report: MaskReport) -> None:

@@ -1,4 +1,4 @@
-"""Change a mask, a head or a row of weights, and see what the model makes of it."""
+"""The tab Change and run again: a mask, a head or a row of weights is changed, and both runs are compared."""
 
 from functools import partial
 from itertools import zip_longest
@@ -23,8 +23,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, chart, code, jump
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.components.recorded_calls import Call, record
-from transformer_viz.views.masks import batch_runs
-from transformer_viz.views.masks.over_many import OverMany
+from transformer_viz.views.masks.over_many import MOST_WRITTEN, OverMany
 from transformer_viz.views.masks.setup import MOST_OF_EDITS, Setup
 from transformer_viz.views.state import focus, link
 
@@ -46,7 +45,7 @@ def has_focus(setup: Setup) -> bool:
 def show(setup: Setup) -> None:
     """Draws what is changed, and beside it, on a phone below it, what that does; further down both runs, step by step."""
     state = st.session_state
-    before, after = setup.decoded(changed=False)[setup.sentence], setup.decoded(changed=True)[setup.sentence]
+    before, after = setup.sound().decoded()[setup.sentence], setup.decoded()[setup.sentence]
     if state.pop(_TO_LARGEST, False) and (largest := compare(before, after).largest) is not None:
         focus.go_to_head(largest.kind, largest.layer, largest.head)
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
@@ -122,11 +121,11 @@ def _switch(edit: Edit) -> None:
 
 
 def _effect_call(setup: Setup) -> Call:
-    """The effect over many texts, which is computed a few at a time, in one go."""
+    """The effect over many texts for “Show the code”: in one call, where the page computes a few texts at a time."""
     change: Any = {"edits": setup.edits, "mistake": setup.mistake}
     if setup.many is None:
         return Call(effect, setup.model, **change)
-    return Call(effect, setup.model, [*setup.many], max_length=batch_runs.most_written(setup.model), **change)
+    return Call(effect, setup.model, [*setup.many], max_length=min(MOST_WRITTEN, setup.model.default_max_length), **change)
 
 
 def _further(setup: Setup, after: Trace, many: OverMany) -> None:
@@ -142,7 +141,7 @@ def _further(setup: Setup, after: Trace, many: OverMany) -> None:
             most=bar.MOST_TYPED,
             height=90,
             placeholder="Empty: the texts above",
-            help=f"At most {batch_runs.MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
+            help=f"At most {MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
         )
         words = f"The effect over {len(setup.many)} texts"
     many.controls(words)

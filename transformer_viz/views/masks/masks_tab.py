@@ -11,7 +11,7 @@ from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.terms import place_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, style, term_tips
+from transformer_viz.views.components import chart, code, screen, style, term_tips
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -23,7 +23,7 @@ _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 
 def has_focus(setup: Setup) -> bool:
     """Whether it shows boxes for the focus: on a phone, or where masks depend on it."""
-    return setup.is_narrow or _differ_by_layer(setup.forced())
+    return screen.is_narrow() or _differ_by_layer(setup.forced())
 
 
 def draw_view_box() -> None:
@@ -36,15 +36,15 @@ def show(setup: Setup) -> None:
     """Draws the switch and the figure; on a phone one mask at a time."""
     traces, state = setup.forced(), st.session_state
     with st.container(horizontal=True, vertical_alignment="center", key="mask-controls"):
-        if not setup.is_narrow:
+        if not screen.is_narrow():
             draw_view_box()
         if has_focus(setup):
             focus.controls(traces[setup.sentence], combined=False, with_best=False)
-    is_batch = not setup.is_narrow and state.masks_of == "batch"
+    is_batch = not screen.is_narrow() and state.masks_of == "batch"
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = state.layer, state.head if isinstance(state.head, int) else 0
     parts = [call(mask_parts, traces[i], layer, head) for i in chosen]
-    if setup.is_narrow:
+    if screen.is_narrow():
         # The one that is in force in the kind of attention in focus.
         parts = [tuple(part for part in of if part.kind == state.kind)[-1:] for of in parts]
     titles = [f"{i + 1}: {display_text(traces[i].source)}" for i in chosen]
@@ -70,7 +70,7 @@ def _differ_by_layer(traces: list[Trace]) -> bool:
 
 
 def _of_the_future(trace: Trace) -> str:
-    """That a decoder may look ahead, and how far: in a prefix, or because somebody changed it."""
+    """A sentence on how far the decoder may look ahead, which it may in a prefix or by a change; "" where it may not."""
     if "decoder" not in trace.kinds:
         return ""
     seen = np.triu(trace.decoder.reasons == 0, 1)

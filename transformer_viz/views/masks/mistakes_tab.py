@@ -18,7 +18,6 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options
@@ -51,13 +50,13 @@ def show(setup: Setup) -> None:
         return
     recipe = setup.model.recipe if isinstance(setup.model, Checkpoint) else {}
     learned = MISTAKES.get(recipe.get("mistake") or "")
-    decoded = batch_runs.decoded(setup.model, setup.typed)
+    decoded = setup.sound().decoded()
     if learned or setup.mistake:
         # The right answers: a model that has learned with a leak writes none of its own.
         known = zip(setup.typed.targets, decoded, strict=True)
         targets = tuple(trace.expected if given is None else given for given, trace in known)
         setup = replace(setup, typed=replace(setup.typed, targets=targets))
-    right = decoded, batch_runs.forced(setup.model, setup.typed)
+    right = decoded, setup.sound().forced()
     figure = _seen(setup, learned)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -68,7 +67,7 @@ def show(setup: Setup) -> None:
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, many, *right)
-    batch = (setup.model, batch_runs.sources_of(setup.typed), *right, batch_runs.targets_of(setup.typed))
+    batch = (setup.model, setup.sources, *right, setup.targets)
     code.show(*([] if figure is None else [figure]), Call(_PROGRAM + (_WITH_EFFECT if many.is_asked else ""), *batch))
     many.go_on()
 
@@ -88,7 +87,7 @@ def _seen(setup: Setup, learned: Mistake | None) -> Any:
             else f"This model was trained with the mistake **{learned.title}**: make it here, and see where it looked."
         )
         return None
-    right, wrong = (batch_runs.forced(setup.model, setup.typed, (), name)[setup.sentence] for name in (None, setup.mistake))
+    right, wrong = (setup.sound(name).forced()[setup.sentence] for name in (None, setup.mistake))
     found, title = most_forbidden(right, wrong), MISTAKES[setup.mistake].title
     if found is None:
         st.markdown(f"With **{title}** no head looks at anything that the right mask hides in this sentence.")
@@ -128,8 +127,8 @@ def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], 
 
 def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> str:
     """What a mistake does to this batch, with numbers."""
-    wrong = batch_runs.decoded(setup.model, setup.typed, (), mistake.name)
-    wrong_forced = batch_runs.forced(setup.model, setup.typed, (), mistake.name)
+    with_mistake = setup.sound(mistake.name)
+    wrong, wrong_forced = with_mistake.decoded(), with_mistake.forced()
     changed = sum(a.output_tokens != b.output_tokens for a, b in zip(decoded, wrong, strict=True))
     before, after = decoded[setup.sentence], wrong[setup.sentence]
     words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]

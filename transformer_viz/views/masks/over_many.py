@@ -5,19 +5,22 @@ So a click is answered at once, and the run that answers it goes on where the on
 between, and nothing goes on for somebody who has left.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.mask_checks.effect import COUNTED, EffectInProgress
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.mask_checks.effect import COUNTED, DecodedTexts, EffectInProgress, fresh_strings, texts_from_person
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
 from transformer_viz.views.cache import long_jobs
+from transformer_viz.views.cache.model_list import identity
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import link
 
+MOST_WRITTEN = 20
+"""Tokens for each of many texts: some models seldom end by themselves."""
 _BEGUN = "begun"
 """In the session: what each toggle was switched on for last."""
 _SECONDS = 0.2
@@ -47,7 +50,7 @@ class OverMany:
         self.is_asked = self._of is not None and begun.get(name) == self._of
         try:
             for key, change in changes.items() if self.is_asked else ():
-                self._runs[key] = batch_runs.over_many(setup.model, setup.many, *change)
+                self._runs[key] = _effect(identity(setup.model), setup.many, *change, setup.model)
         except TransformerVizError as error:
             self._error, self.is_asked = str(error), False
         self._is_stopped = self.is_asked and not is_on and not self._is_done
@@ -106,7 +109,7 @@ class OverMany:
 
 
 def _words(run: EffectInProgress) -> str:
-    """What is known, and of how many strings."""
+    """What is known of the effect so far, and of how many strings."""
     if (found := run.found) is None:
         return f"Nothing is known before the first {COUNTED} strings are decoded."
     strings = f"{run.samples}" if run.is_done else f"the first {found.samples} of {run.samples}"
@@ -115,4 +118,21 @@ def _words(run: EffectInProgress) -> str:
     return (
         f"Over {strings} fresh strings of all lengths, in padded batches: exact match "
         f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {percent_words(found.changed, 1)} of the outputs changed."
+    )
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _effect(
+    name: Hashable, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
+) -> EffectInProgress:
+    """The effect of a change over fresh strings of the task or a person's texts, as far as somebody has decoded them."""
+    return EffectInProgress(_model, _strings(name, texts, _model), edits=edits, mistake=mistake)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _strings(name: Hashable, texts: tuple[str, ...] | None, _model: LoadedModel) -> DecodedTexts:
+    return (
+        fresh_strings(_model)
+        if texts is None
+        else texts_from_person(_model, texts, min(MOST_WRITTEN, _model.default_max_length))
     )

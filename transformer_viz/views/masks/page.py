@@ -11,7 +11,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, lesson_card, screen, tabs
+from transformer_viz.views.components import bar, lesson_card, tabs
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.masks import batch, masks_tab, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
@@ -33,11 +33,11 @@ def show() -> None:
         return
     batch.show(model)
     try:
-        now = setup.start(model, batch.typed(model), screen.is_narrow())
-        trace = now.forced(changed=False)[now.sentence]
+        now = setup.start(model, batch.typed(model))
+        trace = now.sound().forced()[now.sentence]
         focus.start_place(trace, chosen.checkpoint)
         _boxes(now)
-        read, written = (run(changed=True)[now.sentence] for run in (now.forced, now.decoded))
+        read, written = (run()[now.sentence] for run in (now.forced, now.decoded))
         if (cover := lesson_card.ask(read, model, written=written)) is not None:
             # No picture and no word of what happens, before a lesson's question is answered; the link stays whole.
             st.info(cover.words, icon=":material/visibility_off:")
@@ -79,7 +79,7 @@ def _boxes(now: Setup) -> None:
 
 def _say_outcome(now: Setup) -> None:
     """Draws what becomes of the sentence in focus, and how large it is."""
-    before, model = now.decoded(changed=False)[now.sentence], now.model
+    before, model = now.sound().decoded()[now.sentence], now.model
     n_tokens, n_letters = len(model.tokenizer.encode_source(before.source)), sum(at is not None for at in before.source_letters)
     n_padding = (len(before.source_tokens) or before.n_given + 1) - n_tokens
     if model.task is None:
@@ -94,7 +94,7 @@ def _say_outcome(now: Setup) -> None:
         f"It has {size}."
     )
     if now.is_changed:
-        after = now.decoded(changed=True)[now.sentence]
+        after = now.decoded()[now.sentence]
         words += f" With {literal(now.change_words())} it {_becomes(after, model)}"
     st.markdown(words)
 

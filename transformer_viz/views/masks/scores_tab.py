@@ -38,7 +38,7 @@ def show(setup: Setup) -> None:
         precision = link.segmented_control("Precision", PRECISIONS, key="precision", **quiet)
         names = row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens)
         # At first the one that looks at anything: padding before a prompt does not.
-        sound = setup.forced(changed=False)[setup.sentence].attentions[kind]
+        sound = setup.sound().forced()[setup.sentence].attentions[kind]
         first = int((sound.reasons == 0).any(-1).reshape(-1, len(sound.queries)).any(0).argmax())
         looks: Any = {"words": lambda i: f"row {names[i]}", "width": 190, "fallback": len(names) - 1, **quiet}
         row = link.selectbox("Row", range(len(names)), key="row", default=first, **looks)

@@ -1,7 +1,8 @@
-"""The state of the page Masks in one rerun: the batch, the sentence in focus, the edits and the mistake."""
+"""The state of the page Masks in one rerun: the batch, the sentence in focus, the edits and the mistake, and their runs."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -12,9 +13,13 @@ from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.batch import decode_batch, read_batch, written_target
+from transformer_viz.views.cache import computing
+from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
+from transformer_viz.views.cache.runs import cost_of
 from transformer_viz.views.components import bar
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.masks import batch_runs
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.masks.batch import Typed
 from transformer_viz.views.state import link
 
@@ -24,14 +29,13 @@ MOST_OF_EDITS, _MOST_OF_A_SENTENCE = 4_000, 18
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that a tab needs to know."""
+    """What every tab of Masks gets."""
 
     model: LoadedModel
     typed: Typed
     sentence: int
     edits: tuple[str, ...]
     mistake: str | None
-    is_narrow: bool
 
     @property
     def is_changed(self) -> bool:
@@ -40,7 +44,7 @@ class Setup:
 
     @property
     def made_of(self) -> dict[str, Hashable]:
-        """What takes seconds and is made when a toggle asks for it, and of which model and change."""
+        """For each toggle that asks for what takes seconds, everything that its result depends on; None where there is none."""
         name = (self.model.name, self.model.options)
         changed = (name, self.edits, self.mistake)
         return {
@@ -62,13 +66,38 @@ class Setup:
         lines = tuple(line for line in st.session_state.many.splitlines() if line.strip())
         return lines or self.typed.sources
 
-    def decoded(self, *, changed: bool) -> list[Trace]:
-        """What the model writes, one Trace a sentence."""
-        return batch_runs.decoded(self.model, self.typed, *((self.edits, self.mistake) if changed else ()))
+    def sound(self, mistake: str | None = None) -> "Setup":
+        """The same without the changes that are set on the page; with another mistake, where one is named."""
+        return replace(self, edits=(), mistake=mistake)
 
-    def forced(self, *, changed: bool = True) -> list[Trace]:
-        """The pass over sources and targets, one Trace a sentence."""
-        return batch_runs.forced(self.model, self.typed, *((self.edits, self.mistake) if changed else ()))
+    def decoded(self) -> list[Trace]:
+        """What the model writes for each source, decoded as one padded batch with its padding kept."""
+        cost, changed = cost_of(self.model, self.typed.sources), self._changed()
+        traces = computing.decode(cost, decode_batch, self.model, self.typed.sources, **changed)
+        return record(traces, Call(decode_batch, self.model, self.sources, **changed))
+
+    def forced(self) -> list[Trace]:
+        """One pass over sources and targets, with scores and with the padding of both sides kept."""
+        model, sources, changed = self.model, self.typed.sources, self._changed()
+        # What `read_batch` would decode for itself, from the cache.
+        pairs = zip(self.sound().decoded(), self.typed.targets, strict=True)
+        targets = tuple(written_target(one) if target is None else target for one, target in pairs)
+        cost = cost_of(model, sources, **({"target": targets} if model.model.kind.writes else {}))
+        traces = computing.compute("Reading the texts", cost, read_batch, model, sources, targets, **changed)
+        return record(traces, Call(read_batch, model, self.sources, self.targets, **changed))
+
+    def _changed(self) -> dict[str, Any]:
+        return {"edits": self.edits, "mistake": self.mistake, "max_trace_bytes": MAX_TRACE_BYTES}
+
+    @property
+    def sources(self) -> Call:
+        """The sources as “Show the code” has them: in a variable."""
+        return Call("sources = {}", [*self.typed.sources])
+
+    @property
+    def targets(self) -> Call | None:
+        """The targets, in a variable; None where the model writes by itself, which is `read_batch`'s default."""
+        return Call("targets = {}", [*self.typed.targets]) if any(self.typed.targets) else None
 
     def change_words(self) -> str:
         """What is changed, in words."""
@@ -77,7 +106,7 @@ class Setup:
         return " and ".join(parts)
 
 
-def start(model: LoadedModel, typed: Typed, is_narrow: bool) -> Setup:
+def start(model: LoadedModel, typed: Typed) -> Setup:
     """What the widgets say, before they are drawn."""
     n = len(typed.sources)
     sentence = link.option("sentence", range(n), words=sentence_words(typed), fallback=n - 1)
@@ -88,7 +117,7 @@ def start(model: LoadedModel, typed: Typed, is_narrow: bool) -> Setup:
         edits = tuple(map(str, plain_edits.parse(link.text("edits", most=MOST_OF_EDITS))))
     except OptionError as error:
         st.error(f"{literal(str(error))} Nothing is edited until this is put right.", icon=":material/edit_off:")
-    return Setup(model, typed, sentence, edits, None if mistake == NO_MISTAKE else mistake, is_narrow)
+    return Setup(model, typed, sentence, edits, None if mistake == NO_MISTAKE else mistake)
 
 
 def sentence_words(typed: Typed) -> Callable[[int], str]:
@@ -97,7 +126,7 @@ def sentence_words(typed: Typed) -> Callable[[int], str]:
 
 
 def mistake_words(name: str) -> str:
-    """As the box has it."""
+    """The mistake as its box has it."""
     return "no mistake" if name == NO_MISTAKE else MISTAKES[name].title
 
 

@@ -8,7 +8,7 @@ from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.surveys.figures.survey_agreement import survey_agreement
 from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
-from transformer_viz.views.components import chart, screen, style
+from transformer_viz.views.components import chart, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey.shown import Shown
 
@@ -16,21 +16,21 @@ TITLE, ORDER = "Agreement", 1
 
 
 def show(shown: Shown) -> None:
-    """A sentence, and a map a kind."""
-    there = [kind for kind in shown.survey.kinds if shown.survey.agreement.get(kind)]
+    """Draws a sentence, and a map for each kind."""
+    survey = shown.survey
+    there = [kind for kind in survey.kinds if survey.agreement.get(kind)]
     if not there:
         st.info("The heads of this survey were not compared with each other.", icon=":material/info:")
         return
-    closest = " ".join(filter(None, (_closest(shown.survey, kind) for kind in there)))
+    closest = " ".join(filter(None, (_closest(survey, kind) for kind in there)))
     st.markdown(
         "In how many rows two heads have their largest weight on the same key. Only rows with two allowed keys or more "
         f"count. Heads that agree may replace each other. {literal(closest)}"
     )
     for kind, column in zip(there, screen.columns(len(there), "survey-agreement"), strict=True):
         with column:
-            figure = plain(survey_agreement)(shown.survey, kind, style=style.figure_style())
             words = f"Agreement between heads of the {KIND_TITLES[kind]}"
-            chart.show(figure, f"survey-agreement-{kind}", words)
+            chart.draw(plain(survey_agreement), survey, kind, key=f"survey-agreement-{kind}", words=words)
 
 
 def _closest(survey: Survey, kind: Kind) -> str:

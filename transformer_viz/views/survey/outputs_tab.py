@@ -7,9 +7,8 @@ from transformer_viz.numbers_in_words import number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.figures.survey_calibration import survey_calibration
 from transformer_viz.surveys.figures.survey_lengths import survey_lengths
-from transformer_viz.surveys.result import SurveyedOutputs, WorstOutput
 from transformer_viz.text_display import display_text
-from transformer_viz.views.components import chart, screen, style
+from transformer_viz.views.components import chart, screen
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
 
@@ -17,7 +16,7 @@ TITLE, ORDER = "Outputs", 2
 
 
 def show(shown: Shown) -> None:
-    """Two charts side by side, each below its sentence, and the list."""
+    """Draws two charts side by side, each below its sentence, and the list."""
     outputs = shown.survey.outputs
     if outputs is None:
         st.info("This model writes nothing, so there is no output to judge.", icon=":material/info:")
@@ -27,24 +26,17 @@ def show(shown: Shown) -> None:
         said = sentences.right(outputs)
         st.markdown(shown.heading(said))
         if any(point.n_known for point in outputs.by_length):
-            figure = plain(survey_lengths)(outputs, style=style.figure_style())
-            chart.show(figure, "survey-lengths", f"By length of the source. {said}")
+            chart.draw(plain(survey_lengths), outputs, key="survey-lengths", words=f"By length of the source. {said}")
     with right:
         said = sentences.calibrated(outputs)
         st.markdown(shown.heading(said))
         if any(outputs.confidence.counts):
-            figure = plain(survey_calibration)(outputs.confidence, style=style.figure_style())
-            words_on = f"Right tokens by their probability, and how many there are. {said}"
-            chart.show(figure, "survey-calibration", words_on)
-    lines = [_line(each) for each in outputs.worst]
-    texts.show({f"{sentences.worst_title(outputs)}, by the probability of {_of_what(outputs)}": lines}, shown, "survey-worst")
-
-
-def _of_what(outputs: SurveyedOutputs) -> str:
-    return "the first wrong token" if outputs.n_known else "a token on average"
-
-
-def _line(each: WorstOutput) -> texts.Line:
-    expected = "" if each.expected is None else f", expected {display_text(each.expected) or 'nothing'}"
-    wrote = f"wrote {display_text(each.output) or 'nothing'}{expected}"
-    return texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True)
+            words = f"Right tokens by their probability, and how many there are. {said}"
+            chart.draw(plain(survey_calibration), outputs.confidence, key="survey-calibration", words=words)
+    lines = []
+    for each in outputs.worst:
+        expected = "" if each.expected is None else f", expected {display_text(each.expected) or 'nothing'}"
+        wrote = f"wrote {display_text(each.output) or 'nothing'}{expected}"
+        lines.append(texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True))
+    by = "the first wrong token" if outputs.n_known else "a token on average"
+    texts.show({f"{sentences.worst_title(outputs)}, by the probability of {by}": lines}, shown, "survey-worst")

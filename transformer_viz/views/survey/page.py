@@ -1,6 +1,6 @@
 """Over many texts: what every head does over a corpus, its roles, its distribution, and the texts that show it."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -8,16 +8,19 @@ import streamlit as st
 from transformer_viz import app_folders, server_settings
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError, SurveyError
+from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.surveys import sentences
-from transformer_viz.surveys.columns import best, columns
+from transformer_viz.surveys.columns import best, columns, kinds
 from transformer_viz.surveys.comparison import SurveyComparison, compare_surveys
+from transformer_viz.surveys.figures.survey_difference import survey_difference
+from transformer_viz.surveys.figures.survey_heads import survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
-from transformer_viz.terms import head_label
-from transformer_viz.views.components import code, style, tabs, word_list
+from transformer_viz.terms import KIND_TITLES, head_label
+from transformer_viz.views.components import chart, code, screen, tabs, word_list
 from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import Call, call, record
 from transformer_viz.views.state import display_options, focus, link
-from transformer_viz.views.survey import found, maps, texts
+from transformer_viz.views.survey import found, texts
 from transformer_viz.views.survey.found import FOLDER, Source
 from transformer_viz.views.survey.shown import Shown
 
@@ -26,25 +29,27 @@ TITLE, ICON, ORDER = "Over many texts", ":material/query_stats:", 6
 NONE = ""
 """What *Compare with* holds where nothing is compared."""
 _DEFAULT = "reverse"
+_WIDEST = 920
+"""Pixels of a single map: one as wide as the page would be all tile."""
 _COMMAND = "python -m transformer_viz survey --checkpoint reverse --held-out 2000 -o surveys/mine"
 
 
 def show() -> None:
-    """The page."""
+    """Draws the page."""
     texts.go()
-    known = found.surveys()
+    known, state = found.surveys(), st.session_state
     if not known:
         _empty()
         return
     # Which survey, and which one beside it. From another page's model one comes to its own.
-    state = st.session_state
     if "survey" not in state and "survey" not in link.address() and state.get("checkpoint") in known:
         state.survey = state.checkpoint
-    link.option("survey", list(known), _default(known))
-    link.option("survey_beside", [NONE, *known], NONE, _beside_words)
+    default = _DEFAULT if _DEFAULT in known else next(iter(known))
+    name = link.option("survey", list(known), default)
+    other_name = link.option("survey_beside", [NONE, *known], NONE, _beside_words)
     looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        link.selectbox("Survey", list(known), key="survey", default=_default(known), **looks)
+        link.selectbox("Survey", list(known), key="survey", default=default, **looks)
         link.selectbox("Compare with", [NONE, *known], key="survey_beside", words=_beside_words, **looks)
         with st.popover("Open another", icon=":material/folder_open:"):
             found.box()
@@ -52,7 +57,6 @@ def show() -> None:
     found.say()
     if display_options.is_hidden("The heads and outputs of a survey"):
         return
-    name = st.session_state.survey
     try:
         survey = _read(known, name)
     except SurveyError as error:
@@ -62,32 +66,39 @@ def show() -> None:
     if not numbers:
         st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
         return
-    number = numbers[link.option("survey_number", list(numbers), words=_number_words(survey))]
+    titles = {each: f"heads by {column.title}" for each, column in numbers.items()}
+    number = numbers[link.option("survey_number", list(numbers), words=titles.__getitem__)]
     head = _focus(survey, number.name)
-    beside, said = _beside(known, survey)
-    shown = Shown(
-        name=name,
-        identity=known[name].identity,
-        survey=survey,
-        number=number,
-        head=head,
-        beside=beside,
-        theme=style.theme(),
-        is_large=display_options.current().is_large,
-    )
-    comparison = _compared(shown) if beside is not None else None
-    if said:
-        st.warning(sentence(said), icon=":material/warning:")
-    _sentence(shown, comparison)
-    _controls(shown, [*numbers])
-    drawn = maps.show(shown, comparison)
+    beside, comparison = None, None
+    if other_name != NONE:
+        try:
+            beside = _read(known, other_name)
+            comparison = call(compare_surveys, survey, beside, number.name)
+        except (SurveyError, OptionError) as error:
+            beside = None
+            st.warning(sentence(str(error)), icon=":material/warning:")
+    shown = Shown(known[name].identity, survey, number, head, beside)
+    # What there is to see, and the way to the head that it is about.
+    if comparison is None:
+        said, there = sentences.headline(survey, number.name), best(survey, number.name)
+    else:
+        said = sentences.changed(comparison, name, other_name)
+        there = None if comparison.largest is None else comparison.largest.place
+    with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
+        st.markdown(shown.heading(said), width="stretch")
+        if there is not None and there != head:
+            place = (there.kind, there.layer, there.head)
+            focus.go_to_head_button(f"Go to {head_label(there.layer, there.head)}", "survey-go", place)
+    # By which number, and which head: the keyboard's way to what a click on a map does.
+    of, looks["width"] = survey.kinds[head.kind], 340
+    with st.container(horizontal=True, vertical_alignment="center", key="survey-controls"):
+        link.selectbox("Heads by", list(numbers), key="survey_number", words=titles.__getitem__, **looks)
+        focus.kind_box(tuple(kind for kind, each in survey.kinds.items() if each.layers))
+        focus.layer_and_head_boxes(of.layers, [*range(of.n_heads)])
+    drawn = _maps(shown, comparison)
     _tabs(shown)
     if not shown.is_large:
         code.show(*drawn or [survey])
-
-
-def _default(known: dict[str, Source]) -> str:
-    return _DEFAULT if _DEFAULT in known else next(iter(known))
 
 
 def _beside_words(name: str) -> str:
@@ -95,7 +106,7 @@ def _beside_words(name: str) -> str:
 
 
 def _empty() -> None:
-    """What a survey is, and how to come to one."""
+    """Draws what a survey is, and how to come to one."""
     st.markdown("#### No survey is here yet")
     st.markdown(
         "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
@@ -113,8 +124,7 @@ def _focus(survey: Survey, name: str) -> HeadPlace:
     state, default = st.session_state, best(survey, name) or survey.places[0]
     kinds_there = tuple(kind for kind, of in survey.kinds.items() if of.layers)
     focus.start_kind(kinds_there, default.kind, default.kind)
-    kind = state.kind
-    of = survey.kinds[kind]
+    kind, of = state.kind, survey.kinds[state.kind]
     place = (default.layer, default.head) if kind == default.kind else (of.layers[0], 0)
     if state.get("layer", of.layers[0]) not in of.layers or state.get("head", 0) not in range(of.n_heads):
         state.layer, state.head = place
@@ -122,72 +132,65 @@ def _focus(survey: Survey, name: str) -> HeadPlace:
     return survey.place(kind, state.layer, state.head)
 
 
-def _beside(known: dict[str, Source], survey: Survey) -> tuple[Survey | None, str]:
-    """The survey to compare with, or why it cannot be."""
-    name = st.session_state.survey_beside
-    if name == NONE:
-        return None, ""
+def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]:
+    """Draws the maps that have a number, which are returned; a click makes a head the focus."""
+    survey, number = shown.survey, shown.number
+    there = kinds(survey, number.name)
+    if comparison is not None:
+        there = tuple(kind for kind in survey.kinds if any(comparison.of(kind)))
+    if not there:
+        return []
+    heard = "tile", partial(_go, survey)
+    maps, what = [], number.title if comparison is None else f"difference of {number.title}"
+    alone = [st.container(width=_WIDEST, key="survey-map")] if len(there) == 1 else []
+    for kind, column in zip(there, alone or screen.columns(len(there), "survey-maps"), strict=True):
+        head = (shown.head.layer, shown.head.head) if shown.head.kind == kind else None
+        of: Any = (survey_heads, survey, kind, number.name) if comparison is None else (survey_difference, comparison, kind)
+        words = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
+        with column:
+            figure = chart.draw(plain(of[0]), *of[1:], head, key=f"survey-chart-{kind}", words=words, clicks=heard)
+            maps.append(figure)
+    missing = [KIND_TITLES[kind] for kind in survey.kinds if kind not in there]
+    has = "has" if len(missing) == 1 else "have"
+    without = f" {' and '.join(missing).capitalize()} {has} no such number." if missing else ""
+    words = "Click a head to see what it does, and on which texts. Each map has its own scale, which its bar says."
+    if comparison is not None:
+        words = (
+            "Blue: more in the second survey; orange: less; hatched: within the 95 % interval, so it may be chance. All maps "
+            "have one scale."
+        )
+        if comparison.is_same_texts:
+            words += " Both surveyed the same texts, so the intervals are too wide rather than too narrow."
+    st.caption(words + without)
+    return maps
+
+
+def _go(survey: Survey, tile: dict[str, Any]) -> None:
+    """Makes the head of a clicked tile the focus; what is no head of this survey is passed over."""
     try:
-        other = _read(known, name)
-        compare_surveys(survey, other, next(iter(columns(survey))))
-    except (SurveyError, OptionError) as error:
-        return None, str(error)
-    return other, ""
-
-
-def _compared(shown: Shown) -> SurveyComparison:
-    assert shown.beside is not None
-    return call(compare_surveys, shown.survey, shown.beside, shown.number.name)
-
-
-def _sentence(shown: Shown, comparison: SurveyComparison | None) -> None:
-    """What there is to see, and the way to the head that it is about."""
-    if comparison is None:
-        said, there = sentences.headline(shown.survey, shown.number.name), best(shown.survey, shown.number.name)
-    else:
-        said = sentences.changed(comparison, shown.name, st.session_state.survey_beside)
-        there = None if comparison.largest is None else comparison.largest.place
-    with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
-        st.markdown(shown.heading(said), width="stretch")
-        if there is not None and there != shown.head:
-            place = (there.kind, there.layer, there.head)
-            focus.go_to_head_button(f"Go to {head_label(there.layer, there.head)}", "survey-go", place)
-
-
-def _controls(shown: Shown, numbers: list[str]) -> None:
-    """By which number, and which head: the keyboard's way to what a click on a map does."""
-    of = shown.survey.kinds[shown.head.kind]
-    looks: dict[str, Any] = {"words": _number_words(shown.survey), "width": 340, "label_visibility": "collapsed"}
-    with st.container(horizontal=True, vertical_alignment="center", key="survey-controls"):
-        link.selectbox("Heads by", numbers, key="survey_number", **looks)
-        focus.kind_box(tuple(kind for kind, each in shown.survey.kinds.items() if each.layers))
-        focus.layer_and_head_boxes(of.layers, [*range(of.n_heads)])
-
-
-def _number_words(survey: Survey) -> Callable[[str], str]:
-    titles = {name: f"heads by {each.title}" for name, each in columns(survey).items()}
-    return titles.__getitem__
+        head = survey.place(tile.get("kind", ""), tile.get("layer", -1), tile.get("head", -1))
+    except OptionError:
+        return
+    focus.go_to_head(head.kind, head.layer, head.head)
 
 
 @st.fragment
 def _tabs(shown: Shown) -> None:
-    """A fragment, so that another tab redraws no map above."""
+    """Draws the tabs. As a fragment, so that another tab redraws no map above."""
     if texts.is_going():
         st.rerun()
     tabs.show(tabs.found("transformer_viz.views.survey"), "survey_tab", shown)
 
 
 def _read(known: dict[str, Source], name: str) -> Survey:
-    return record(known[name].read(), Call(load_survey, _as_typed(known[name], name)))
-
-
-def _as_typed(source: Source, name: str) -> str:
-    """A survey's folder as people type it, from where the app was started or from the checkout; of what was opened the file."""
-    if source.path is None:
-        return name.removesuffix(" (opened)")
-    folder, surveys = source.path.parent, app_folders.surveys()
-    for root in (*([] if surveys is None else [surveys.absolute().parent]), app_folders.ROOT):
-        if folder.is_relative_to(root):
-            return folder.relative_to(root).as_posix()
-    # Where others look on, a place of this machine is not told.
-    return name if server_settings.is_shared() else str(folder)
+    """Reads a survey. Its call has the folder as people type it, from where the app was started or from the checkout; of what
+    was opened, the file."""
+    source = known[name]
+    typed = name.removesuffix(" (opened)")
+    if source.path is not None:
+        folder, surveys = source.path.parent, app_folders.surveys()
+        roots = (*([] if surveys is None else [surveys.absolute().parent]), app_folders.ROOT)
+        below = [folder.relative_to(root).as_posix() for root in roots if folder.is_relative_to(root)]
+        # Where others look on, a place of this machine is not told.
+        typed = below[0] if below else name if server_settings.is_shared() else str(folder)
+    return record(source.read(), Call(load_survey, typed))

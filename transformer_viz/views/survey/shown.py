@@ -3,35 +3,34 @@
 from dataclasses import dataclass
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.surveys.columns import Column
 from transformer_viz.surveys.result import Survey
 from transformer_viz.views.components.markdown import sentence
+from transformer_viz.views.state import display_options
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Shown:
-    """A survey as it is looked at.
+    """A survey, and what of it is looked at.
 
     Attributes:
-        name: by which it was chosen.
         identity: tells it from all others.
         survey: the survey.
         number: by which heads are compared.
         head: in focus.
         beside: another survey of a model of the same sizes, or None.
-        theme: of the page.
-        is_large: large letters.
     """
 
-    name: str
     identity: tuple[object, ...]
     survey: Survey
     number: Column
     head: HeadPlace
     beside: Survey | None
-    theme: ThemeName
-    is_large: bool
+
+    @property
+    def is_large(self) -> bool:
+        """Whether letters are for a projector."""
+        return display_options.current().is_large
 
     def heading(self, said: str) -> str:
         """What a tab says first, as Markdown, in letters that a projector's room can read."""

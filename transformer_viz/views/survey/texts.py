@@ -39,13 +39,22 @@ class Line:
 
 
 def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
-    """Lists side by side, by their titles."""
-    lines = [line for found in lists.values() for line in found]
-    has_model = is_there(shown.survey.model.name)
-    places = iter(range(len(lines)))
-    sections = {
-        title: [_data(line, next(places), shown, has_model=has_model) for line in found] for title, found in lists.items()
-    }
+    """Draws lists side by side, by their titles."""
+    model, has_model = shown.survey.model.name, is_there(shown.survey.model.name)
+    lines: list[Line] = []
+    sections: dict[str, list[dict[str, Any]]] = {}
+    for title, found in lists.items():
+        sections[title] = []
+        for line in found:
+            is_cut, links = len(line.text) >= CUT, []
+            if has_model and not is_cut:
+                for tab in ("", *((TRIAL,) if line.has_trial else ())):
+                    href = address(line.text, model, shown.head, tab)
+                    links.append({"tab": tab, "at": f"{len(lines)} {tab}", "href": href})
+            cut = "Only the beginning of this text is kept, so it cannot be opened." if is_cut else ""
+            more = " ".join(filter(None, [cut, line.more]))
+            sections[title].append({"value": line.value, "text": display_text(line.text), "more": more, "links": links})
+            lines.append(line)
     # The texts are of the corpus, and what they open is this page's own: the browser says which line alone.
     markup.show("survey/texts.html", key, lambda at, _: _open(lines, shown, at), sections=sections, large=shown.is_large)
 
@@ -57,29 +66,18 @@ def is_there(name: str) -> bool:
 
 
 def go() -> None:
-    """To Explore, where a line was opened; first on the page, since a callback has no page to leave."""
+    """Goes to Explore where a line was opened. Call it first on the page, since a callback cannot leave a page."""
     if st.session_state.pop(_GO, False):
         navigation.go("Explore")
 
 
 def is_going() -> bool:
-    """Whether a line was opened in a fragment, which the whole page has to follow."""
+    """Whether a line was opened in a fragment, so that the whole page must run again."""
     return _GO in st.session_state
 
 
-def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str, Any]:
-    is_cut = len(line.text) >= CUT
-    tabs = ("", *((TRIAL,) if line.has_trial else ())) if has_model and not is_cut else ()
-    model = shown.survey.model.name
-    links = [{"tab": tab, "at": f"{place} {tab}", "href": address(line.text, model, shown.head, tab)} for tab in tabs]
-    more = " ".join(
-        filter(None, ["Only the beginning of this text is kept, so it cannot be opened." if is_cut else "", line.more])
-    )
-    return {"value": line.value, "text": display_text(line.text), "more": more, "links": links}
-
-
 def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
-    """Explore's link, from this page."""
+    """The address of Explore with a text, a model and a head in focus; `tab` is a part of the tab Heads that is open."""
     place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
     said = {"text": text, "checkpoint": model, **place, **({"explore_tab": "Heads", "heads_part": tab} if tab else {})}
     return f"./?{urlencode(said)}"
@@ -88,12 +86,11 @@ def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
 def _open(lines: Sequence[Line], shown: Shown, at: Any) -> None:
     """Puts a line into the session as Explore reads it; what is no line of these lists is passed over."""
     place, _, tab = str(at).partition(" ")
-    if place not in map(str, range(len(lines))) or not is_there(shown.survey.model.name):
+    model, head = shown.survey.model.name, shown.head
+    if place not in map(str, range(len(lines))) or not is_there(model):
         return
-    state, model, head = st.session_state, shown.survey.model.name, shown.head
-    state.text, state.checkpoint, state.text_checkpoint = lines[int(place)].text, model, model
-    state.kind, state.layer, state.head = head.kind, head.layer, head.head
-    state.step = ""
+    st.session_state.update(text=lines[int(place)].text, checkpoint=model, text_checkpoint=model, step="")
+    focus.go_to_head(head.kind, head.layer, head.head)
     if tab == TRIAL:
-        state.explore_tab, state.heads_part = "Heads", TRIAL
-    state[_GO] = True
+        st.session_state.update(explore_tab="Heads", heads_part=TRIAL)
+    st.session_state[_GO] = True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from transformer_viz.analysis.intervals import Mean
-from transformer_viz.attribution.result.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Verdicts, left_out_words
+from transformer_viz.attribution.result.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, left_out_words
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.views.components import table
@@ -16,21 +16,26 @@ TITLE, ORDER = "On trial", 3
 
 
 def show(shown: Shown) -> None:
-    """A sentence and the table."""
+    """Draws which map points best, beside chance, and the table of all."""
     found = shown.survey.verdict
     if found is None:
         st.info("This survey has no verdicts: make it with `--verdict-texts 300`.", icon=":material/info:")
         return
-    st.markdown(shown.heading(_sentence(found)))
+    words = f"No map was judged: {left_out_words(found)}."
+    if known := [each for each in found.maps if each.top.value == each.top.value]:
+        first = max(known, key=lambda each: each.top.value)
+        share, chance = (percent_words(each.value, 1) for each in (first.top, found.chance))
+        words = f"{first.name} points where the cause is in {share} of the steps; by chance it would be in {chance}."
+    st.markdown(shown.heading(words))
     mode = found.mode or "word"
     top, rho = f"at the cause, {mode}", f"ρ, {mode}"
     columns = {
         "map": [each.name for each in found.maps],
         top: [each.top.value for each in found.maps],
-        "at the cause, 95 %": [_ends(each.top, _shares) for each in found.maps],
+        "at the cause, 95 %": [_ends(each.top, lambda ends: interval_words(ends, percent_words, 1)) for each in found.maps],
         "by chance": [found.chance.value] * len(found.maps),
         rho: [each.rho.value for each in found.maps],
-        "ρ, 95 %": [_ends(each.rho, _numbers) for each in found.maps],
+        "ρ, 95 %": [_ends(each.rho, lambda ends: " to ".join(f"{end + 0.0:.2f}" for end in ends)) for each in found.maps],
     }
     table.show(columns, "Every map beside the cause", percents=(top, "by chance"))
     st.caption(
@@ -43,27 +48,8 @@ def show(shown: Shown) -> None:
     )
 
 
-def _sentence(found: Verdicts) -> str:
-    """Which map points best, beside chance."""
-    known = [each for each in found.maps if each.top.value == each.top.value]
-    if not known:
-        return f"No map was judged: {left_out_words(found)}."
-    best = max(known, key=lambda each: each.top.value)
-    return (
-        f"{best.name} points where the cause is in {percent_words(best.top.value, 1)} of the steps; by chance it would be in "
-        f"{percent_words(found.chance.value, 1)}."
-    )
-
-
 def _ends(mean: Mean, written: Callable[[tuple[float, float]], str]) -> str:
+    """The interval of a mean as a cell of the table."""
     if mean.interval is None:
         return ""
     return "all alike" if mean.ends is None else written(mean.ends)
-
-
-def _shares(ends: tuple[float, float]) -> str:
-    return interval_words(ends, percent_words, 1)
-
-
-def _numbers(ends: tuple[float, float]) -> str:
-    return " to ".join(f"{end + 0.0:.2f}" for end in ends)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import cycle
 from typing import Any, get_args
 
 import streamlit as st
@@ -15,17 +16,7 @@ from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
-from transformer_viz.views.state.training_fields import (
-    CHOICES,
-    FIELDS,
-    FLOATS,
-    HINTS,
-    MODEL,
-    NUMBERS,
-    SIZES,
-    SWITCHES,
-    same,
-)
+from transformer_viz.views.state.training_fields import CHOICES, FIELDS, FLOATS, HINTS, MODEL, NUMBERS, SIZES, SWITCHES, same
 
 
 @dataclass(frozen=True)
@@ -76,12 +67,13 @@ PRESETS = (
 def show() -> Recipe | None:
     """Draws the form. Returns the recipe; where that is not possible, says why in the form and returns None."""
     left, right = st.columns(2)
-    names: dict[str, Any] = {"on_change": _reset}
+    # Another task or variant brings its own settings.
+    reset: Any = {"on_change": link.reset, "args": (*(f"train_{name}" for name in FIELDS), "train_name")}
     with left:
-        task = link.selectbox("Task", tasks.names(), key="train_task", default=_TASK, help=_help("Task"), **names)
+        task = link.selectbox("Task", tasks.names(), key="train_task", default=_TASK, help=_help("Task"), **reset)
     with right:
-        first: dict[str, Any] = {"default": _VARIANT, **names}
-        variant = link.selectbox("Variant", variants.names(), key="train_variant", help=_help("Variant"), **first)
+        reset |= {"default": _VARIANT, "help": _help("Variant")}
+        variant = link.selectbox("Variant", variants.names(), key="train_variant", **reset)
     summary, _, more = variants.description(variant).partition("\n\n")
     right.caption(literal(summary), help=literal(more))
     try:
@@ -89,49 +81,65 @@ def show() -> Recipe | None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return None
-    for name in FIELDS:
-        _value(name, base[name])
+    # The values before their boxes are drawn: the group of settings is open where one of them was changed.
+    for name, default in base.items():
+        key = f"train_{name}"
+        if name in _LIMITS:
+            link.number(key, *_LIMITS[name][1:], default)
+        elif HINTS[name] is bool:
+            link.is_on(key, default)
+        else:
+            link.option(key, get_args(HINTS[name]), default)
     return _advanced(base)
 
 
 def _advanced(base: Mapping[str, Any]) -> Recipe | None:
     """Draws every setting, an error under the group that it is about. Returns the recipe, or None with an error."""
-    parts = (
-        ("Size: layers, heads, widths", SIZES, _sizes),
-        ("Architecture: norms, biases, scaling, positions", {**SWITCHES, **FLOATS}, _switchboard),
-        ("Training: steps, optimizer, schedule, loss", {**NUMBERS, **CHOICES}, _recipe_fields),
-    )
-    state = st.session_state
-    is_changed = any(not same(state[f"train_{name}"], value) for name, value in base.items())
-    said = []
-    with st.expander("Advanced: all settings", expanded=is_changed, icon=":material/tune:"):
-        for title, names, draw in parts:
+    is_bool = {name: HINTS[name] is bool for name in SWITCHES}
+    groups = {
+        "Size: layers, heads, widths": [(len(SIZES), SIZES)],
+        "Architecture: norms, biases, scaling, positions": [
+            (2, [name for name in SWITCHES if not is_bool[name]]),
+            (2, [name for name in SWITCHES if is_bool[name]]),
+            (2, FLOATS),
+        ],
+        "Training: steps, optimizer, schedule, loss": [(3, CHOICES), (2, NUMBERS)],
+    }
+    places = []
+    with st.expander("Advanced: all settings", expanded=bool(_changed(base)), icon=":material/tune:"):
+        for title, rows in groups.items():
             st.markdown(f"**{title}**")
-            draw(base)
-            said.append((names, st.container()))
+            for n_columns, names in rows:
+                for column, name in zip(cycle(st.columns(n_columns)), names, strict=False):
+                    with column:
+                        _setting(name, base[name])
+            places.append(([name for _, names in rows for name in names], st.container()))
     try:
         return _recipe()
     except TransformerVizError as error:
         words = str(error)
-        place = next((place for names, place in said if any(name in words for name in names)), st)
+        place = next((place for names, place in places if any(name in words for name in names)), st)
         place.error(literal(words), icon=":material/error:")
         if place is not st:
             st.caption("These settings cannot be trained. *Advanced* says which one to change.")
         return None
 
 
-def _reset() -> None:
-    """Puts all settings back to those of the chosen task and variant."""
-    link.reset(*(f"train_{name}" for name in FIELDS), "train_name")
-
-
-def _value(name: str, default: Any) -> Any:
-    """The value of a setting, before its box is drawn."""
+def _setting(name: str, default: Any) -> None:
+    """Draws the box of a setting."""
     key = f"train_{name}"
-    if (limits := _LIMITS.get(name)) is not None:
-        _, least, most = limits
-        return link.number(key, least, most, default)
-    return link.is_on(key, default) if HINTS[name] is bool else link.option(key, get_args(HINTS[name]), default)
+    if name not in _LIMITS:
+        label = {**SWITCHES, **CHOICES}[name]
+        if HINTS[name] is bool:
+            link.toggle(label, key=key, default=default, help=_help(label))
+        else:
+            link.selectbox(label, get_args(HINTS[name]), key=key, default=default, help=_help(label))
+        return
+    label, least, most = _LIMITS[name]
+    looks: dict[str, Any] = {"format": "%g"} if isinstance(least, float) else {}
+    if looks and name in NUMBERS:
+        looks["step"] = 0.001
+    link.number_input(label, least, most, default, key=key, help=_help(label), **looks)
 
 
 def _effective(recipe: Recipe) -> dict[str, Any]:
@@ -148,13 +156,16 @@ def changes(recipe: Recipe) -> dict[str, Any]:
     return {**changed, "d_ff": now["d_ff"]} if "d_model" in changed else changed
 
 
+def _changed(base: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in the form that differ from these."""
+    now = {name: st.session_state[f"train_{name}"] for name in FIELDS}
+    return {name: value for name, value in now.items() if not same(value, base[name])}
+
+
 def _recipe() -> Recipe:
     """The recipe of the chosen task and variant, with the settings that were changed in the form."""
-    state = st.session_state
-    base = recipe_for(state.train_task, state.train_variant)
-    before = _effective(base)
-    now = {name: state[f"train_{name}"] for name in FIELDS}
-    changed = {name: value for name, value in now.items() if not same(value, before[name])}
+    base = recipe_for(st.session_state.train_task, st.session_state.train_variant)
+    changed = _changed(_effective(base))
     settings = {name: value for name, value in changed.items() if name not in MODEL}
     model = {**base.model, **{name: value for name, value in changed.items() if name in MODEL}}
     if {"d_model", "n_heads"} & set(changed) and "d_k" in variants.settings(base.variant):
@@ -174,45 +185,6 @@ def config(recipe: Recipe) -> ModelConfig:
     from transformer_viz.training.recipe import model_config
 
     return model_config(recipe, tasks.make_task(recipe.task, recipe.task_options))
-
-
-def _sizes(base: Mapping[str, Any]) -> None:
-    for column, name in zip(st.columns(len(SIZES)), SIZES, strict=True):
-        with column:
-            _number(name, base)
-
-
-def _switchboard(base: Mapping[str, Any]) -> None:
-    bools = [name for name in SWITCHES if HINTS[name] is bool]
-    choices = [name for name in SWITCHES if name not in bools]
-    for column, name in zip(st.columns(2) * 4, choices, strict=False):
-        with column:
-            _choice(name, SWITCHES[name], base)
-    for column, name in zip(st.columns(2) * 4, bools, strict=False):
-        with column:
-            link.toggle(SWITCHES[name], key=f"train_{name}", default=base[name], help=_help(SWITCHES[name]))
-    for column, name in zip(st.columns(2), FLOATS, strict=False):
-        with column:
-            _number(name, base, format="%g")
-
-
-def _recipe_fields(base: Mapping[str, Any]) -> None:
-    for column, (name, label) in zip(st.columns(3), CHOICES.items(), strict=True):
-        with column:
-            _choice(name, label, base)
-    for column, (name, (_, least, _)) in zip(st.columns(2) * 4, NUMBERS.items(), strict=True):
-        form: dict[str, Any] = {"format": "%g", "step": 0.001} if isinstance(least, float) else {}
-        with column:
-            _number(name, base, **form)
-
-
-def _number(name: str, base: Mapping[str, Any], **form: Any) -> None:
-    label, least, most = _LIMITS[name]
-    link.number_input(label, least, most, base[name], key=f"train_{name}", help=_help(label), **form)
-
-
-def _choice(name: str, label: str, base: Mapping[str, Any]) -> None:
-    link.selectbox(label, get_args(HINTS[name]), key=f"train_{name}", default=base[name], help=_help(label))
 
 
 def _help(label: str) -> str:

@@ -2,29 +2,45 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError, join_names
+from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.terms import KIND_TITLES, row_labels
+from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.training.figures.training_playback import training_playback
-from transformer_viz.training.result import TrainingSnapshot, when
+from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 from transformer_viz.views.cache import model_list, runs
-from transformer_viz.views.components import bar, chart, code, figure_file, lesson_card, player, screen, stepper, style
+from transformer_viz.views.components import (
+    bar,
+    chart,
+    code,
+    figure_file,
+    lesson_card,
+    player,
+    screen,
+    stepper,
+    style,
+    term_tips,
+)
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import display_options, focus, link
-from transformer_viz.views.train import snapshots
 
 Moments = tuple[TrainingSnapshot, ...]
 _MOST_OFFERED = 4
 _MOVED = "replay_moved"
 """In the session, until the page has run again: a click on a tile moved the focus."""
+_FIXED = {
+    "answer": "Every moment reads the right answer, so the rows stay the same.",
+    "final output": "The right answer is not known, so every moment reads what the finished model writes.",
+}
 
 
 def show(*, is_open: bool) -> None:
@@ -39,11 +55,11 @@ def show(*, is_open: bool) -> None:
 
 
 def _show() -> None:
-    chosen = bar.show("train")
+    chosen, state = bar.show("train"), st.session_state
     checkpoint = chosen.checkpoint
     if checkpoint is None:
-        if st.session_state.checkpoint in model_list.models():
-            _offer_others(st.session_state.checkpoint)
+        if state.checkpoint in model_list.models():
+            _offer_others(state.checkpoint)
         return
     if display_options.is_hidden("The moments of a training"):
         return
@@ -54,14 +70,25 @@ def _show() -> None:
     if found is None:
         return
     last = found[-1].forced
-    _start(found, checkpoint)
+    # Kind, layer, head, moment and position from the link or by default, each brought into range.
+    focus.start_place(last, checkpoint, combined=False)
+    link.hidden_value("moment", *_moments(found))
+    link.option("position", range(len(last.steps)), words=_position_words(last))
+    # Differs from replay to replay, in the session and in the browser.
+    seconds = [(moment.step, moment.forced.made_by.get("seconds")) for moment in found]
+    replay = repr((found[0].forced.source, checkpoint.name, found[0].forced.made_by.get("device"), seconds))
+    state.replay_run = hashlib.sha256(replay.encode()).hexdigest()[:12]
     begins = lesson_card.at_start("moment")
     asked = next((moment for moment in found if str(moment.step) == begins), found[_place(found)])
     if (cover := lesson_card.ask(asked.forced, checkpoint, written=asked.written)) is not None:
         st.info(cover.words, icon=":material/visibility_off:")
-        _draw_hidden(found)
+        # The boxes, for the link.
+        focus.draw_hidden_boxes(last, combined=False)
+        with st.container(key="in-link-position"):
+            _position_box(last)
+        link.hidden("moment", *_moments(found))
         return
-    now, position = _now(found), st.session_state.position
+    now, position = focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found)), state.position
 
     above = st.container()
     lines = None if chosen.is_large else code.fold("code_of_moments")
@@ -77,7 +104,7 @@ def _show() -> None:
             focus.controls(last, combined=False)
             _position_box(last)
         with st.container(key=player.FOCUS_KEY):
-            figure = _playback_call(found, now, st.session_state.position)()
+            figure = _playback_call(found, now, position)()
             words = (
                 f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
                 "and the candidates of one position. The sentence above describes it."
@@ -90,27 +117,14 @@ def _show() -> None:
         _player(found, chosen, now, position, mosaics_place, rested)
 
 
-def _start(found: Moments, checkpoint: Checkpoint) -> None:
-    """Sets kind, layer, head, moment and position from the link or by default, each brought into range."""
-    last = found[-1].forced
-    focus.start_place(last, checkpoint, combined=False)
-    link.hidden_value("moment", *_moments(found))
-    link.option("position", range(len(last.steps)), words=_position_words(last))
-    st.session_state.replay_run = _fingerprint(found, checkpoint)
-
-
-def _draw_hidden(found: Moments) -> None:
-    """The boxes, for the link, where a lesson still asks of the run."""
-    last = found[-1].forced
-    focus.draw_hidden_boxes(last, combined=False)
-    with st.container(key="in-link-position"):
-        _position_box(last)
-    link.hidden("moment", *_moments(found))
-
-
 def _position_box(trace: Trace) -> None:
     looks: Any = {"words": _position_words(trace), "width": 230, "label_visibility": "collapsed"}
     link.selectbox("Candidates of position", range(len(trace.steps)), key="position", **looks)
+
+
+def _position_words(trace: Trace) -> Callable[[int], str]:
+    rows = row_labels(trace.target_tokens, trace.output_tokens)
+    return lambda t: f"candidates at {rows[t]}"
 
 
 def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
@@ -123,17 +137,6 @@ def _place(found: Moments) -> int:
     """The index of the moment in focus; the last one where the link names none."""
     said = st.session_state.moment
     return next((place for place, moment in enumerate(found) if str(moment.step) == said), len(found) - 1)
-
-
-def _position_words(trace: Trace) -> Callable[[int], str]:
-    rows = row_labels(trace.target_tokens, trace.output_tokens)
-    return lambda t: f"candidates at {rows[t]}"
-
-
-def _now(found: Moments) -> focus.Focus:
-    """The focus, with the index of the moment as its step."""
-    state = st.session_state
-    return focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found))
 
 
 @st.fragment
@@ -153,14 +156,53 @@ def _player(
         st.rerun()
     link.settle("moment")
     link.hidden("moment", *_moments(found))
-    place = _place(found)
-    now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
-    content = snapshots.data(found, now, position, large=chosen.is_large, dark=style.theme() == "dark")
-    player.show(content, partial(_moment_rested, found))
+    now = replace(at, step=_place(found))
+    content = _player_data(found, now, position, large=chosen.is_large)
+    player.show(content, partial(_heard, found))
     with mosaics_place.container():
-        st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
-        stepper.mosaics(_forced(found, place), chosen, now, lambda tile: _go_to_tile(tile, found), in_pages=False)
+        st.caption(f"All heads. {when(found[now.step].step)}, reading the same target:")
+        stepper.mosaics(_forced(found, now.step), chosen, now, partial(_go_to_tile, found), in_pages=False)
     rested(now)
+
+
+def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: bool) -> dict[str, Any]:
+    """The player's data, in the form of `player.data`: for each moment a button, a sentence and what the model writes."""
+    kind, layer, head = at.kind, at.layer, at.head
+    assert isinstance(head, int)
+    found = course(moments, kind)
+    looks = "the source token that looks" if kind == "encoder" else "the token to be written"
+    ring = " · ring = the right token" if found.measure == "mass" else ""
+    # The source position with the most weight in the row whose candidates are shown.
+    rows = [one.forced.attentions[kind].head(layer, head)[position] for one in moments] if kind == "cross" else []
+    return {
+        "run": at.run,
+        "step": at.step,
+        "hint": term_tips.mark(f"row = {looks} · column = the token looked at{ring}. {_FIXED[moments[0].target]}"),
+        "terms": term_tips.meanings(),
+        "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
+        "large": large,
+        "dark": style.theme() == "dark",
+        "source": source_strip(moments[0].forced),
+        "output": [_button(one) for one in moments],
+        # "step" is a step of training here, so a step of the output is called a row.
+        "answers": [answer_mark(one.written, step_name="row") for one in moments],
+        "written": [output_strip(one.written) for one in moments],
+        "sentences": [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)],
+        "looked": [int(row.argmax()) if row.any() else None for row in rows] or [None] * len(moments),
+    }
+
+
+def _button(moment: TrainingSnapshot) -> dict[str, Any]:
+    sure, is_right = certainty(moment), moment.written.is_right
+    goal = "right" if moment.target == "answer" else "final"
+    verdict = {None: "", False: ", wrong", True: ", right"}[is_right]
+    return {
+        "text": f"{moment.step:,}",
+        "title": f"step {moment.step:,} of training: writes {display_text(moment.written.text) or 'nothing'}{verdict}; "
+        f"mean probability of the {goal} tokens {sure:.3f}",
+        "class": "wrong" if is_right is False else "",
+        "tint": round(sure, 4),
+    }
 
 
 def _forced(found: Moments, place: int) -> Trace:
@@ -173,12 +215,13 @@ def _playback_call(found: Moments, now: focus.Focus, position: int) -> Call:
     return Call(plain(training_playback), found, *at, position, style=style.figure_style())
 
 
-def _moment_rested(found: Moments, what: str, report: Any) -> None:
+def _heard(found: Moments, what: str, report: Any) -> None:
+    """Moves to the moment that the player reports."""
     if what == "step" and report.get("run") == st.session_state.get("replay_run"):
         _go_to(report.get("step"), found)
 
 
-def _go_to_tile(tile: dict[str, Any], found: Moments) -> None:
+def _go_to_tile(found: Moments, tile: dict[str, Any]) -> None:
     """A clicked tile becomes the focus, at the moment that the player has reached."""
     # The small maps are the fragment's, and so is a click on them; the large picture is not.
     st.session_state[_MOVED] = True
@@ -194,14 +237,18 @@ def _go_to(place: object, found: Moments) -> None:
         st.session_state[_MOVED] = st.session_state.get(_MOVED, False) or bool(st.session_state.get("lesson_awaits"))
 
 
-def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
-    """A short hash that differs from replay to replay, in the session and in the browser."""
-    made = [(moment.step, moment.forced.made_by.get("seconds")) for moment in found]
-    words = repr((found[0].forced.source, checkpoint.name, found[0].forced.made_by.get("device"), made))
-    return hashlib.sha256(words.encode()).hexdigest()[:12]
-
-
 # ---- without snapshots
+
+
+def _offer_others(checkpoint: str, task: str = "reverse") -> None:
+    names = runs.replayable()
+    words = f"**{literal(checkpoint)}** has no snapshots of its training, so its learning cannot be replayed."
+    st.info(words + (" These models have some:" if names else ""), icon=":material/history:")
+    with st.container(horizontal=True, key="replay-offer"):
+        for name in names[:_MOST_OFFERED]:
+            st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
+    st.markdown("This command trains a model and keeps 12 snapshots:")
+    st.code(f"python -m transformer_viz train {task} --snapshots 12", language="bash")
 
 
 def _switch(name: str) -> None:
@@ -216,14 +263,3 @@ def _switch(name: str) -> None:
         task.read(state.get("text", bar.DEFAULT_TEXT))
     except InputError:
         state.text = task.examples()[0].text
-
-
-def _offer_others(checkpoint: str, task: str = "reverse") -> None:
-    names = runs.replayable()
-    words = f"**{literal(checkpoint)}** has no snapshots of its training, so its learning cannot be replayed."
-    st.info(words + (" These models have some:" if names else ""), icon=":material/history:")
-    with st.container(horizontal=True, key="replay-offer"):
-        for name in names[:_MOST_OFFERED]:
-            st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
-    st.markdown("This command trains a model and keeps 12 snapshots:")
-    st.code(f"python -m transformer_viz train {task} --snapshots 12", language="bash")

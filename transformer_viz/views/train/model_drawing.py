@@ -31,22 +31,19 @@ def show(recipe: Recipe | None) -> None:
             link.selectbox(_BESIDE, (_NONE, *variants.names()), key="train_beside", width=220, help=help_)
     if recipe is None or not st.session_state.where:
         return
+    config, variant, title = form.config(recipe), st.session_state.train_beside, "The model of this form"
+    mine = architecture_of(config)
     with st.container(key="train-drawing"):
-        _drawn(form.config(recipe), st.session_state.train_beside)
-
-
-def _drawn(config: ModelConfig, variant: str) -> None:
-    mine, title = architecture_of(config), "The model of this form"
-    if variant == _NONE:
-        with st.container(width=_WIDE):
-            drawing.show(mine, f"{title}.", "drawing")
-        return
-    beside = at_sizes_of(config, variant)
-    theirs = architecture_of(beside)
-    st.caption(literal(difference_words(config, beside, variant)))
-    with st.container(horizontal=True):
-        _one(title, mine, theirs, "drawing")
-        _one(f"{variant}, at the same sizes", theirs, mine, "drawing-beside")
+        if variant == _NONE:
+            with st.container(width=_WIDE):
+                drawing.show(mine, f"{title}.", "drawing")
+            return
+        beside = at_sizes_of(config, variant)
+        theirs = architecture_of(beside)
+        st.caption(literal(_difference_words(config, beside, variant)))
+        with st.container(horizontal=True):
+            _one(title, mine, theirs, "drawing")
+            _one(f"{variant}, at the same sizes", theirs, mine, "drawing-beside")
 
 
 def at_sizes_of(config: ModelConfig, variant: str) -> ModelConfig:
@@ -55,7 +52,7 @@ def at_sizes_of(config: ModelConfig, variant: str) -> ModelConfig:
     return ModelConfig(**{**variants.settings(variant), **{name: getattr(config, name) for name in kept}})
 
 
-def difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> str:
+def _difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> str:
     """A sentence with the drawn settings in which the two differ."""
     pairs = {label: (getattr(config, name), getattr(beside, name)) for name, label in _LABELS.items() if name not in _NOT_DRAWN}
     said = [

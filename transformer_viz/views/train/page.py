@@ -3,31 +3,37 @@
 The training runs in a process of its own.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.typing import UploadedFile
 
 from transformer_viz import app_folders, figures, server_settings
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
-from transformer_viz.training import estimate, jobs
+from transformer_viz.training import embeddings, estimate, jobs
+from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import chart, code, navigation, style, word_list
+from transformer_viz.views.components import chart, code, navigation, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link, visitor
-from transformer_viz.views.train import embeddings, form, how_it_learned, model_drawing, progress, training_command
+from transformer_viz.views.train import form, how_it_learned, model_drawing, progress, training_command
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
+Files = Mapping[Side, UploadedFile]
+"""Uploaded files of pretrained embeddings."""
+_MOST_MEGABYTES = 64
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
 
 
 def show() -> None:
-    """The page."""
+    """Draws the page."""
     state = st.session_state
     if state.pop("train_open", False):
         navigation.go("Explore")
@@ -44,18 +50,17 @@ def show() -> None:
                         preset.title,
                         f"preset-{preset.task}",
                         preset.help,
-                        _begin_preset,
-                        args=(preset,),
+                        _begin,
+                        args=(preset.recipe, None, {}),
                         icon=":material/bolt:",
                         width="stretch",
                     )
-            if said := st.session_state.pop("preset_refused", None):
+            if said := state.pop("preset_refused", None):
                 st.error(literal(said), icon=":material/error:")
-
             with link.expander("A training of your own", key="form", icon=":material/tune:"):
                 recipe = form.show()
-                files = embeddings.show()
-                if recipe is not None and embeddings.fit(files, recipe):
+                files = _embedding_boxes()
+                if recipe is not None:
                     _start_box(recipe, files)
                 model_drawing.show(recipe)
         with right:
@@ -77,9 +82,8 @@ def _show_job() -> None:
         words = "type your own; empty: an example of the task"
         link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
         _live(job.name)
-        matrices: dict[str, str] = {
-            side: f"{app_folders.trained_as_typed()}/.jobs/{job.name}/{file.name}" for side, file in job.embeddings().items()
-        }
+        folder = f"{app_folders.trained_as_typed()}/.jobs/{job.name}"
+        matrices: dict[str, str] = {side: f"{folder}/{file.name}" for side, file in job.embeddings().items()}
         _show_command(job.recipe, job.name, matrices, "code_of_job")
     elif server_settings.trains():
         st.markdown(
@@ -89,12 +93,8 @@ def _show_job() -> None:
             "head's attention forms on a text of yours. From the first step on you can choose the model on every page."
         )
         if rows := _shipped_history():
-            figure = figures.training(rows, int(rows[-1]["step"]), style=style.figure_style())
-            chart.show(
-                figure,
-                "training-example",
-                f"How the shipped checkpoint {_EXAMPLE} learned: its loss, and the share of texts that came out right",
-            )
+            words = f"How the shipped checkpoint {_EXAMPLE} learned: its loss, and the share of texts that came out right"
+            chart.draw(figures.training, rows, int(rows[-1]["step"]), key="training-example", words=words)
             st.caption(f"An example: how the shipped checkpoint `{_EXAMPLE}` learned.")
     progress.show_trash()
 
@@ -115,8 +115,30 @@ def _live(name: str) -> None:
         st.rerun()
 
 
-def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
+def _embedding_boxes() -> Files:
+    """Draws the fold *Pretrained embeddings*. Returns the uploaded files by their side."""
+    files: dict[Side, UploadedFile] = {}
+    with st.expander("Pretrained embeddings"):
+        st.caption(
+            "Training can begin with embeddings that you have: a .npy or .safetensors file with one matrix (tokens, d_model), "
+            "its rows in the order of the vocabulary."
+        )
+        for column, side in zip(st.columns(2), SIDES, strict=True):
+            file = column.file_uploader(
+                f"{side.capitalize()} embedding",
+                [suffix[1:] for suffix in SUFFIXES],
+                key=f"train_{side}_embedding",
+                max_upload_size=_MOST_MEGABYTES,
+            )
+            if file is not None:
+                files[side] = file
+        link.toggle("Freeze: training leaves the embeddings as they are", key="train_frozen_embeddings")
+    return files
+
+
+def _start_box(recipe: Recipe, files: Files) -> None:
     try:
+        embeddings.check_fit(_matrices(files), form.config(recipe))
         needed = _estimate(recipe)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
@@ -129,10 +151,20 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
         st.caption(f"This page ends a training after {jobs.MOST_SECONDS // 60} minutes and keeps what it has learned by then.")
     state = st.session_state
     link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
-    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin_own, args=(recipe, files))
+    begin: Any = {"on_click": _begin, "args": (recipe, "train_name", files)}
+    st.button("Start training", type="primary", icon=":material/play_arrow:", **begin)
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
     _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")
+
+
+def _matrices(files: Files) -> dict[Side, embeddings.Matrix]:
+    """The matrices in the files, by their side.
+
+    Raises:
+        ConfigError: a file that cannot be read.
+    """
+    return {side: embeddings.parse_matrix(file.name, file.getvalue()) for side, file in files.items()}
 
 
 def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
@@ -146,40 +178,34 @@ def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str
     code.show_command(training_command.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold)
 
 
-def _begin_preset(preset: form.Preset) -> None:
-    recipe = preset.recipe
-    if refused := _begin(recipe, _free_name(recipe), {}):
-        st.session_state.preset_refused = refused
+def _begin(recipe: Recipe, name: str | None, files: Files) -> None:
+    """Starts a training, which the page then shows, or keeps why it cannot be started.
 
-
-def _begin_own(recipe: Recipe, files: embeddings.Files) -> None:
+    Args:
+        recipe: of the training.
+        name: the session's key of its name; None where it is to be free.
+        files: pretrained embeddings.
+    """
     state = st.session_state
-    if refused := _begin(recipe, state.train_name.strip(), files):
-        state.train_refused = refused
-    else:
-        link.reset("train_name")
-
-
-def _begin(recipe: Recipe, name: str, files: embeddings.Files) -> str | None:
-    """Starts a training, which the page then shows. Returns why it cannot be started, or None."""
-    state = st.session_state
+    typed = _free_name(recipe) if name is None else state[name].strip()
     try:
-        job = jobs.start(recipe, name, visitor.of_session(), embeddings.matrices(files))
+        job = jobs.start(recipe, typed, visitor.of_session(), _matrices(files))
     except TransformerVizError as error:
-        return str(error)
+        state["preset_refused" if name is None else "train_refused"] = str(error)
+        return
     state.train_job = job.name
     state.pop("train_seen", None)
-    return None
+    if name is not None:
+        link.reset(name)
 
 
 def _chosen_job() -> Job | None:
     """The training that the page shows: the chosen one, or else the newest; None where there is none."""
-    known = jobs.jobs()
-    names = [job.name for job in known]
+    known = {job.name: job for job in jobs.jobs()}
     if not known:
         return None
-    chosen = link.selectbox("Training", names, key="train_job") if len(known) > 1 else link.option("train_job", names)
-    return next(job for job in known if job.name == chosen)
+    names = [*known]
+    return known[link.selectbox("Training", names, key="train_job") if len(known) > 1 else link.option("train_job", names)]
 
 
 @st.cache_data(show_spinner=False)

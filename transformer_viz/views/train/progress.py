@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -19,21 +19,21 @@ from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.result import Row, best_head
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import chart, figure_file, screen, style
+from transformer_viz.views.components import chart, screen
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import link, visitor
 
 _MOST_MOMENTS = 12
-_STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
+Badge = tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]
+"""Its words, icon and colour."""
+_STATE_WORDS: dict[jobs.State, Badge] = {
     "starting": ("starting", ":material/hourglass_top:", "gray"),
     "running": ("training", ":material/play_arrow:", "blue"),
     "paused": ("paused", ":material/pause:", "orange"),
     "finished": ("finished", ":material/check:", "green"),
     "failed": ("did not finish", ":material/error:", "red"),
 }
-
-
-_REQUESTED: dict[jobs.Request, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
+_REQUESTED: dict[jobs.Request, Badge] = {
     "pause": ("pausing after this step …", ":material/hourglass_bottom:", "orange"),
     "stop": ("stopping: the model is evaluated and kept …", ":material/hourglass_bottom:", "orange"),
 }
@@ -62,10 +62,8 @@ def show(job: Job) -> None:
     if said := st.session_state.pop("train_said", None):
         st.error(literal(said), icon=":material/error:")
     if rows:
-        figure = figures.training(rows, job.recipe.steps, style=style.figure_style())
         words = "Loss, and the share of held-out texts that come out right, at each step; the table below has the numbers"
-        chart.show(figure, "training-chart", words)
-        figure_file.offer(figure, "training")
+        chart.draw(figures.training, rows, job.recipe.steps, key="training-chart", words=words, file="training")
         with st.expander("The numbers"):
             st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
     _attention(job, rows)
@@ -95,15 +93,12 @@ def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
 def _manage(job: Job, state: jobs.State) -> None:
     """Draws Pause, Stop and Go on for whoever may use them; `jobs` checks that again when one is pressed."""
     if state in jobs.AT_WORK:
-        is_requested = job.requested is not None
-        words = "Stops for now and keeps everything; you can go on later"
-        st.button(
-            "Pause", icon=":material/pause:", on_click=_do, args=(job.request, "pause"), help=words, disabled=is_requested
-        )
-        words = "Ends the training at this step; the model is evaluated and kept"
-        st.button(
-            "Stop and keep", icon=":material/stop:", on_click=_do, args=(job.request, "stop"), help=words, disabled=is_requested
-        )
+        for label, icon, request, words in (
+            ("Pause", "pause", "pause", "Stops for now and keeps everything; you can go on later"),
+            ("Stop and keep", "stop", "stop", "Ends the training at this step; the model is evaluated and kept"),
+        ):
+            ask: Any = {"on_click": _do, "args": (job.request, request), "disabled": job.requested is not None}
+            st.button(label, icon=f":material/{icon}:", help=words, **ask)
     if state in ("paused", "failed") and server_settings.trains():
         st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
 
@@ -120,8 +115,7 @@ def _discard(job: Job, state: jobs.State) -> None:
 
 def show_trash() -> None:
     """Lists what this visitor discarded in the last day, with buttons that put it back."""
-    entries = trash.discarded()
-    entries = [entry for entry in entries if visitor.of_session().may_manage(entry.job.mark)]
+    entries = [entry for entry in trash.discarded() if visitor.of_session().may_manage(entry.job.mark)]
     if not entries:
         return
     with st.expander(f"Trash: {len(entries)} discarded", icon=":material/delete:"):
@@ -153,9 +147,8 @@ def _attention(job: Job, rows: Sequence[Row]) -> None:
     st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading **{of_run(probe)}**, as it forms:")
     said = [(f"step {step:,}: {display_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
-    figure = figures.snapshot_maps(said, "cross", layer, head, per_row=per_row, style=style.figure_style())
     words = "One head's cross-attention at several steps of the training; rows are the output, columns the source"
-    chart.show(figure, "filmstrip", words)
+    chart.draw(figures.snapshot_maps, said, "cross", layer, head, per_row=per_row, key="filmstrip", words=words)
     st.caption(
         "Above each map: the step, and what the model writes by itself then. Rows are the right answer, columns the source."
     )
@@ -198,9 +191,6 @@ def _do(act: Callable[..., None], *arguments: object) -> None:
 
 
 def _open(job: Job) -> None:
-    state = st.session_state
-    state.checkpoint = job.name
     link.reset("text")
-    state.text_checkpoint = job.name
+    st.session_state.update(checkpoint=job.name, text_checkpoint=job.name, train_open=True)
     model_list.entries.clear()
-    state.train_open = True

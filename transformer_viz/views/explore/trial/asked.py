@@ -1,4 +1,4 @@
-"""The questions of On trial, and in words what was found about the head in focus, each question's finding by itself."""
+"""What the questions of On trial ask for, and what was found about the head in focus, in words."""
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
