@@ -22,7 +22,7 @@ from transformer_viz.inside_head.numbers import (
     parts,
     scaled,
 )
-from transformer_viz.inside_head.rounding import Explanation, Product, Row, Spec
+from transformer_viz.inside_head.rounding import Explanation, Row, Spec
 from transformer_viz.terms import REASON_WORDS, Reason
 from transformer_viz.trace.inside import Inside
 
@@ -51,18 +51,8 @@ def _product(row: Row, key: int, place: int) -> Explanation:
 
 
 def _dot(row: Row, key: int) -> Explanation:
-    inside = row.inside
-    rows = [
-        Product(
-            str(place),
-            (
-                (float(a), f"query {place}", f"query.{place}"),
-                (float(b), f"key {place} of {label(inside, key)}", f"key.{key + 1}.{place}"),
-            ),
-            f"product.{key + 1}.{place}",
-        )
-        for place, (a, b) in enumerate(zip(exact(inside.query), exact(inside.keys[key]), strict=True), start=1)
-    ]
+    places = range(1, len(row.inside.query) + 1)
+    rows = [(str(at), f"query.{at}", f"key.{key + 1}.{at}", f"product.{key + 1}.{at}") for at in places]
     return row.products("The query times the key, place by place, and all of it added up.", ("", "q", "× k", "= product"), rows)
 
 
@@ -171,40 +161,18 @@ def _output(row: Row, place: int) -> Explanation:
     if not math.isclose(made.sum(), inside.output[place], abs_tol=_AGREES):
         return row.given("An edit of the run put this in the place of what the head has found.")
     keys = _summed(exact(inside.weights), np.ones(len(made), dtype=bool))
-    rows = [
-        Product(
-            label(inside, key),
-            (
-                (float(inside.weights[key]), f"weight of {label(inside, key)}", f"weight.{key + 1}"),
-                (
-                    float(inside.values[key, place]),
-                    f"value {place + 1} of {label(inside, key)}",
-                    f"value.{key + 1}.{place + 1}",
-                ),
-            ),
-            f"part.{key + 1}.{place + 1}",
-        )
-        for key in keys
-    ]
+    at = [f"{key + 1}.{place + 1}" for key in keys]
+    rows = [(label(inside, key), f"weight.{key + 1}", f"value.{i}", f"part.{i}") for key, i in zip(keys, at, strict=True)]
     rest = None if len(keys) == len(made) else float(made.sum() - made[keys].sum())
-    return row.products("Every value's number at this place times its weight, added up.", _OF_OUTPUT, rows, rest)
-
-
-_OF_OUTPUT = ("key", "weight", "× value", "= part")
+    words, heads = "Every value's number at this place times its weight, added up.", ("key", "weight", "× value", "= part")
+    return row.products(words, heads, rows, rest)
 
 
 def _projected(row: Row, place: int) -> Explanation | None:
     inside = row.inside
     if inside.out is None:
         return None
-    rows = [
-        Product(
-            str(i),
-            ((float(a), f"output {i}", f"output.{i}"), (float(b), f"W_O {i}, {place + 1}", f"out.{i}.{place + 1}")),
-            None,
-        )
-        for i, (a, b) in enumerate(zip(exact(inside.output), exact(inside.out[:, place]), strict=True), start=1)
-    ]
+    rows = [(str(i), f"output.{i}", f"out.{i}.{place + 1}", None) for i in range(1, len(inside.output) + 1)]
     return row.products(NUMBERS["projected"].words, ("", "output", "× W_O", "= product"), rows)
 
 

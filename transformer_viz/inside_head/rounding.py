@@ -80,34 +80,33 @@ class Row:
                 return self._made(words, terms, digits, False, end)
         return self._made(words, terms, LEAST_DIGITS, True, end)
 
-    def products(self, words: str, heads: tuple[str, ...], rows: Sequence["Product"], rest: float | None = None) -> Explanation:
-        """A sum of products, a row each; `rest` is what those that have no row are together."""
-        result = value_of(self.inside, self.address)
-        sums = [row.product for row in rows] + ([] if rest is None else [rest])
-        for digits in range(LEAST_DIGITS, MOST_DIGITS + 1):
-            finest = next(
-                (more for more in range(digits, MOST_DIGITS + 1) if all(row.adds_up(more, digits) for row in rows)), None
-            )
-            if finest is not None and sum(_rounded(each, digits) for each in sums) == _rounded(result, digits):
-                return self._table(words, heads, [row.terms(finest, digits) for row in rows], rest, digits, False)
-        shown = [row.terms(LEAST_DIGITS, LEAST_DIGITS) for row in rows]
-        return self._table(words, heads, shown, rest, LEAST_DIGITS, True)
-
-    def _table(
-        self,
-        words: str,
-        heads: tuple[str, ...],
-        rows: Sequence[tuple[Term, ...]],
-        rest: float | None,
-        digits: int,
-        is_rounded: bool,
+    def products(
+        self, words: str, heads: tuple[str, ...], rows: Sequence[tuple[str, str, str, str | None]], rest: float | None = None
     ) -> Explanation:
-        n_more = len(self.inside.key_tokens) - len(rows)
-        others = []
+        """A sum of products.
+
+        Args:
+            words: what is added up.
+            heads: of the table's columns.
+            rows: the name of each product, the addresses of its two factors, and its own, if it has one.
+            rest: what the products that have no row are together.
+        """
+        result = value_of(self.inside, self.address)
+        products = [_Product(name, (self._operand(a), self._operand(b)), address) for name, a, b, address in rows]
+        sums = [product.value for product in products] + ([] if rest is None else [rest])
+        finest, digits, is_rounded = LEAST_DIGITS, LEAST_DIGITS, True
+        for fewest in range(LEAST_DIGITS, MOST_DIGITS + 1):
+            possible = (more for more in range(fewest, MOST_DIGITS + 1) if all(one.adds_up(more, fewest) for one in products))
+            enough = next(possible, None)
+            if enough is not None and sum(_rounded(each, fewest) for each in sums) == _rounded(result, fewest):
+                finest, digits, is_rounded = enough, fewest, False
+                break
+        lines = [product.terms(finest, digits) for product in products]
         if rest is not None:
-            others = [(Term(f"{n_more} more", "the other keys"), *_EMPTY, Term(number_words(rest, digits), "together"))]
-        total = Term(number_words(value_of(self.inside, self.address), digits), "all products added up", None, "=")
-        return Explanation(self.address, self._label, (("plain", words),), heads, (*rows, *others), (total,), is_rounded)
+            n_more, together = len(self.inside.key_tokens) - len(rows), Term(number_words(rest, digits), "together")
+            lines.append((Term(f"{n_more} more", "the other keys"), Term("", ""), Term("", ""), together))
+        total = Term(number_words(result, digits), "all products added up", None, "=")
+        return Explanation(self.address, self._label, (("plain", words),), heads, tuple(lines), (total,), is_rounded)
 
     def _made(
         self, words: str, terms: Sequence[tuple[str, float, str, str | None]], digits: int, is_rounded: bool, end: str = ""
@@ -127,34 +126,33 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Product:
-    """A row of a table: a name, two factors with their addresses, and the address of what they make."""
+class _Product:
+    """A row of a table: a name, two factors with their names and addresses, and the address of what they make."""
 
     name: str
-    factors: tuple[tuple[float, str, str], tuple[float, str, str]]
+    factors: tuple[tuple[float, str, str | None], tuple[float, str, str | None]]
     address: str | None
 
     @property
-    def product(self) -> float:
+    def value(self) -> float:
         (a, _, _), (b, _, _) = self.factors
         return a * b
 
     def adds_up(self, of_factors: int, of_product: int) -> bool:
         """Whether the factors, with so many digits, make what the product is with its own."""
         (a, _, _), (b, _, _) = self.factors
-        return _computed([("", a), ("×", b)], of_factors, of_product) == _rounded(self.product, of_product)
+        return _computed([("", a), ("×", b)], of_factors, of_product) == _rounded(self.value, of_product)
 
     def terms(self, of_factors: int, of_product: int) -> tuple[Term, ...]:
         shown = (Term(number_words(value, of_factors), said, address) for value, said, address in self.factors)
         return (
             Term(self.name, self.name),
             *shown,
-            Term(number_words(self.product, of_product), f"product, {self.name}", self.address),
+            Term(number_words(self.value, of_product), f"product, {self.name}", self.address),
         )
 
 
 _CONTEXT = Context(prec=60)
-_EMPTY = (Term("", ""), Term("", ""))
 
 
 def _rounded(value: float, digits: int) -> Decimal:
