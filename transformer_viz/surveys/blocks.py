@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from transformer_viz.surveys.block_results import CUT, N_BLEU, BlockResult, Verd
 from transformer_viz.surveys.corpus import Block
 from transformer_viz.surveys.head_values import Heads, Labels, is_special
 from transformer_viz.surveys.options import SurveyOptions
+from transformer_viz.surveys.statistics import bleu_metric
 from transformer_viz.text_display import shorten
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import most_written
@@ -28,7 +28,7 @@ class Outputs:
 
     def __init__(self, model: LoadedModel, n_texts: int) -> None:
         self._model = model
-        self._bleu = _bleu() if model.task is None else None
+        self._bleu = bleu_metric() if model.task is None else None
         self.has_bleu = self._bleu is not None
         self.texts, self.expected = [""] * n_texts, list[str | None]([None] * n_texts)
         numbers = ("length", "n_tokens", "n_right", "n_written", "n_judged", "n_judged_right")
@@ -57,27 +57,12 @@ class Outputs:
             self._of[name][i] = value
         self._p[i] = p
         if self._bleu is not None and answer is not None:
-            self._of["bleu"][i] = self._bleu(output, answer)
+            score = self._bleu.sentence_score(output, [answer])
+            self._of["bleu"][i] = [*score.counts, *score.totals, score.sys_len, score.ref_len]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of `BlockResult`."""
         return {f"outputs.{name}": array for name, array in self._of.items()} | {"outputs.p": np.concatenate(self._p)}
-
-
-def _bleu() -> Any:
-    """A function from an output and its reference to the numbers that sacrebleu (Post 2018) makes BLEU of; None without it."""
-    try:
-        from sacrebleu.metrics import BLEU
-    except ModuleNotFoundError:
-        return None
-    # Only its counts are taken; with effective order it does not warn of a sentence's score.
-    metric = BLEU(effective_order=True)
-
-    def sums(output: str, reference: str) -> list[int]:
-        score = metric.sentence_score(output, [reference])
-        return [*score.counts, *score.totals, score.sys_len, score.ref_len]
-
-    return sums
 
 
 def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> BlockResult:

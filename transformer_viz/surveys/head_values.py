@@ -125,7 +125,19 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
         allowed = own
     if (allowed == allowed[:, :1, :1]).all():
         allowed = allowed[:, :1, :1]
-    positions = _positions(batch, kind, these, labels, size, (n_queries, n_rows))
+    width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
+    some = slice(these.start, these.stop)
+    known = (batch.texts[i].alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
+    true = [[NONE if key is None else key for key in alignment] for alignment in known]
+    # NONE after the end of shorter texts.
+    positions = Positions(
+        letters=labels.letters[some, :width],
+        last=labels.last[some],
+        true=_filled(true, NONE, size[0]) if true else np.empty((len(these), 0), int),
+        special=labels.is_special[kind == "decoder"][some, : size[1]],
+        n_queries=np.array(n_queries),
+        n_steps=np.array(n_rows),
+    )
     at_once = max(1, _PIECE // (weights[:, 0].size or 1))
     for first in range(0, weights.shape[1], at_once):
         some = slice(first, first + at_once)
@@ -136,25 +148,6 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
             rows = rows[:, :1, :1]
         exact *= rows[..., None]
         yield some, HeadRows(kind, exact, open_, rows, positions)
-
-
-def _positions(
-    batch: Batch, kind: Kind, these: range, labels: Labels, size: tuple[int, int], n: tuple[list[int], list[int]]
-) -> Positions:
-    """The positions of some texts; NONE after the end of shorter ones."""
-    n_queries, n_rows = n
-    width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
-    some = slice(these.start, these.stop)
-    known = (batch.texts[i].alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
-    true = [[NONE if key is None else key for key in alignment] for alignment in known]
-    return Positions(
-        letters=labels.letters[some, :width],
-        last=labels.last[some],
-        true=_filled(true, NONE, size[0]) if true else np.empty((len(these), 0), int),
-        special=labels.is_special[kind == "decoder"][some, : size[1]],
-        n_queries=np.array(n_queries),
-        n_steps=np.array(n_rows),
-    )
 
 
 def _filled(rows: Sequence[Sequence[int]], fill: int, width: int = 0) -> np.ndarray:

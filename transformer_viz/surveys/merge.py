@@ -30,7 +30,7 @@ from transformer_viz.surveys.result import (
     WorstOutput,
     role_share,
 )
-from transformer_viz.surveys.statistics import SHARES, STATISTICS, preferred
+from transformer_viz.surveys.statistics import SHARES, STATISTICS, bleu_metric, preferred
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.text_display import shorten
 from transformer_viz.version import __version__
@@ -83,7 +83,15 @@ def merge(
             heads += [role_share(place, role, n, len(read)) for role, n in zip(ROLES, n_of_role, strict=True) if n]
             means = {row.statistic: row.mean for row in statistics[head]}
             if chosen := next((name for name in preferred(by) if name in means), None):
-                lists = _example_texts(values[chosen][:, head], means[chosen], texts, read, k)
+                of_texts = values[chosen][:, head]
+                distances, lists = np.abs(of_texts - means[chosen]), {}
+                for name, keys in (("highest", -of_texts), ("typical", distances), ("unusual", -distances)):
+                    # Stable, so that of equal ones the first lines are kept; NaN comes last.
+                    order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
+                    lists[name] = tuple(
+                        TextValue(line=line + 1, text=shorten(texts[line], CUT), value=float(of_texts[i]))
+                        for i, line in zip(order, read[order].tolist(), strict=True)
+                    )
                 examples.append(HeadTexts(kind=kind, layer=place.layer, head=place.head, by=chosen, **lists))
         if len(places) <= MOST_COMPARED:
             # For each pair of heads the mean share of rows with the same largest key; None where no text has such rows.
@@ -158,21 +166,6 @@ def _head_statistics(
     return statistics, values_by_name
 
 
-def _example_texts(
-    values: np.ndarray, mean: float, texts: Sequence[str], read: np.ndarray, k: int
-) -> dict[str, tuple[TextValue, ...]]:
-    """For each head the k texts with the highest numbers, with numbers nearest to its mean, and furthest from it."""
-    distances, lists = np.abs(values - mean), {}
-    for name, keys in (("highest", -values), ("typical", distances), ("unusual", -distances)):
-        # Stable, so that of equal ones the first lines are kept; NaN comes last.
-        order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
-        lists[name] = tuple(
-            TextValue(line=line + 1, text=shorten(texts[line], CUT), value=float(values[i]))
-            for i, line in zip(order, read[order].tolist(), strict=True)
-        )
-    return lists
-
-
 def _outputs(
     texts: Sequence[str], results: Sequence[BlockDescription], blocks: Paths, read: np.ndarray, k: int
 ) -> SurveyedOutputs:
@@ -194,8 +187,11 @@ def _outputs(
     def correct(some: np.ndarray) -> dict[str, Any]:
         counts = {"n": int(some.sum()), "n_known": int(of["is_known"][some].sum()), "n_exact": int(of["is_exact"][some].sum())}
         counts |= {name: int(of[name][some].sum()) for name in ("n_tokens", "n_right")}
-        bleu = _bleu(of["bleu"][some].sum(0).tolist()) if has_bleu and counts["n_known"] else None
-        return {**counts, "bleu": bleu}
+        bleu, sums = bleu_metric(), of["bleu"][some].sum(0).tolist()
+        if bleu is None or not has_bleu or not counts["n_known"]:
+            return {**counts, "bleu": None}
+        score = bleu.compute_bleu(sums[:4], sums[4:8], sums[8], sums[9], smooth_method="exp").score
+        return {**counts, "bleu": score}
 
     def badness(i: int) -> tuple[bool, float]:
         """The worst outputs: wrong ones, the surest first, then those without a known answer, the least probable first."""
@@ -227,12 +223,3 @@ def _outputs(
             for i, line in zip(worst, read[worst].tolist(), strict=True)
         ),
     )
-
-
-def _bleu(sums: list[int]) -> float | None:
-    """Corpus BLEU of sacrebleu (Post 2018) from the sums of its sentences; None where it is not installed."""
-    try:
-        from sacrebleu.metrics import BLEU
-    except ModuleNotFoundError:
-        return None
-    return BLEU.compute_bleu(sums[:4], sums[4:8], sums[8], sums[9], smooth_method="exp").score

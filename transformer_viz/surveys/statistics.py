@@ -1,5 +1,7 @@
 """What a survey measures of every head and text: each measure in `analysis/measures`, and the bins that count texts."""
 
+from typing import Any
+
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.surveys.result import SurveyedStatistic
@@ -23,3 +25,13 @@ def check_by(name: str | None) -> None:
 def preferred(by: str | None) -> tuple[str, ...]:
     """The statistics by which a head's texts are chosen: the first of these that some text has."""
     return tuple(dict.fromkeys((*([] if by is None else [by]), "mass", "entropy_share")))
+
+
+def bleu_metric() -> Any:
+    """BLEU of sacrebleu (Post 2018), of which surveys keep the counts; None where it is not installed."""
+    try:
+        from sacrebleu.metrics import BLEU
+    except ModuleNotFoundError:
+        return None
+    # With effective order it does not warn of a sentence's score, which nobody takes.
+    return BLEU(effective_order=True)

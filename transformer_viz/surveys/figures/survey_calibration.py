@@ -50,13 +50,11 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
             f"<b>{each.accuracy:.3f}</b>, 95 %: {each.interval[0]:.3f} to {each.interval[1]:.3f}<br>{each.n:,} tokens judged"
             for each in bins
         ]
-        name, confidences, right = "tokens that are right, with their 95 % interval", [], []
+        name = "tokens that are right, with their 95 % interval"
         intervals = {"line": {"color": colours.chosen, "width": 2}, "marker": marker, "showlegend": False, "legendgroup": name}
-        for each in bins:
-            confidences.append(each.confidence)
-            right.append(each.accuracy)
+        points = {"x": [each.confidence for each in bins], "y": [each.accuracy for each in bins]}
         drawn.append(scatter(x=x, y=y, **intervals, **quiet))
-        drawn.append(scatter(x=confidences, y=right, marker=marker, name=name, legendgroup=name, hovertext=hovers, **dots))
+        drawn.append(scatter(**points, marker=marker, name=name, legendgroup=name, hovertext=hovers, **dots))
     # All written tokens, as one filled outline; and what the hand and the keyboard are told of them.
     counted = list(zip(pairwise(confidence.edges), confidence.counts, strict=True))
     x = [confidence.edges[0], *(edge for ends, _ in counted for edge in ends), confidence.edges[-1]]

@@ -85,11 +85,8 @@ def survey_distribution(
     stairs = filled([outline[0], *outline, outline[-1]], [0.0, *heights[0], 0.0], fillcolor=see_through(colours.chosen, 0.45))
     drawn = [{**stairs, "line": {"color": colours.chosen, "width": 1.5}, "marker": square, **texts, "name": "texts"}]
     if other is not None:
-        looks: dict[str, Any] = {
-            "line": {"color": colours.ink, "width": 1.5, "dash": "dot"},
-            "mode": "lines",
-            "hoverinfo": "skip",
-        }
+        line = {"color": colours.ink, "width": 1.5, "dash": "dot"}
+        looks: dict[str, Any] = {"line": line, "mode": "lines", "hoverinfo": "skip"}
         marker = {"size": 11, "symbol": "square-open", "color": colours.ink, "line": {"width": 1.5}}
         drawn.append(scatter(x=outline, y=heights[1], name="texts of the other survey", marker=marker, **looks))
     low, high = map(at, found.interval)
@@ -111,10 +108,7 @@ def survey_distribution(
     dots: dict[str, Any] = {"mode": "markers", "marker": dot, "hovertext": hovers, "hovertemplate": HOVER, "showlegend": False}
     drawn.append(scatter(x=x, y=y, **dots, **texts))
     spare = 0.01 * (places[-1] - places[0])
-    ends, across = (
-        (places[0] - spare, places[-1] + spare),
-        {"tickvals": [*map(at, ticks)], "ticktext": [f"{x:.3g}" for x in ticks]},
-    )
+    ends, across = (places[0] - spare, places[-1] + spare), {"tickvals": [*map(at, ticks)]}
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25) if top / step <= 6)
     of_texts = [step * place for place in range(int(top / step) + 1)]
     words: dict[str, Any] = {"tickvals": of_texts, "ticktext": [percent_words(tick) for tick in of_texts], "showgrid": True}
@@ -122,7 +116,7 @@ def survey_distribution(
         drawn,
         {
             **chart_layout(colours, size, _LARGE if style.large else _HEIGHT, left=52),
-            "xaxis": axis(colours, size, ends, escape(of.title), **across),
+            "xaxis": axis(colours, size, ends, escape(of.title), **across, ticktext=[f"{x:.3g}" for x in ticks]),
             "yaxis": axis(colours, size, (0, top), "texts", **words),
         },
     )
