@@ -98,7 +98,16 @@ class _Walk:
             x, y = a.made_by.get(name), b.made_by.get(name)
             if x != y:
                 self._add("model" if name in _MODEL else "settings", Where(field=name), x, y)
-        self._compare_steps()
+        # Steps as far as both runs have read the same tokens. Tokens of one label may differ, where ids stand beside them.
+        read = [(getattr(a, name), getattr(b, name)) for name in ("target_tokens", "target_ids")]
+        apart = [first_difference(first or (), second or ()) for first, second in read]
+        alike = min((place for place in apart if place is not None), default=None)
+        if bool(a.steps) != bool(b.steps):
+            self._add("steps", Where(field="recorded_steps"), len(a.steps), len(b.steps))
+        else:
+            for i, (x, y) in enumerate(zip(a.steps[:alike], b.steps[:alike], strict=False)):
+                self._compare("steps", x, y, position=i)
+            self._compare("steps", a.fills, b.fills, "fills")
         for kind in KINDS:
             self._compare_attention(kind)
         first, second = ({row_address(inside.place): inside for inside in run.insides} for run in (a, b))
@@ -151,20 +160,6 @@ class _Walk:
         place = largest(sizes)
         x, y = float(a[place]), float(b[place])
         return place, x, y, signed_size(x, y), int(apart.sum())
-
-    def _compare_steps(self) -> None:
-        """Compares steps as far as both runs have read the same tokens, and the fills of an encoder's mask tokens."""
-        a, b = self.before.steps, self.after.steps
-        if bool(a) != bool(b):
-            self._add("steps", Where(field="recorded_steps"), len(a), len(b))
-            return
-        # Tokens of one label may be different ones, where ids stand beside them.
-        both = [(getattr(self.before, name), getattr(self.after, name)) for name in ("target_tokens", "target_ids")]
-        apart = [first_difference(first or (), second or ()) for first, second in both]
-        alike = min((place for place in apart if place is not None), default=None)
-        for i, (x, y) in enumerate(zip(a[:alike], b[:alike], strict=False)):
-            self._compare("steps", x, y, position=i)
-        self._compare("steps", self.before.fills, self.after.fills, "fills")
 
     def _compare_candidates(
         self, what: What, field: str, a: Sequence[Sequence[Candidate]], b: Sequence[Sequence[Candidate]], first: int

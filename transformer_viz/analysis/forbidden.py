@@ -25,7 +25,7 @@ def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Ki
         kind_shares = [
             weight_on(after, kind, cells)
             for before, after in zip(right, given, strict=True)
-            if (cells := _forbidden(before, kind)) is not None and cells.any()
+            if (cells := _forbidden(before, kind)) is not None
         ]
         if kind_shares:
             shares[kind] = float(np.mean(kind_shares))
@@ -48,7 +48,7 @@ def most_forbidden(right: Trace, given: Trace) -> tuple[Kind, int, int, float] |
     found: list[tuple[float, Kind, int, int]] = []
     for kind in given.kinds:
         cells = _forbidden(right, kind)
-        if cells is None or not cells.any():
+        if cells is None:
             continue
         attention = given.attentions[kind]
         on = np.where(cells, attention.weights, 0).sum(-1, dtype=np.float32)[..., cells.any(-1)]
@@ -60,10 +60,12 @@ def most_forbidden(right: Trace, given: Trace) -> tuple[Kind, int, int, float] |
 
 
 def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
+    """bool (query, key) of the real queries; None where nothing is forbidden."""
     if kind not in trace.kinds:
         return None
     masked = trace.attentions[kind].mask
-    return (masked if masked.ndim == 2 else masked.all((0, 1))) & real_queries(trace, kind)[:, None]
+    cells = (masked if masked.ndim == 2 else masked.all((0, 1))) & real_queries(trace, kind)[:, None]
+    return cells if cells.any() else None
 
 
 def weight_on(trace: Trace, kind: Kind, cells: np.ndarray) -> float:

@@ -74,37 +74,29 @@ def run(
     if (surveys := app_folders.surveys()) is not None:
         os.environ[app_folders.SURVEYS_VARIABLE] = str(surveys.absolute())
     if model:
-        _add_models([str(Path(folder).absolute()) for folder in model])
+        # Before the folders that the app knows; it opens with the first model in them.
+        folders = [str(Path(folder).absolute()) for folder in model]
+        known = os.environ.get(app_folders.MODELS_VARIABLE)
+        os.environ[app_folders.MODELS_VARIABLE] = os.pathsep.join([*folders, *([known] if known else [])])
+        # Here, since it imports torch.
+        from transformer_viz.readers import entries
+
+        found, firsts = entries(), []
+        for folder in folders:
+            there = [entry for entry in found if entry.folder.is_relative_to(folder)]
+            if not there:
+                raise OptionError(
+                    f"There is no model in {folder}, given as --model: a folder with config.json, or one of such folders. "
+                    "Models in the Hugging Face cache are in the app without it."
+                )
+            usable = [entry.name for entry in there if entry.error is None]
+            if not usable:
+                raise ModelError(there[0].error)
+            firsts.append(usable[0])
+        os.environ[server_settings.OPENS_VARIABLE] = firsts[0]
     # In this process, where `app.py` lies and Streamlit finds its settings: so a signal stops the app and leaves nothing
     # behind, and one that comes while Streamlit is still being loaded is as quiet as any other (`__main__`).
     os.chdir(app_folders.ROOT)
     sys.argv = ["streamlit", "run", "app.py", f"--server.port={port}", f"--server.address={address}", *given]
     runpy.run_module("streamlit", run_name="__main__")
     return 0
-
-
-def _add_models(folders: list[str]) -> None:
-    """Puts them before the folders that the app knows; it opens with the first model in them.
-
-    Raises:
-        OptionError: a folder has none.
-        ModelError: none of a folder can be used; the message says why.
-    """
-    known = os.environ.get(app_folders.MODELS_VARIABLE)
-    os.environ[app_folders.MODELS_VARIABLE] = os.pathsep.join([*folders, *([known] if known else [])])
-    # Here, since it imports torch.
-    from transformer_viz.readers import entries
-
-    found, firsts = entries(), []
-    for folder in folders:
-        there = [entry for entry in found if entry.folder.is_relative_to(folder)]
-        if not there:
-            raise OptionError(
-                f"There is no model in {folder}, given as --model: a folder with config.json, or one of such folders. "
-                "Models in the Hugging Face cache are in the app without it."
-            )
-        usable = [entry.name for entry in there if entry.error is None]
-        if not usable:
-            raise ModelError(there[0].error)
-        firsts.append(usable[0])
-    os.environ[server_settings.OPENS_VARIABLE] = firsts[0]
