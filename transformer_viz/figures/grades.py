@@ -1,6 +1,5 @@
 """Every head as a tinted tile with its name and one grade: layers are rows, heads are columns, one panel a kind."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,20 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
     for line, panel_height in zip(lines, heights, strict=True):
         for column, kind in enumerate(line):
             number, room = len(drawn) // 3 + 1, width / n_columns / n_heads[kind]
-            drawn += panel(number, _tiles(found.of(kind), layers[kind], n_heads[kind], tint, room, style))
+            values = np.full((len(layers[kind]), n_heads[kind]), np.nan, dtype=np.float32)
+            hovers, tiles, texts = [[""] * n_heads[kind] for _ in layers[kind]], [], []
+            for head in found.of(kind):
+                row, value = layers[kind].index(head.layer), getattr(head, tint)
+                values[row, head.head] = np.nan if value is None else value
+                hovers[row][head.head] = _hover(head)
+                share = "" if value is None else share_words(value)
+                tiles.append(Tile(row, head.head, share, ink_on(value, colours), escape(head.name)))
+                # Name and value, or the value alone where there is little room, or nothing.
+                named = "<br>".join(filter(None, (tiles[-1].name, share)))
+                texts.append(named if room >= _NAME_NEEDS else share if room >= _VALUE_NEEDS else "")
+            greys = np.where(np.isnan(values), np.float32(1), np.float32(np.nan))
+            grey = head_cells(greys, hovers, "", gap=2, colorscale=flat_scale(colours.grid))
+            drawn += panel(number, [head_cells(values, hovers, "", gap=2), grey, words_on(tiles, texts, size)])
             # The names of the layers stand before a panel.
             left, right = column / n_columns + 4.2 * size / width, (column + 1) / n_columns - 0.008
             bottom = top + _TITLE + len(layers[kind]) * tile
@@ -85,29 +97,6 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
             layout["annotations"].append(words_at(title, left, 1 - top / height, size + 1, colours.ink, yanchor="top"))
         top += _TITLE + panel_height + _TICKS + _GAP
     return PlainFigure(drawn, layout)
-
-
-def _tiles(
-    heads: Sequence[HeadGrade], layers: Sequence[int], n_heads: int, tint: str, room: float, style: Style
-) -> list[Plain]:
-    """The tinted tiles of a kind, the grey ones of heads without the grade, and what is written on them: name and value, or the
-    value alone where there is little `room` (in pixels), or nothing."""
-    colours, values = style.colours, np.full((len(layers), n_heads), np.nan, dtype=np.float32)
-    hovers, tiles, texts = [[""] * n_heads for _ in layers], [], []
-    for head in heads:
-        row, value = layers.index(head.layer), getattr(head, tint)
-        values[row, head.head] = np.nan if value is None else value
-        hovers[row][head.head] = _hover(head)
-        tile = Tile(row, head.head, "" if value is None else share_words(value), ink_on(value, colours), escape(head.name))
-        named = "<br>".join(filter(None, (tile.name, tile.number)))
-        texts.append(named if room >= _NAME_NEEDS else tile.number if room >= _VALUE_NEEDS else "")
-        tiles.append(tile)
-    grey = np.where(np.isnan(values), np.float32(1), np.float32(np.nan))
-    return [
-        head_cells(values, hovers, "", gap=2),
-        head_cells(grey, hovers, "", gap=2, colorscale=flat_scale(colours.grid)),
-        words_on(tiles, texts, style.size),
-    ]
 
 
 def _hover(head: HeadGrade) -> str:

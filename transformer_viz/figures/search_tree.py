@@ -27,13 +27,14 @@ _LEAST_LABEL, _LONGEST_UPRIGHT = 4, 16
 """Characters of a token for which there is room between two steps, and the most of an upright one."""
 _WIDEST_LABEL = 0.75
 """Share of the way from one step to the next that a label may take; the lines change their height in the rest."""
-_SYMBOLS: dict[State, str] = {
-    "kept": "circle",
-    "pruned": "circle",
-    "end": "square",
-    "length": "diamond",
-    "stopped": "circle-open",
+_MARKS: dict[State, tuple[str, str]] = {
+    "kept": ("circle", "chosen"),
+    "pruned": ("circle", "paper"),
+    "end": ("square", "accent"),
+    "length": ("diamond", "accent"),
+    "stopped": ("circle-open", "muted"),
 }
+"""The symbols of nodes, and by their names in the theme their colours."""
 
 
 @plotly_figure
@@ -71,13 +72,31 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
         tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
         steps["ticktext"] = [f"{token} {name}" for token, name in zip(tokens, steps["ticktext"], strict=True)]
         steps["tickangle"] = -90
+    compared: list[Plain] = []
+    if greedy is not None:  # its tokens in a line of their own; the first one that differs has a mark
+        best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
+        parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
+        most = max(1, int(_WIDEST_LABEL * labels.step / (0.6 * size)))
+        names = [f"<b>{_cut(token, most)}</b>" if t == parted else _cut(token, most) for t, token in enumerate(written)]
+        shades = [colours.accent if t == parted else colours.muted for t in range(len(names))]
+        line = scatter(
+            x=[0.4, *range(1, len(names) + 1)],
+            y=[-1.5] * (len(names) + 1),
+            mode="text",
+            text=["greedy", *names],
+            textposition=["middle left", *["middle center"] * len(names)],
+            textfont={"size": size, "color": [colours.muted, *shades]},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        compared.append(line)
     # The best, which is 1, and every fifth.
     ranks = [0, *range(4, n_ranks, 5)]
     return PlainFigure(
         [
             *_lines(search, path, colours, labels),
             *_points(search, path, colours, size, labels, narrow),
-            *_greedy(trace, greedy, colours, size, max(1, int(_WIDEST_LABEL * labels.step / (0.6 * size)))),
+            *compared,
         ],
         {
             **base_layout(colours, size),
@@ -159,13 +178,6 @@ def _points(
     search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, labels: _Labels, narrow: bool
 ) -> list[Plain]:
     on_path = set(map(id, path))
-    fills: dict[State, str] = {
-        "kept": colours.chosen,
-        "pruned": colours.paper,
-        "end": colours.accent,
-        "length": colours.accent,
-        "stopped": colours.muted,
-    }
     # The last token that was read before the first was written.
     start = scatter(
         x=[0],
@@ -183,6 +195,7 @@ def _points(
         members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
         if not members:
             continue
+        symbol, colour = _MARKS[state]
         is_strong = [id(node) in on_path for _, node in members]
         names = [labels.texts[number] for number, _ in members]
         points = scatter(
@@ -197,9 +210,9 @@ def _points(
             hovertext=[_words(search, node) for _, node in members],
             hovertemplate=HOVER,
             marker={
-                "symbol": _SYMBOLS[state],
+                "symbol": symbol,
                 "size": [12 if strong else 6 if state == "pruned" else 9 for strong in is_strong],
-                "color": fills[state],
+                "color": getattr(colours, colour),
                 "line": {"width": 1.5, "color": [colours.accent if strong else colours.other for strong in is_strong]},
             },
         )
@@ -218,26 +231,3 @@ def _words(search: Search, node: SearchNode) -> str:
         winner = search.nodes[node.pruned_by]
         lines.append(f"the last one kept: {token_label(winner.text, _LONGEST_TEXT) or '(empty)'}, sum {winner.total:.4f}")
     return "<br>".join(lines)
-
-
-def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int, most: int) -> list[Plain]:
-    """The greedy tokens in a line of their own; the first one that differs has a mark."""
-    if greedy is None:
-        return []
-    best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
-    parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
-    names = [_cut(token, most) for token in written]
-    tokens = [f"<b>{name}</b>" if t == parted else name for t, name in enumerate(names)]
-    shades = [colours.accent if t == parted else colours.muted for t in range(len(tokens))]
-    return [
-        scatter(
-            x=[0.4, *range(1, len(tokens) + 1)],
-            y=[-1.5] * (len(tokens) + 1),
-            mode="text",
-            text=["greedy", *tokens],
-            textposition=["middle left", *["middle center"] * len(tokens)],
-            textfont={"size": size, "color": [colours.muted, *shades]},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    ]

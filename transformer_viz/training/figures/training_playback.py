@@ -167,8 +167,16 @@ class _Playback:
     # ---- layout
 
     def layout(self, moment: int) -> dict[str, Any]:
-        kind, theme, size, place = self.kind, self.theme, self.size, self._arrangement()
-        narrow, (left, top), (_, lower) = self.style.narrow, (place["x2"][0], place["y2"][1]), place["y3"]
+        kind, theme, size, narrow, large = self.kind, self.theme, self.size, self.style.narrow, self.style.large
+        # The map beside the two panels, or all below each other.
+        n_rows = max(12, len(self.reasons))
+        place: dict[str, Any] = {"x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.69, 1], "y2": [0.62, 1], "y3": [0, 0.36]}
+        place |= {"height": (540 if large else 396) + max(0, n_rows - 14) * (22 if large else 12), "width": 400}
+        if narrow:
+            tall = 660 + 14 * n_rows
+            place = {"height": tall, "width": 320, "x": [0, 1], "y": [530 / tall, 1]}
+            place |= {"x2": [0.0, 0.97], "y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]}
+        (left, top), (_, lower) = (place["x2"][0], place["y2"][1]), place["y3"]
         columns, rows = cells.token_axes(self.trace, kind, theme, size)
         if kind != "encoder":
             goal = "to be written" if self.moments[0].target == "answer" else "written in the end"
@@ -205,18 +213,6 @@ class _Playback:
             "shapes": framed,
             "meta": {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.moments), "step": moment},
         }
-
-    def _arrangement(self) -> dict[str, Any]:
-        """Height and domains: the map beside the two panels, or all below each other."""
-        rows = max(12, len(self.reasons))
-        if self.style.narrow:
-            tall = 660 + 14 * rows
-            below = {"x2": [0.0, 0.97], "y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]}
-            return {"height": tall, "width": 320, "x": [0, 1], "y": [530 / tall, 1], **below}
-        large = self.style.large
-        height = (540 if large else 396) + max(0, rows - 14) * (22 if large else 12)
-        place = {"x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.69, 1], "y2": [0.62, 1], "y3": [0, 0.36]}
-        return {"height": height, "width": 400, **place}
 
 
 def _ticks(words: Sequence[str], n_letters: int) -> list[int]:
