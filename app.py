@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer_viz.views import pages, server
 from transformer_viz.views.cache import long_jobs
-from transformer_viz.views.components import lesson_card, navigation, reconnected, screen, style
+from transformer_viz.views.components import lesson_card, navigation, screen, style
 from transformer_viz.views.server import warm_up
 from transformer_viz.views.server.page_slots import page_slot
 from transformer_viz.views.state import link
@@ -21,7 +21,6 @@ def page() -> None:
             if may_show:
                 show()
     screen.watch()
-    reconnected.ask_again()
 
 
 if __name__ == "__main__":

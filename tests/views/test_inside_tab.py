@@ -57,7 +57,7 @@ def is_there(at: AppTest) -> bool:
 
 def cells(drawn: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for station in (*drawn["enters"], *drawn["leaves"]):
-        yield from (line["cell"] for line in station["lines"])
+        yield from (cell for _, cell in station["lines"])
     for station in drawn["flow"]:
         yield from (cell for column in station["columns"] for cell in column["cells"] if cell and "masked" not in cell)
 

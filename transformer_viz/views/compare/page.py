@@ -78,7 +78,7 @@ def show() -> None:
     columns = screen.columns(2, "sides")
     for keys, column in zip((A, B), columns, strict=True):
         with column:
-            sides.show(keys, usable)
+            sides.show(keys)
     asked = (sides.asked(A), sides.asked(B))
     (a, of_a), (b, of_b) = _run_sides(*asked, chosen.device)
     for side, error, column in zip(asked, (of_a, of_b), columns, strict=True):
@@ -170,7 +170,7 @@ def _run(asked: sides.Asked, device: str, other: Trace | None) -> tuple[Trace | 
 
 def _maps(comparison: Comparison, *, with_words: bool) -> Any:
     """Draws the boxes, the three maps, which are returned, and all heads' differences."""
-    place.controls(comparison, with_words=with_words)
+    place.controls(with_words=with_words)
     _say_sizes(comparison)
     looks: Any = {"limit": _limit(comparison), **place.of_b()}
     a, b, (kind, layer, head) = comparison.a, comparison.b, _focus()

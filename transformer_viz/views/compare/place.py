@@ -13,6 +13,7 @@ SAME = "same"
 """What B's boxes hold where no other layer or head is chosen: an empty box would hold None."""
 _ROUNDING = 1e-5
 """Of a weight."""
+_BOXES = {"layer": "A: layer", "head": "A: head", "b_layer": "B: layer", "b_head": "B: head", "scale": "Colours"}
 _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the largest"}
 
 
@@ -32,22 +33,15 @@ def start(comparison: Comparison) -> None:
     link.option("scale", list(_SCALE_WORDS), words=_SCALE_WORDS.__getitem__)
 
 
-def controls(comparison: Comparison, *, with_words: bool) -> None:
+def controls(*, with_words: bool) -> None:
     """Draws boxes for kind, layer and head of both sides: the keyboard's way to what a click on a tile does."""
-    state = st.session_state
-    kind, a = state.kind, comparison.a
-    (b_layers, b_layer), (b_heads, b_head) = _of_b(comparison.b, kind)
-    layer, head = state.default_place
     with st.container(horizontal=True, vertical_alignment="center", key="compare-place"):
-        focus.kind_box(comparison.kinds)
+        focus.kind_box()
         # The small maps and the table choose among heads too. Behind a button that says what is chosen, since boxes are what
         # takes a page that opens longest.
         with st.popover(_words(), key="compare-heads"):
-            link.selectbox("A: layer", a.attentions[kind].layers, key="layer", default=layer, words=focus.layer_words)
-            link.selectbox("A: head", focus.heads_of(a, kind), key="head", default=head, words=focus.head_words)
-            link.selectbox("B: layer", b_layers, key="b_layer", default=b_layer, words=_b_layer_words)
-            link.selectbox("B: head", b_heads, key="b_head", default=b_head, words=_b_head_words)
-            link.selectbox("Colours", list(_SCALE_WORDS), key="scale", words=_SCALE_WORDS.__getitem__)
+            for key, label in _BOXES.items():
+                link.selectbox(label, key=key)
         if with_words:
             focus.unit_box()
 

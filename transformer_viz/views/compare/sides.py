@@ -121,7 +121,7 @@ def asked(keys: Keys) -> Asked:
     return Asked(keys.name, state[keys.text], state[keys.checkpoint], **values)
 
 
-def show(keys: Keys, usable: list[str]) -> None:
+def show(keys: Keys) -> None:
     """Draws the boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
     state, name = st.session_state, keys.name
     quiet: dict[str, Any] = {"label_visibility": "collapsed", "width": 150}
@@ -129,12 +129,11 @@ def show(keys: Keys, usable: list[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"side-{name}"):
         st.markdown(f"**{name}**", width="content")
         if files:
-            link.selectbox(f"{name}: run or file", [A_RUN, *files], key=keys.of("file"), words=_file_words, **quiet)
+            link.selectbox(f"{name}: run or file", key=keys.of("file"), **quiet)
         if state[keys.of("file")]:
             return
         bar.text_box(f"{name}: source text", keys.text, model, _text_of_b() if keys is B else None)
-        first = bar.default_checkpoint(usable) if keys is A else _checkpoint_of_b(usable)
-        bar.model_box(f"{name}: checkpoint", keys.checkpoint, usable, first, quiet["width"])
+        bar.model_box(f"{name}: checkpoint", keys.checkpoint, quiet["width"])
         steps, edits = _snapshots(state[keys.checkpoint]), state[keys.of("edits")]
         # What is chosen behind the button, as `A: finished, greedy`.
         words = [_snapshot_words(state[keys.of("snapshot")])] if steps else []
@@ -142,11 +141,9 @@ def show(keys: Keys, usable: list[str]) -> None:
         words += [literal(shorten(edits, _MOST_EDITS_SHOWN))] if edits else []
         with st.popover(f"{name}: {', '.join(words) or 'no edits'}", key=f"how-{name}"):
             if steps:
-                label = f"{name}: step of training"
-                link.selectbox(label, [FINISHED, *steps], key=keys.of("snapshot"), words=_snapshot_words)
+                link.selectbox(f"{name}: step of training", key=keys.of("snapshot"))
             if _writes(model):
-                label, words_of = f"{name}: decoding", keys.strategy_words
-                strategy = link.selectbox(label, STRATEGIES, key=keys.of("strategy"), words=words_of)
+                strategy = link.selectbox(f"{name}: decoding", key=keys.of("strategy"))
                 if strategy == "beam":
                     link.number_input(f"{name}: beam size", *NUMBERS["beam"], key=keys.of("beam"))
                 elif strategy == "sample":

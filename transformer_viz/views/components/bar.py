@@ -75,20 +75,20 @@ def show(
     usable, others = _usable(entries), model_list.models()
     listed = [name for name, entry in others.items() if entry.error is None]
     names, state = [*usable, *listed], st.session_state
-    options = [*names, *([FILE] if with_files else [])]
     before = state.get("model_before_file")
     before = before if before in names else None
+    options = [*names, *([FILE] if with_files else [])]
     link.option("checkpoint", options, default_checkpoint(names), _model_words, fallback=before)
     link.option("device", (AUTO, *devices.available()), words=_device_words)
     if state.checkpoint == FILE:
         with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-            model_box("Checkpoint", "checkpoint", options, default_checkpoint(names))
+            model_box("Checkpoint", "checkpoint")
             display_options.popover(page, with_colours=with_colours)
         return Bar("", None, state.device, is_file=True, **vars(display_options.current()))
     state.model_before_file = state.checkpoint
     is_served = with_models or state.checkpoint not in listed
     if is_served and model_list.is_to_be_loaded(state.checkpoint, state.device):
-        _while_it_is_loaded(options, default_checkpoint(names))
+        _while_it_is_loaded()
     if (chosen := _model_of(state.checkpoint)) is not None:
         switches.start(chosen)
         if with_decoding:
@@ -100,7 +100,7 @@ def show(
         elif with_text:
             _text(chosen)
         if instead is None:
-            model_box("Checkpoint", "checkpoint", options, default_checkpoint(names))
+            model_box("Checkpoint", "checkpoint")
         if is_served and chosen is not None:
             if with_decoding:
                 decoding.popover(chosen)
@@ -123,10 +123,10 @@ def _first_text(model: LoadedModel | None) -> str:
     return default_text(model) if model else DEFAULT_TEXT
 
 
-def _while_it_is_loaded(options: list[str], default: str) -> None:
+def _while_it_is_loaded() -> None:
     """A bar in which another model can be chosen; the page ends with how far the loading is."""
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        model_box("Checkpoint", "checkpoint", options, default)
+        model_box("Checkpoint", "checkpoint")
         _device(label_visibility="collapsed", width=150)
     if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
         st.rerun()
@@ -186,7 +186,7 @@ def default_text(model: LoadedModel) -> str:
 
 
 def _device(**looks: Any) -> None:
-    link.selectbox("Device", [AUTO, *devices.available()], key="device", words=_device_words, **looks)
+    link.selectbox("Device", key="device", **looks)
 
 
 def _device_words(name: str) -> str:
@@ -241,12 +241,11 @@ def _has_answer(text: str, model: LoadedModel | None) -> bool:
         return False
 
 
-def model_box(label: str, key: str, options: list[str], default: str, width: int = 190) -> None:
+def model_box(label: str, key: str, width: int = 190) -> None:
     """A box of models, for which `link.option` has been called; its list says what each one does."""
-    looks: Any = {"words": _model_words, "width": width, "label_visibility": "collapsed"}
-    link.selectbox(label, options, key=key, default=default, **looks)
+    link.selectbox(label, key=key, width=width, label_visibility="collapsed")
     notes = {FILE: "a run that was saved before; no model runs", **model_list.notes()}
-    option_notes.show(label, [notes.get(name, "") for name in options])
+    option_notes.show(label, [notes.get(name, "") for name in link.options_of(key)])
 
 
 def _model_words(name: str) -> str:

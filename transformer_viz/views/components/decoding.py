@@ -1,6 +1,5 @@
 """The controls of decoding: greedy, beam search, sampling, or reading a given target."""
 
-from collections.abc import Callable
 from typing import Any, get_args
 
 import streamlit as st
@@ -34,7 +33,8 @@ def start(model: LoadedModel) -> None:
         link.number(name, *limits)
     link.number("alpha", *_ALPHA)
     link.option("stop", _STOPS, words=_STOP_WORDS.__getitem__)
-    link.option("search_length", _LENGTHS, words=_length_words(_longest(model)))
+    auto = f"{_longest(model)} tokens (auto)"
+    link.option("search_length", _LENGTHS, words=lambda n: f"{n} tokens" if n != _AUTO_LENGTH else auto)
     link.is_on("refill")
     link.text("forced_target", most=_LONGEST_TARGET)
 
@@ -46,12 +46,12 @@ def popover(model: LoadedModel) -> None:
     is_used = strategy(model) != STRATEGIES[0]
     with levels.only_in_all("decoding", is_used=is_used), st.popover(_words(model), key="decoding-popover"):
         help_ = glossary.sentence("Decoding")
-        chosen = link.segmented_control("Decoding", STRATEGIES, key="decoding", help=help_)
+        chosen = link.segmented_control("Decoding", key="decoding", help=help_)
         if chosen == "beam":
             link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
             link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
-            link.selectbox("Stop when", _STOPS, key="stop", words=_STOP_WORDS.__getitem__, help=_help("Stop when"))
-            link.selectbox("At most", _LENGTHS, key="search_length", words=_length_words(_longest(model)))
+            link.selectbox("Stop when", key="stop", help=_help("Stop when"))
+            link.selectbox("At most", key="search_length")
             link.toggle("As transformers does it", key="refill", help=_help("As transformers does it"))
         elif chosen == "sample":
             link.number_input("Temperature", *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature"))
@@ -87,10 +87,6 @@ def length(model: LoadedModel) -> dict[str, int]:
 def _longest(model: LoadedModel) -> int:
     """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
     return min(_OF_A_PROMPT, model.default_max_length) if model.model.kind.has_prompt else model.default_max_length
-
-
-def _length_words(suits: int) -> Callable[[int], str]:
-    return lambda n: f"{n} tokens" if n != _AUTO_LENGTH else f"{suits} tokens (auto)"
 
 
 def _words(model: LoadedModel) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.attribution_maps import is_of_heads, norms_of_rows
-from transformer_viz.analysis.head_order import LAYERS, ROLE
+from transformer_viz.analysis.head_order import LAYERS
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.mosaic import mosaic
@@ -65,20 +65,15 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile, *,
 
 
 def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
-    measures = deep.known_measures(trace)
-    orders = [name for name in deep.ORDERS if name in (LAYERS, ROLE, *measures)]
-    pages = {page: deep.page_words(trace, page) for page in range(deep.n_pages(trace))}
     with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
         if not is_covered:
-            state, first = st.session_state, deep.overview(trace)
-            looks: dict[str, Any] = {"words": deep.ORDERS.__getitem__, "width": 270}
+            state = st.session_state
             if not is_by_value:
-                with levels.only_in_all("overview-of", is_used=state.overview_of != first):
-                    link.selectbox("Overview by", measures, key="overview_of", default=first, **looks)
+                with levels.only_in_all("overview-of", is_used=state.overview_of != deep.overview(trace)):
+                    link.selectbox("Overview by", key="overview_of", width=270)
             with levels.only_in_all("head-order", is_used=state.head_order != LAYERS):
-                link.selectbox("Heads in the order of", orders, key="head_order", **looks)
-        here = deep.page_of_focus(trace)
-        link.selectbox("Small maps of", [*pages], key="heads_page", default=here, words=pages.__getitem__, width=320)
+                link.selectbox("Heads in the order of", key="head_order", width=270)
+        link.selectbox("Small maps of", key="heads_page", width=320)
 
 
 def _overview(trace: Trace, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:

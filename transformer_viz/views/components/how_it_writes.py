@@ -7,7 +7,6 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import levels, link, switches
-from transformer_viz.views.state.switches import OWN, language_words
 
 
 def popover(model: LoadedModel) -> None:
@@ -31,7 +30,7 @@ def popover(model: LoadedModel) -> None:
             link.toggle("The text as a message in its chat template", key="chat", help=words)
         if model.languages:
             for which, does in (("source_language", "reads"), ("target_language", "writes")):
-                link.selectbox(f"It {does}", [OWN, *model.languages], key=which, words=language_words)
+                link.selectbox(f"It {does}", key=which)
 
 
 def _say_rules(model: LoadedModel) -> None:

@@ -18,7 +18,7 @@ import streamlit as st
 from markupsafe import Markup, escape
 from PIL import Image
 
-from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.analysis.sentences import of_run
 from transformer_viz.figures import colour_scale
 from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
@@ -34,8 +34,7 @@ from transformer_viz.views.state import focus
 KEY = "inside"
 _ALMOST_ALL = 0.98
 """Of the numbers of a station, the share that is in the range of its colours."""
-Cell = dict[str, Any]
-Station = dict[str, Any]
+Cell = Column = Station = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -115,36 +114,33 @@ def _shades(stops: Sequence[Sequence[Any]], numbers: np.ndarray, most: float) ->
 def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str, Any]:
     """What the browser draws: the stations before the keys, those with a line for each key, and those after them."""
     keys = numbers.shown_keys(inside, pinned)
+    written = "" if inside.written is None else f"→{display_token(inside.written)}"
+    row = of_run(place_label(inside.row, display_token(inside.row_token)) + written)
+    hint = "The row is that of the step; one that is pinned in the map stays."
+    if inside.kind == "encoder" and inside.written is None:
+        hint = "A click on a row of the map shows another row."
+    untold = [words for name, words in _PARTS.items() if getattr(inside, name) is None]
     return {
         "large": looks.large,
         "dark": looks.theme == "dark",
-        "row": _row_words(inside),
-        "hint": _hint(inside),
+        "row": [
+            ("plain", "Row "),
+            row,
+            ("plain", f", {head_title(inside.layer, inside.head)} of the {KIND_TITLES[inside.kind]}"),
+        ],
+        "hint": hint,
         "words": "One row of one head, from input to output",
         "enters": _enters(inside),
         "names": _names(inside, keys, pinned),
-        "flow": [station for make in _FLOW if (station := make(inside, keys, looks)) is not None],
+        "flow": _flow(inside, keys, looks),
         "leaves": _leaves(inside),
-        "untold": _untold(inside),
+        "untold": f"Not known of this model: {', '.join(untold)}." if untold else "",
         "lens": _lens(inside),
     }
 
 
 def _rest(inside: Inside, keys: Sequence[int]) -> list[int]:
     return sorted({*range(len(inside.key_tokens))} - {*keys})
-
-
-def _row_words(inside: Inside) -> Sentence:
-    written = "" if inside.written is None else f"→{display_token(inside.written)}"
-    at = f", {head_title(inside.layer, inside.head)} of the {KIND_TITLES[inside.kind]}"
-    row = place_label(inside.row, display_token(inside.row_token)) + written
-    return (("plain", "Row "), of_run(row), ("plain", at))
-
-
-def _hint(inside: Inside) -> str:
-    if inside.kind == "encoder" and inside.written is None:
-        return "A click on a row of the map shows another row."
-    return "The row is that of the step; one that is pinned in the map stays."
 
 
 # ---- cells
@@ -179,11 +175,6 @@ def _has(inside: Inside, *names: str) -> bool:
     return all(numbers.NUMBERS[name].make(inside) is not None for name in names)
 
 
-def _column(kind: str, head: str, cells: Sequence[Cell | None], rest: Sequence[Cell | None], **ends: Cell) -> dict[str, Any]:
-    """A column of the flow: its top line, one line a key, perhaps one for all others, and what they are together."""
-    return {"kind": kind, "head": head, "cells": [ends.get("top"), *cells, *rest, ends.get("together")]}
-
-
 def _said(term: str) -> str:
     return f"{glossary.TERMS[term].sentence}."
 
@@ -206,45 +197,75 @@ def _enters(inside: Inside) -> list[Station]:
         words = "The vector of this row's token, as the layers below have computed it."
         stations.append(_stream(inside, first, "What enters", "x", words))
     if first != "entered" and _has(inside, "entered"):
-        words = _said("norm")
-        stations.append(_stream(inside, "entered", "Norm", of, words))
-    return [*stations, _station("query", "Query", f"q = {of} W_Q", _said("query"), [("", _of_place(inside, "query", "d_k"))])]
+        stations.append(_stream(inside, "entered", "Norm", of, _said("norm")))
+    return [*stations, _stream(inside, "query", "Query", f"q = {of} W_Q", _said("query"), "d_k")]
 
 
-def _stream(inside: Inside, name: str, title: str, formula: str, words: str) -> Station:
-    return _station(name, title, formula, words, [("", _of_place(inside, name))])
+def _stream(inside: Inside, name: str, title: str, formula: str, words: str, axis: str = "d_model") -> Station:
+    """A station with one vector."""
+    cell = _of_place(inside, name, axis)
+    return _station(name, title, formula, words, [cell], lines=[("", cell)])
 
 
-def _station(name: str, title: str, formula: str, words: str, lines: Sequence[tuple[str, Cell]]) -> Station:
-    made = [{"operator": operator, "cell": cell} for operator, cell in lines]
-    about = {"most": _most(cell for _, cell in lines), "addresses": [cell["address"] for _, cell in lines]}
-    return {"id": name, "title": title, "formula": formula, "words": words, "lines": made, **about}
+def _station(name: str, title: str, formula: str, words: str, cells: Sequence[Cell], **drawn: Any) -> Station:
+    addresses = [cell.get("address") for cell in cells]
+    about = {"id": name, "title": title, "formula": formula, "words": words}
+    return {**about, "most": _most(cells), "addresses": addresses, **drawn}
 
 
 # ---- one line a key
 
 
-def _keys(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
-    top, cells = _of_place(inside, "query", "d_k"), _of_each(inside, "key", keys, "d_k")
+def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
+    """From the keys to the head's output. A column has a top line, one line a key, perhaps one for all other keys, and what
+    they are together."""
+    rest = _rest(inside, keys)
+    blank, stations = [None] if rest else [], list[Station]()
+
+    def column(kind: str, head: str, cells: Sequence[Cell | None], others: Sequence[Cell | None], **ends: Cell) -> Column:
+        return {"kind": kind, "head": head, "cells": [ends.get("top"), *cells, *others, ends.get("together")]}
+
+    def add(name: str, title: str, formula: str, words: str, *columns: Column) -> None:
+        cells = [cell for each in columns for cell in each["cells"] if cell]
+        stations.append(_station(name, title, formula, words, cells, columns=columns))
+
     words = _said("key") + (" Here they are those of the source, as the encoder has read it." if inside.kind == "cross" else "")
-    return _of_keys("keys", "Keys", "k = x W_K", words, [_column("strip", "k, under q", cells, _blank(inside, keys), top=top)])
+    top = _of_place(inside, "query", "d_k")
+    add("keys", "Keys", "k = x W_K", words, column("strip", "k, under q", _of_each(inside, "key", keys, "d_k"), blank, top=top))
 
+    if inside.scores is not None and inside.scale is not None:
+        between = _between(inside)
+        columns = [column("number", head, _of_each(inside, name, keys), blank) for name, head in between]
+        columns[-1]["cells"][-1] = _number(numbers.largest(inside), "largest", "the largest score", prefix="largest")
+        words = "How well each key fits the query: the dot product of both."
+        if inside.masked.any():
+            closed = [_closed(inside, key) if inside.masked[key] else None for key in keys]
+            n_closed = int(inside.masked[rest].sum())
+            columns.append(column("mask", "mask", closed, [{"masked": f"{n_closed} masked"}] if n_closed else blank))
+            words += " A masked key is out, whatever its score."
+        add("scores", "Scores", " ".join(["q · k", *(head for _, head in between[1:])]), words, *columns)
 
-def _scores(inside: Inside, keys: Sequence[int], looks: Looks) -> Station | None:
-    if inside.scores is None or inside.scale is None:
-        return None
-    rest, between = _blank(inside, keys), _between(inside)
-    together = _number(numbers.largest(inside), "largest", "the largest score", prefix="largest")
-    columns = [_column("number", head, _of_each(inside, name, keys), rest) for name, head in between[:-1]]
-    columns.append(_column("number", between[-1][1], _of_each(inside, "score", keys), rest, together=together))
-    words = "How well each key fits the query: the dot product of both."
-    if inside.masked.any():
-        closed = [_closed(inside, key) if inside.masked[key] else None for key in keys]
-        n_closed = int(inside.masked[_rest(inside, keys)].sum())
-        columns.append(_column("mask", "mask", closed, [{"masked": f"{n_closed} masked"}] if n_closed else rest))
-        words += " A masked key is out, whatever its score."
-    formula = " ".join(["q · k", *(head for name, head in between[1:])])
-    return _of_keys("scores", "Scores", formula, words, columns)
+    columns = []
+    if inside.scores is not None:
+        exps = numbers.exps(inside)
+        more = [_number(exps[rest].sum(), None, "all other keys together")] if rest else []
+        together = _number(exps.sum(), "sum", "sum of the row", prefix="sum")
+        columns.append(column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
+    cells = _of_each(inside, "weight", keys)
+    for key, cell in zip(keys, cells, strict=True):
+        cell["share"] = float(np.nan_to_num(colour_scale.share(looks.shares[key], looks.scale)))
+    # Its own arithmetic is that of all but the largest.
+    address = "rest" if keys == numbers.shown_keys(inside) else None
+    more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []
+    add("weights", "Weights", "softmax", _said("softmax"), *columns, column("weight", "÷ sum", cells, more))
+
+    add("values", "Values", "v = x W_V", _said("value"), column("strip", "v", _of_each(inside, "value", keys, "d_v"), blank))
+
+    more = [_vector(numbers.parts(inside)[rest].sum(0), None, "all other keys together", "d_v")] if rest else []
+    cells, together = _of_each(inside, "part", keys, "d_v"), _of_place(inside, "output", "d_v")
+    words = "Each value times its weight. Their sum is the output of this head."
+    add("output", "Output", "Σ weight × v", words, column("strip", "weight × v", cells, more, together=together))
+    return stations
 
 
 def _closed(inside: Inside, key: int) -> Cell:
@@ -264,49 +285,6 @@ def _between(inside: Inside) -> list[tuple[str, str]]:
         return list(zip(names, ["q · k", *done], strict=True))
     names = ["dot", *["scaled"] * (inside.scale != 1), *["capped"] * (inside.softcap is not None), "bias", "score"]
     return list(zip(names, ["q · k", *done, "+ bias", "= score"], strict=True))
-
-
-def _weights(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
-    rest, columns = _rest(inside, keys), []
-    if inside.scores is not None:
-        exps = numbers.exps(inside)
-        more = [_number(exps[rest].sum(), None, "all other keys together")] if rest else []
-        together = _number(exps.sum(), "sum", "sum of the row", prefix="sum")
-        columns.append(_column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
-    cells = _of_each(inside, "weight", keys)
-    for key, cell in zip(keys, cells, strict=True):
-        cell["share"] = float(np.nan_to_num(colour_scale.share(looks.shares[key], looks.scale)))
-    # Its own arithmetic is that of all but the largest.
-    address = "rest" if keys == numbers.shown_keys(inside) else None
-    more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []
-    columns.append(_column("weight", "÷ sum", cells, more))
-    return _of_keys("weights", "Weights", "softmax", _said("softmax"), columns)
-
-
-def _values(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
-    cells = _of_each(inside, "value", keys, "d_v")
-    return _of_keys("values", "Values", "v = x W_V", _said("value"), [_column("strip", "v", cells, _blank(inside, keys))])
-
-
-def _output(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
-    cells, rest, together = _of_each(inside, "part", keys, "d_v"), _rest(inside, keys), _of_place(inside, "output", "d_v")
-    more = [_vector(numbers.parts(inside)[rest].sum(0), None, "all other keys together", "d_v")] if rest else []
-    words = "Each value times its weight. Their sum is the output of this head."
-    columns = [_column("strip", "weight × v", cells, more, together=together)]
-    return _of_keys("output", "Output", "Σ weight × v", words, columns)
-
-
-_FLOW = (_keys, _scores, _weights, _values, _output)
-
-
-def _of_keys(name: str, title: str, formula: str, words: str, columns: list[dict[str, Any]]) -> Station:
-    cells = [cell for column in columns for cell in column["cells"] if cell]
-    about = {"most": _most(cells), "addresses": [cell.get("address") for cell in cells]}
-    return {"id": name, "title": title, "formula": formula, "words": words, "columns": columns, **about}
-
-
-def _blank(inside: Inside, keys: Sequence[int]) -> list[None]:
-    return [None] if _rest(inside, keys) else []
 
 
 def _most(cells: Iterable[Cell]) -> float:
@@ -336,10 +314,9 @@ def _leaves(inside: Inside) -> list[Station]:
     elif is_normed and inside.norm == "post":
         after = "norm_input"
     if _has(inside, "residual_before", added, after):
-        lines = [
-            (operator, _of_place(inside, name)) for operator, name in (("", "residual_before"), ("+", added), ("=", after))
-        ]
-        stations.append(_station("residual", "Residual stream", "", _said("residual stream"), lines))
+        cells = [_of_place(inside, name) for name in ("residual_before", added, after)]
+        lines = list(zip(("", "+", "="), cells, strict=True))
+        stations.append(_station("residual", "Residual stream", "", _said("residual stream"), cells, lines=lines))
     if after == "norm_input":
         stations.append(_stream(inside, "residual_after", "Norm", "norm(sum)", _said("norm")))
     return stations
@@ -352,12 +329,6 @@ _PARTS = {
     "residual_before": "the residual stream",
     "added": "what all heads add",
 }
-
-
-def _untold(inside: Inside) -> str:
-    """The parts that this model's reader cannot tell, by name; empty where it tells all."""
-    names = [words for name, words in _PARTS.items() if getattr(inside, name) is None]
-    return f"Not known of this model: {', '.join(names)}." if names else ""
 
 
 def _lens(inside: Inside) -> dict[str, Any] | None:

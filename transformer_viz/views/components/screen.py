@@ -1,6 +1,7 @@
 """The browser's messages to every page: whether its window is narrow, the cookie of lessons, and clicks on a lesson's term."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,14 @@ def watch() -> None:
     about["leaving"] = lesson_place.TO in st.session_state
     hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}
     _component()(key=_KEY, data=about, default={"narrow": False}, height=1, **hears)
+    _draw_anew_after_a_break()
+
+
+# A browser counts no further than 24 days.
+@st.fragment(run_every=timedelta(days=1))
+def _draw_anew_after_a_break() -> None:
+    """It is enough that it is there: only pages with a fragment that runs by itself does Streamlit draw anew when their browser
+    is connected again, to this server or another. To a new one the next click would be that of a new visitor, and is lost."""
 
 
 def _pointed() -> dict[str, str] | None:

@@ -33,7 +33,7 @@ def show(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # The player above is drawn anew.
         changed: Any = {"on_change": state.update, "kwargs": {"aligner_changed": True}}
-        aligner.box(trace, help=glossary.sentence("Aligning head"), width=230, **changed)
+        aligner.box(help=glossary.sentence("Aligning head"), width=230, **changed)
         if model is not None:
             has_task = model.task is not None and any(key is not None for key in shown.tokens.alignment)
             ways = (*(("task",) if has_task else directions()), "effect")

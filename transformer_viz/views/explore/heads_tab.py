@@ -39,7 +39,7 @@ def show(shown: Shown) -> None:
     parts = [GRADES, *([ON_TRIAL] if model is not None else []), *([BY_LENGTH] if model is not None and model.task else [])]
     part = link.option("heads_part", parts)
     if is_large or part != GRADES:
-        aligner.hidden_box(shown.tokens)
+        aligner.hidden_box()
     with st.container(key="in-link-heads-part" if is_large or len(parts) == 1 else "heads-part"):
         link.segmented_control("Heads", parts, key="heads_part", label_visibility="collapsed")
     if part == ON_TRIAL:

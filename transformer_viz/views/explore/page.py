@@ -73,7 +73,7 @@ def show() -> None:
         # What may be seen before a lesson's question is answered: the run before a row, or no picture.
         if cover.row is None or deep.is_deep(shown):
             st.info(cover.words, icon=":material/visibility_off:")
-            focus.draw_hidden_boxes(shown)
+            focus.draw_hidden_boxes()
             focus.draw_hidden()
         else:
             stepper.show(shown, chosen, covered_from=cover.row)

@@ -34,7 +34,7 @@ def show(shown: Shown) -> None:
         this_run.show(shown)
         title = tabs.show(here, key, shown)
     if title != "Heads":
-        aligner.hidden_box(shown.tokens)
+        aligner.hidden_box()
 
 
 def draw_hidden(model: "LoadedModel") -> None:

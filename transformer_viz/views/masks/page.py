@@ -44,12 +44,12 @@ def show() -> None:
             with st.container(key="in-link-masks_tab"):
                 link.tabs(list(TABS), key="masks_tab")
                 masks_tab.draw_view_box()
-            focus.draw_hidden_boxes(trace)
+            focus.draw_hidden_boxes()
             return
         _say_outcome(now)
         title = tabs.show(TABS, "masks_tab", now)
         if not (hasattr(TABS[title], "has_focus") and TABS[title].has_focus(now)):
-            focus.draw_hidden_boxes(trace)
+            focus.draw_hidden_boxes()
     except InputError as error:
         st.error(literal(str(error)), icon=":material/keyboard:")
         examples: Any = {

@@ -24,15 +24,15 @@ def start(trace: Trace, model: "LoadedModel | None") -> None:
     _known()[name] = link.option(KEY, options(trace), NONE, words)
 
 
-def box(trace: Trace, **looks: Any) -> None:
-    """Chooses it."""
-    link.selectbox("Aligning head", options(trace), key=KEY, words=words, **looks)
+def box(**looks: Any) -> None:
+    """Chooses it; `start` has been called."""
+    link.selectbox("Aligning head", key=KEY, **looks)
 
 
-def hidden_box(trace: Trace) -> None:
+def hidden_box() -> None:
     """Keeps it in the link where its box is not to be seen: the player has it whichever tab is open."""
     with st.container(key="in-link-aligner"):
-        box(trace)
+        box()
 
 
 def words(address: str) -> str:

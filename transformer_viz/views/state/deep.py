@@ -32,7 +32,8 @@ def start(trace: Trace) -> None:
     if state.get("heads_at", at) != at:
         state.heads_page = here
     state.heads_at = at
-    link.option("heads_page", range(n_pages(trace)), here, lambda page: page_words(trace, page))
+    words = [page_words(trace, page) for page in range(n_pages(trace))]
+    link.option("heads_page", range(len(words)), here, words.__getitem__)
 
 
 def overview(trace: Trace) -> str:

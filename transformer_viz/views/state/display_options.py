@@ -95,7 +95,7 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             scales = list(SCALES)
             with levels.only_in_all("colours", is_used=link.option("colours", scales, words=SCALES.__getitem__) != scales[0]):
                 help_ = glossary.sentence("Colours of the maps")
-                link.segmented_control("Colours of the maps", scales, key="colours", words=SCALES.__getitem__, help=help_)
+                link.segmented_control("Colours of the maps", key="colours", help=help_)
         theme_choice.buttons()
         if device is not None:
             with levels.only_in_all("device", is_used=state.device != AUTO):

@@ -68,7 +68,6 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
 
 def start_kind(kinds: tuple[Kind, ...], default: Kind, fallback: Kind | None = None) -> None:
     """The kind before its box is drawn."""
-    st.session_state.default_kind = default
     link.option("kind", kinds, default, KIND_TITLES.__getitem__, fallback=fallback or kinds[-1])
 
 
@@ -98,7 +97,6 @@ def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined:
 
 def start_layer_and_head(layers: tuple[int, ...] | range, heads: list[Head], default: tuple[int, Head]) -> None:
     """Their values before their boxes are drawn, with what a link leaves out."""
-    st.session_state.default_place = default
     link.option("layer", layers, default[0], layer_words)
     link.option("head", heads, default[1], head_words)
 
@@ -268,13 +266,12 @@ def controls(
         in_levels: the boxes for layer and head are of the level All, as is an offer to pool the pieces of words.
         beside: draws what else stands in the row.
     """
-    if not combined and not isinstance(st.session_state.head, int):
-        st.session_state.head = 0
-    kind = st.session_state.kind
+    if not combined:
+        start_head(trace, st.session_state.kind, (link.default_of("layer"), link.default_of("head")), combined=False)
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
-        kind_box(trace.kinds)
+        kind_box()
         with levels.only_in_all("focus") if in_levels else nullcontext():
-            layer_and_head_boxes(trace.attentions[kind].layers, heads_of(trace, kind, combined=combined))
+            layer_and_head_boxes()
         if in_levels and (is_by_words(trace) or has_pieces(trace)):
             with levels.only_in_all("unit", is_used=st.session_state.unit != UNITS[0]):
                 unit_box()
@@ -292,27 +289,22 @@ def say_head(remark: Sentence = ()) -> None:
         term_tips.show((*remark, *here), width=_SENTENCE_PX)
 
 
-def kind_box(kinds: tuple[Kind, ...]) -> None:
+def kind_box() -> None:
     """For which `start_kind` has been called."""
-    default = st.session_state.default_kind
-    link.segmented_control("Attention", kinds, key="kind", default=default, words=KIND_TITLES.__getitem__, **_QUIET)
+    link.segmented_control("Attention", key="kind", **_QUIET)
 
 
-def layer_and_head_boxes(layers: tuple[int, ...] | range, heads: list[Head]) -> None:
+def layer_and_head_boxes() -> None:
     """For which `start_layer_and_head` has been called."""
-    layer, head = st.session_state.default_place
-    head = head if head in heads else heads[0]
-    link.selectbox("Layer", layers, key="layer", default=layer, words=layer_words, width=110, **_QUIET)
-    link.selectbox("Head", heads, key="head", default=head, words=head_words, width=130, **_QUIET)
+    link.selectbox("Layer", key="layer", width=110, **_QUIET)
+    link.selectbox("Head", key="head", width=130, **_QUIET)
 
 
-def draw_hidden_boxes(trace: Trace, *, combined: bool = True) -> None:
+def draw_hidden_boxes() -> None:
     """For which `start_place` has been called, on a page that shows them at times: a link has them always."""
     with st.container(key="in-link-focus"):
-        kind_box(trace.kinds)
-        layer_and_head_boxes(
-            trace.attentions[st.session_state.kind].layers, heads_of(trace, st.session_state.kind, combined=combined)
-        )
+        kind_box()
+        layer_and_head_boxes()
 
 
 def unit_box() -> None:

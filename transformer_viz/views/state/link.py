@@ -39,6 +39,8 @@ _DECIDED, _WORDS = "link_decided", "link_words"
 _OPENED, _TIMES = "link_opened", "link_times_opened"
 """In the session: what a link that was opened says of keys that have not been drawn since, None stands for the default; and
 how often one was."""
+_BOXES = "link_boxes"
+"""In the session: what is possible in each box of options, its default and its words."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
 
@@ -125,7 +127,7 @@ def option(
     fallback: Any = None,
     is_drawn: bool = True,
 ) -> Any:
-    """The value of a box of options, before it is drawn.
+    """The value of a box of options, before it is drawn; the box may be drawn without saying all this again.
 
     Args:
         key: of the box, and its name in the link.
@@ -138,6 +140,7 @@ def option(
             default.
     """
     default = options[0] if default is None else default
+    st.session_state.setdefault(_BOXES, {})[key] = options, default, words, fallback
     allowed = partial(_some_of, options, words)
     is_opened = key in st.session_state.get(_OPENED, ())
     if not is_drawn and key in st.session_state and key not in st.query_params and not is_opened:
@@ -181,36 +184,37 @@ def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
     return join_names(map(words, some)) if some is options else f"{join_names(map(words, some[:-1]))} … {words(some[-1])}"
 
 
-def selectbox(
-    label: str,
-    options: Sequence[Any],
-    *,
-    key: str,
-    default: Any = None,
-    words: Callable[[Any], str] = str,
-    fallback: Any = None,
-    **looks: Any,
-) -> Any:
-    """`st.selectbox`, of which `words` is `format_func`, in the link."""
-    option(key, options, default, words, fallback=fallback)
-    index = 0 if default is None else list(options).index(default)
-    return st.selectbox(label, options, index, key=key, format_func=words, **_bind(key), **looks)
+def selectbox(label: str, options: Sequence[Any] | None = None, *, key: str, **looks: Any) -> Any:
+    """`st.selectbox` in the link, with `default`, `words` and `fallback` of `option`; without options it has those of the last
+    `option` of this key."""
+    options, default, words = _of_box(key, options, looks)
+    return st.selectbox(label, options, [*options].index(default), key=key, format_func=words, **_bind(key), **looks)
 
 
-def segmented_control(
-    label: str,
-    options: Sequence[Any],
-    *,
-    key: str,
-    default: Any = None,
-    words: Callable[[Any], str] = str,
-    fallback: Any = None,
-    **looks: Any,
-) -> Any:
-    """`st.segmented_control` of one option, of which `words` is `format_func`, in the link."""
-    option(key, options, default, words, fallback=fallback)
-    first = options[0] if default is None else default
+def segmented_control(label: str, options: Sequence[Any] | None = None, *, key: str, **looks: Any) -> Any:
+    """`st.segmented_control` of one option in the link, else as `selectbox`."""
+    options, first, words = _of_box(key, options, looks)
     return st.segmented_control(label, options, default=first, required=True, key=key, format_func=words, **_bind(key), **looks)
+
+
+def _of_box(key: str, options: Sequence[Any] | None, looks: dict[str, Any]) -> tuple[Sequence[Any], Any, Callable[[Any], str]]:
+    """Options, default and words of a box, whose value is decided; what belongs to these is taken out of `looks`."""
+    if options is None:
+        options, default, words, fallback = st.session_state[_BOXES][key]
+    else:
+        default, words, fallback = looks.pop("default", None), looks.pop("words", str), looks.pop("fallback", None)
+    option(key, options, default, words, fallback=fallback)
+    return options, options[0] if default is None else default, words
+
+
+def options_of(key: str) -> Sequence[Any]:
+    """What is possible, of the last `option` of this key."""
+    return st.session_state[_BOXES][key][0]
+
+
+def default_of(key: str) -> Any:
+    """What a link leaves out, of the last `option` of this key."""
+    return st.session_state[_BOXES][key][1]
 
 
 def multiselect(label: str, options: Sequence[Any], *, key: str, words: Callable[[Any], str] = str, **looks: Any) -> list[Any]:

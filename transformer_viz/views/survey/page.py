@@ -49,8 +49,8 @@ def show() -> None:
     other_name = link.option("survey_beside", [NONE, *known], NONE, _beside_words)
     looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        link.selectbox("Survey", list(known), key="survey", default=default, **looks)
-        link.selectbox("Compare with", [NONE, *known], key="survey_beside", words=_beside_words, **looks)
+        link.selectbox("Survey", key="survey", **looks)
+        link.selectbox("Compare with", key="survey_beside", **looks)
         with st.popover("Open another", icon=":material/folder_open:"):
             found.box()
         display_options.popover("survey")
@@ -90,11 +90,10 @@ def show() -> None:
             place = (there.kind, there.layer, there.head)
             focus.go_to_head_button(f"Go to {head_label(there.layer, there.head)}", "survey-go", place)
     # By which number, and which head: the keyboard's way to what a click on a map does.
-    of, looks["width"] = survey.kinds[head.kind], 340
     with st.container(horizontal=True, vertical_alignment="center", key="survey-controls"):
-        link.selectbox("Heads by", list(numbers), key="survey_number", words=titles.__getitem__, **looks)
-        focus.kind_box(tuple(kind for kind, each in survey.kinds.items() if each.layers))
-        focus.layer_and_head_boxes(of.layers, [*range(of.n_heads)])
+        link.selectbox("Heads by", key="survey_number", width=340, label_visibility="collapsed")
+        focus.kind_box()
+        focus.layer_and_head_boxes()
     drawn = _maps(shown, comparison)
     _tabs(shown)
     if not shown.is_large:

@@ -83,9 +83,9 @@ def _show() -> None:
     if (cover := lesson_card.ask(asked.forced, checkpoint, written=asked.written)) is not None:
         st.info(cover.words, icon=":material/visibility_off:")
         # The boxes, for the link.
-        focus.draw_hidden_boxes(last, combined=False)
+        focus.draw_hidden_boxes()
         with st.container(key="in-link-position"):
-            _position_box(last)
+            _position_box()
         link.hidden("moment", *_moments(found))
         return
     now, position = focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found)), state.position
@@ -102,7 +102,7 @@ def _show() -> None:
         # Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own.
         with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
             focus.controls(last, combined=False)
-            _position_box(last)
+            _position_box()
         with st.container(key=player.FOCUS_KEY):
             figure = _playback_call(found, now, position)()
             words = (
@@ -117,9 +117,8 @@ def _show() -> None:
         _player(found, chosen, now, position, mosaics_place, rested)
 
 
-def _position_box(trace: Trace) -> None:
-    looks: Any = {"words": _position_words(trace), "width": 230, "label_visibility": "collapsed"}
-    link.selectbox("Candidates of position", range(len(trace.steps)), key="position", **looks)
+def _position_box() -> None:
+    link.selectbox("Candidates of position", key="position", width=230, label_visibility="collapsed")
 
 
 def _position_words(trace: Trace) -> Callable[[int], str]:
