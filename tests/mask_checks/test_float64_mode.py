@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from tests.mask_checks.zoo.parts import Tiny, V
 from transformer_viz.mask_checks.callable_answers import CallableAnswers
@@ -28,6 +29,15 @@ def test_what_is_written_into_a_buffer_stays_and_seeded_random_numbers_are_the_s
         found = torch.randn(4, generator=torch.Generator().manual_seed(2))
     assert cache.dtype == torch.float32 and cache.tolist() == [[0, 0.5, 0], [1, 1, 1]]
     assert torch.equal(found, want.double())
+
+
+def test_casts_and_types_are_those_of_float64():
+    x = torch.ones(3, dtype=torch.bfloat16)
+    with Float64Mode():
+        casts = (x, x.float(), x.half(), x.to(torch.float32), torch.arange(3).float(), torch.zeros(2, dtype=torch.float16))
+        with torch.autocast("cpu", torch.bfloat16):
+            casts += (nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)), torch.arange(3) / 2)
+        assert {each.dtype for each in casts} == {torch.float64} and torch.arange(3).dtype == torch.int64
 
 
 def test_afterwards_all_is_as_before():

@@ -82,10 +82,12 @@ def sentences(n: int) -> list[str]:
 
 
 def test_our_model_is_that_of_plain_loops_in_float64(make_model, make_tiny, tmp_path):
-    """Texts of all lengths, those that end and those that the limit stops; two blocks."""
+    """Texts of all lengths, those that end at different steps and those that the limit stops; two blocks."""
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("helo abcd"), n)).strip() or "h" for n in rng.integers(1, 12, 24)]
     check(make_tiny(make_model(4)), texts, tmp_path, 1e-9, size=16)
+    trained = tv.load_checkpoint("reverse-small")
+    check(replace(trained, model=trained.model.double()), ["abcdefghijkl"[: 1 + i % 12] for i in range(24)], tmp_path, 1e-9)
 
 
 @pytest.mark.parametrize(("name", "is_exact", "most"), FAMILIES)
