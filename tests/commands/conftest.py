@@ -24,12 +24,6 @@ def save_tiny(folder: Path, task: Reverse = TASK, **changes: Any) -> None:
     checkpoints.save_checkpoint(folder, tiny_model(5, task), task, **arguments)
 
 
-@pytest.fixture
-def save() -> Callable[..., None]:
-    """`save(folder, task, **changes)`: a tiny checkpoint on disk."""
-    return save_tiny
-
-
 @dataclass
 class Done:
     code: int

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.commands.conftest import save_tiny
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.commands import _shared
 from transformer_viz.commands.decode import other_tokens, summary, verdict
@@ -99,10 +100,10 @@ def test_what_was_written_is_not_listed_as_its_own_alternative():
     assert other_tokens(replace(step, rank=9)).startswith("a 0.5000  b 0.2500")
 
 
-def test_nothing_in_the_table_acts_on_the_terminal(home, run, save):
+def test_nothing_in_the_table_acts_on_the_terminal(home, run):
     """A checkpoint may come from anywhere: control and direction characters in its vocabulary are spelled out."""
     alphabet = "".join(map(chr, [*range(0x00, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
-    save(home / "wild", Reverse(alphabet, 7, (2, 4)))
+    save_tiny(home / "wild", Reverse(alphabet, 7, (2, 4)))
     done = run("--checkpoint", "wild", "\x1b\x07\u202e", "--candidates", "50")
     assert done.code == 0
     assert all(line.isprintable() for line in done.out.split("\n"))

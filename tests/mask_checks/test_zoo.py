@@ -43,14 +43,13 @@ def test_so_they_are_for_models_of_hugging_face(case):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *map(slow, (torch.bfloat16, torch.float64, torch.float16))], ids=str)
-@pytest.mark.parametrize("variant", variants.names())
+@pytest.mark.parametrize("variant", [variants.names()[0], *map(slow, variants.names()[1:])])
 def test_our_own_variants_are_sound_in_every_precision(variant, dtype, make_tiny):
     torch.manual_seed(3)
     sizes: dict[str, Any] = {**variants.settings(variant), **SIZES, "n_encoder_layers": 1, "n_decoder_layers": 1}
     model = Transformer(ModelConfig(**sizes)).eval().requires_grad_(False).to(dtype)
     report = tv.check_masks(make_tiny(model, Reverse(ALPHABET, 3, (1, 3))), replacements=1)
-    assert report.sound, str(report)
-    assert report.precision is not None and report.precision.own == str(dtype)[6:]
+    assert report.sound and report.precision is not None and report.precision.own == str(dtype)[6:], str(report)
 
     def f(source, target):
         return model(source, target, source == PAD, target == PAD)

@@ -111,29 +111,26 @@ def changed(survey: Survey, place: HeadPlace, name: str, **numbers: Any) -> Surv
 
 def outputs(rng: np.random.Generator, n: int) -> SurveyedOutputs:
     """Of three lengths, nine of ten right."""
-    sizes = (n // 3, n // 3, n - 2 * (n // 3))
-    by_length = tuple(
-        CorrectAtLength(
-            length=length, n=m, n_known=m, n_exact=m * 9 // 10, n_tokens=m * length, n_right=m * length * 19 // 20, bleu=None
-        )
-        for length, m in zip((4, 6, 9), sizes, strict=True)
-    )
-    totals: Any = {
-        name: sum(getattr(each, name) for each in by_length) for name in ("n", "n_known", "n_exact", "n_tokens", "n_right")
-    }
+    by_length = []
+    for length, m in zip((4, 6, 9), (n // 3, n // 3, n - 2 * (n // 3)), strict=True):
+        right = {"n_exact": m * 9 // 10, "n_tokens": m * length, "n_right": m * length * 19 // 20}
+        by_length.append(CorrectAtLength(length=length, n=m, n_known=m, bleu=None, **right))
     counts = rng.integers(1, 50, 20)
+    n_judged, places = tuple(counts.tolist()), np.arange(20)
     confidence = Confidence(
         edges=SHARES,
-        counts=tuple(counts.tolist()),
-        n_judged=tuple(counts.tolist()),
-        sum_p=tuple((counts * (np.arange(20) + 0.5) / 20).tolist()),
-        n_right=tuple((counts * (np.arange(20) + 1) // 20).tolist()),
+        counts=n_judged,
+        n_judged=n_judged,
+        sum_p=tuple((counts * (places + 0.5) / 20).tolist()),
+        n_right=tuple((counts * (places + 1) // 20).tolist()),
     )
     worst = tuple(
         WorstOutput(line=line, text=f"text {line}", output="txet", expected="txet ", confidence=0.9 - line / 100)
         for line in range(1, 4)
     )
-    return SurveyedOutputs(**totals, bleu=None, by_length=by_length, confidence=confidence, worst=worst)
+    names = ("n", "n_known", "n_exact", "n_tokens", "n_right")
+    totals: Any = {name: sum(getattr(each, name) for each in by_length) for name in names}
+    return SurveyedOutputs(**totals, bleu=None, by_length=tuple(by_length), confidence=confidence, worst=worst)
 
 
 def verdict(rng: np.random.Generator, n_layers: int, n_heads: int) -> Verdicts:
@@ -141,17 +138,9 @@ def verdict(rng: np.random.Generator, n_layers: int, n_heads: int) -> Verdicts:
     names = [f"L{layer + 1} H{number + 1}" for layer in range(n_layers) for number in range(n_heads)]
     maps = [MapVerdict(name, _mean(rng), _mean(rng)) for name in names]
     maps[0] = MapVerdict(names[0], maps[0].top, Mean(float("nan")))
-    return Verdicts(
-        kind="cross",
-        mode="word",
-        n_texts=5,
-        n_judged=31,
-        n_left_out=4,
-        n_without_choice=1,
-        chance=Mean(0.2, (0.1, 0.3)),
-        maps=tuple(maps),
-        missing={"gradient": "this model has none"},
-    )
+    counts = {"n_texts": 5, "n_judged": 31, "n_left_out": 4, "n_without_choice": 1}
+    missing = {"gradient": "this model has none"}
+    return Verdicts(kind="cross", mode="word", chance=Mean(0.2, (0.1, 0.3)), maps=tuple(maps), missing=missing, **counts)
 
 
 def _mean(rng: np.random.Generator) -> Mean:
@@ -161,6 +150,4 @@ def _mean(rng: np.random.Generator) -> Mean:
 
 def _agreement(rng: np.random.Generator, n: int) -> tuple[tuple[float, ...], ...]:
     found = rng.random((n, n))
-    found = (found + found.T) / 2
-    np.fill_diagonal(found, 1.0)
-    return tuple(map(tuple, found.tolist()))
+    return tuple(map(tuple, np.where(np.eye(n), 1.0, (found + found.T) / 2).tolist()))

@@ -13,6 +13,7 @@ import transformer_viz as tv
 from tests.training import tiny
 from tests.training.tiny import TASK, trainer
 from transformer_viz import tasks
+from transformer_viz.errors import ConfigError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes, variants
 from transformer_viz.model.tap import RecordTap, Site
@@ -58,6 +59,8 @@ def test_a_batch_shifts_the_answer_by_one():
     assert even.source_padding is None
     assert even.target_padding is None
     assert padded_batch([[4], [5, 6, 7]], 9)[0].tolist() == [[4, 9, 9], [5, 6, 7]]
+    with pytest.raises(ConfigError, match="held_out_share"):
+        make_batch(TASK, [])
 
 
 @pytest.mark.parametrize("recipe", [RECIPE, GROWING, FIXED], ids=["trained", "growing", "fixed"])

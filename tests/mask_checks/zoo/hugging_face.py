@@ -56,7 +56,7 @@ def called(family: str, dtype: str, **options: Any) -> Model:
     return (decoder_only if family in families.DECODERS else encoder_decoder)(built(family, dtype), **options)
 
 
-SOUND = ("t5 float16", "bart float64", "bart bfloat16", "marian float32", "gpt2 float16", "llama bfloat16")
+SOUND = ("t5 float16", "bart bfloat16", "gpt2 float16", "llama bfloat16")
 HUGGING_FACE.cases({name.replace(" ", "_in_"): partial(called, *name.split()) for name in SOUND})
 HUGGING_FACE.cases(
     {f"{name}_that_reads_padding": partial(called, name, "bfloat16", knows_padding=False) for name in ("bart", "llama")},
