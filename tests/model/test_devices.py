@@ -10,25 +10,16 @@ from transformer_viz.errors import DeviceError, OptionError
 from transformer_viz.model import devices
 
 
-@pytest.fixture
-def no_gpu(monkeypatch):
+def test_auto_prefers_cuda_then_mps_then_the_cpu_and_what_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_without_a_gpu_auto_is_the_cpu_and_cuda_is_refused():
     assert devices.resolve("auto") == devices.resolve("cpu") == torch.device("cpu")
     assert devices.available() == ["cpu"]
     assert devices.title(torch.device("cpu")) == "cpu"
     for name in ("cuda", "mps"):
         with pytest.raises(DeviceError, match=rf"'{name}'.*available are cpu"):
             devices.resolve(name)
-
-
-def test_auto_prefers_cuda_then_mps(monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert devices.resolve("auto").type == "mps"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert devices.resolve("auto").type == "cuda"

@@ -1,4 +1,4 @@
-"""Run by `test_memory.py` in processes of their own: `python memory_program.py thousand | pages | NAME`. Prints JSON."""
+"""Run by `test_memory.py` in processes of their own: `python memory_program.py pages | NAME`. Prints JSON."""
 
 import gc
 import itertools
@@ -22,22 +22,20 @@ from transformer_viz.vocabulary import END_ID
 WAYS: list[dict[str, Any]] = [{}, {}, {"strategy": "beam"}, {"strategy": "sample"}, {"precision": "float16"}]
 
 
-def thousand(behind_pages: bool) -> dict[str, Any]:
-    """A thousand decodes of a thousand texts after 200 to warm up; behind the pages with a store that is full."""
-    checkpoint, run, before = load_checkpoint("reverse-small", "cpu"), decode, 0
-    if behind_pages:
-        from transformer_viz.views.cache import computing, runs
-        from transformer_viz.views.cache.store import Store
+def pages() -> dict[str, Any]:
+    """A thousand decodes of a thousand texts behind the pages, with a store that is full, after 200 to warm up."""
+    from transformer_viz.views.cache import computing, runs
+    from transformer_viz.views.cache.store import Store
 
-        logging.disable(logging.CRITICAL)  # outside a page Streamlit says at every call that it is
-        computing.store = Store(2_000_000)
-        run = lambda _, text, **how: runs.run(checkpoint, text, **how)  # noqa: E731
+    logging.disable(logging.CRITICAL)  # outside a page Streamlit says at every call that it is
+    computing.store = Store(2_000_000)
+    checkpoint, before = load_checkpoint("reverse-small", "cpu"), 0
     texts = itertools.islice(itertools.permutations(string.ascii_lowercase, 11), 0, 1200 * 7919, 7919)
     for i, text in enumerate(map("".join, texts)):
         if i == 200:
             gc.collect()
             before = bytes_now()
-        run(checkpoint, text, **WAYS[i % 5])
+        runs.run(checkpoint, text, **WAYS[i % 5])
     gc.collect()
     return {"grown": bytes_now() - before}
 
@@ -45,8 +43,7 @@ def thousand(behind_pages: bool) -> dict[str, Any]:
 LARGE: dict[str, tuple[int, dict[str, Any]]] = {
     # symbols of the text, keywords
     "greedy": (253, {}),
-    "half": (253, {"precision": "float16"}),
-    "cross": (253, {"kinds": ("cross",)}),
+    "half": (253, {"precision": "float16", "kinds": ("cross",)}),
     "scores": (149, {"record": ("weights", "scores")}),
     "recomputed": (97, {"mistake": "no-causal"}),
     "beam": (97, {"strategy": "beam", "beam_size": 7, "stop": "never"}),
@@ -59,17 +56,8 @@ def measure(name: str) -> dict[str, Any]:
     task = Reverse(string.ascii_lowercase, 300, (1, 300))
     size = len(task.source_vocabulary)
     torch.manual_seed(3)
-    model = Transformer(
-        ModelConfig(
-            source_vocabulary_size=size,
-            target_vocabulary_size=size,
-            d_model=26,
-            n_heads=13,
-            n_encoder_layers=3,
-            n_decoder_layers=5,
-            d_ff=17,
-        )
-    )
+    layers: dict[str, Any] = {"n_encoder_layers": 3, "n_decoder_layers": 5, "n_heads": 13, "d_model": 26, "d_ff": 17}
+    model = Transformer(ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, **layers))
     assert model.output.bias is not None
     model.output.bias.data[END_ID] = -1e9
     checkpoint = Checkpoint("large", Path("large"), model.eval(), task, "pre-norm", {}, {}, torch.device("cpu"))
@@ -89,4 +77,4 @@ def measure(name: str) -> dict[str, Any]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     name = sys.argv[1]
-    print(json.dumps(measure(name) if name in LARGE else thousand(behind_pages=name == "pages")))
+    print(json.dumps(measure(name) if name in LARGE else pages()))

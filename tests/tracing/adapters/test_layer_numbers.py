@@ -112,7 +112,7 @@ def test_the_layers_of_a_module_of_torch(stack, numbers):
 
 def test_layers_that_run_in_another_order_stand_where_their_numbers_are():
     model = Stack([Attending(), Recurrent(), Attending()])
-    forward, backward = trace_module(model, None, IDS), None
+    forward = trace_module(model, None, IDS)
     model.order = [2, 1, 0]
     backward = trace_module(model, None, IDS)
     assert forward.decoder.layers == backward.decoder.layers == (0, 2)
@@ -140,30 +140,19 @@ def test_layers_that_share_one_attention_keep_their_numbers():
 def test_a_decoder_whose_attentions_are_wrapped():
     """Both are modules of their own in a layer; the layer is what they share, and source and target are equally long."""
 
-    class Layer(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.own, self.cross = nn.ModuleDict({"attend": nn.MultiheadAttention(WIDTH, 2, batch_first=True)}), Attending()
+    def layer() -> nn.ModuleDict:
+        own = nn.ModuleDict({"attend": nn.MultiheadAttention(WIDTH, 2, batch_first=True)})
+        return nn.ModuleDict({"own": own, "cross": Attending()})
 
-        def forward(self, y: Tensor, x: Tensor) -> Tensor:
-            y = y + self.own["attend"](y, y, y)[0]
-            return y + self.cross.inner(y, x, x)[0]
+    model: Any = nn.ModuleDict({"embedding": nn.Embedding(23, WIDTH), "encoder": nested(Attending())})
+    model["decoder"] = nested(layer(), layer())
 
-    class Both(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding, self.first = nn.Embedding(23, WIDTH), nn.ModuleList([Attending()])
-            self.second = nn.ModuleList([Layer(), Layer()])
+    def call(source: Tensor, target: Tensor) -> None:
+        x, y = model["encoder"][0](model["embedding"](source)), model["embedding"](target)
+        for parts in model["decoder"]:
+            y = y + parts["own"]["attend"](y, y, y)[0]
+            y = y + parts["cross"].inner(y, x, x)[0]
 
-        def forward(self, source: Tensor, target: Tensor) -> Tensor:
-            x, y = self.first[0](self.embedding(source)), self.embedding(target)
-            for layer in self.second:
-                y = layer(y, x)
-            return y
-
-    trace = trace_module(Both(), IDS, [1, 2, 3, 4])
-    assert [(kind, len(trace.attentions[kind].layers)) for kind in trace.kinds] == [
-        ("encoder", 1),
-        ("decoder", 2),
-        ("cross", 2),
-    ]
+    trace = trace_module(model, IDS, [1, 2, 3, 4], call=call)
+    numbers = {kind: trace.attentions[kind].layers for kind in trace.kinds}
+    assert numbers == {"encoder": (0,), "decoder": (0, 1), "cross": (0, 1)}

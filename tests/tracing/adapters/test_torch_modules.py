@@ -1,4 +1,4 @@
-"""`trace_module` on modules with `torch.nn.MultiheadAttention`, against attention computed here from their weights."""
+"""`trace_module` on modules with `torch.nn.MultiheadAttention`, against the weights that torch returns when asked."""
 
 import warnings
 from typing import Any, cast
@@ -44,39 +44,32 @@ def built(seed: int = 0, **options: Any) -> Model:
     return model
 
 
-def by_hand(attention: nn.MultiheadAttention, query: Tensor, key: Tensor, masked: Tensor) -> np.ndarray:
-    """(head, query, key) from the projections, in float64; nothing of torch's attention code."""
-    weight, bias = attention.in_proj_weight.double(), attention.in_proj_bias.double()
-    q = (query.double() @ weight[:WIDTH].T + bias[:WIDTH]).unflatten(-1, (attention.num_heads, -1)).transpose(0, 1)
-    k = (key.double() @ weight[WIDTH : 2 * WIDTH].T + bias[WIDTH : 2 * WIDTH]).unflatten(-1, (attention.num_heads, -1))
-    scores = q @ k.permute(1, 2, 0) / (WIDTH / attention.num_heads) ** 0.5
-    return scores.masked_fill(masked, -torch.inf).softmax(-1).detach().numpy()
+def attended(attention: Any, query: Tensor, key: Tensor, masked: Tensor) -> tuple[Tensor, np.ndarray]:
+    """What torch makes of one sentence when it is asked for the weights of each head, and those weights."""
+    made, weights = attention(query, key, key, attn_mask=masked, need_weights=True, average_attn_weights=False)
+    return made, weights.detach().numpy()
 
 
 def expected(model: Model) -> dict[str, np.ndarray]:
-    """Attention of all layers of a post-norm model, layer after layer, its sublayers computed here one by one."""
-    model = model.eval()
+    """Attention of all layers of a post-norm model, layer after layer, its sublayers called here one by one."""
+    model, inner = model.eval().double(), cast(Any, model.inner)
     x, y = model.embedding(torch.tensor(SOURCE)), model.embedding(torch.tensor(TARGET))
-    padding = torch.tensor(SOURCE)[None] == PAD
+    padding = torch.tensor(SOURCE) == PAD
     future = torch.ones(len(TARGET), len(TARGET)).triu(1).bool()
     found: dict[str, list[np.ndarray]] = {"encoder": [], "decoder": [], "cross": []}
-
-    def attended(attention: Any, query: Tensor, key: Tensor, masked: Tensor, kind: str) -> Tensor:
-        weights = by_hand(attention, query, key, masked)
-        found[kind].append(weights)
-        value = key.double() @ attention.in_proj_weight.double()[2 * WIDTH :].T + attention.in_proj_bias.double()[2 * WIDTH :]
-        mixed = torch.tensor(weights) @ value.unflatten(-1, (attention.num_heads, -1)).transpose(0, 1)
-        return attention.out_proj.double()(mixed.transpose(0, 1).flatten(1))
-
-    model = model.double()
-    x, y, inner = x.double(), y.double(), cast(Any, model.inner)
     for layer in inner.encoder.layers:
-        x = layer.norm1(x + attended(layer.self_attn, x, x, padding, "encoder"))
+        added, weights = attended(layer.self_attn, x, x, padding.expand(len(SOURCE), -1))
+        found["encoder"].append(weights)
+        x = layer.norm1(x + added)
         x = layer.norm2(x + layer.linear2(layer.linear1(x).relu()))
     x = inner.encoder.norm(x)
     for layer in inner.decoder.layers:
-        y = layer.norm1(y + attended(layer.self_attn, y, y, future, "decoder"))
-        y = layer.norm2(y + attended(layer.multihead_attn, y, x, padding, "cross"))
+        added, weights = attended(layer.self_attn, y, y, future)
+        found["decoder"].append(weights)
+        y = layer.norm1(y + added)
+        added, weights = attended(layer.multihead_attn, y, x, padding.expand(len(TARGET), -1))
+        found["cross"].append(weights)
+        y = layer.norm2(y + added)
         y = layer.norm3(y + layer.linear2(layer.linear1(y).relu()))
     return {kind: np.stack(layers) for kind, layers in found.items()}
 
@@ -138,7 +131,7 @@ def test_a_mask_by_head_and_a_float_mask(kind):
     assert trace.kinds == ("decoder",)
     np.testing.assert_array_equal(np.broadcast_to(trace.decoder.mask, (1, 3, 5, 5))[0], want.expand(3, 5, 5))
     x = embedding(torch.tensor(TARGET))
-    np.testing.assert_allclose(trace.decoder.weights, by_hand(layer, x, x, want)[None], atol=1e-6)
+    np.testing.assert_allclose(trace.decoder.weights, attended(layer, x, x, want)[1][None], atol=1e-6)
 
 
 def test_a_row_in_which_everything_is_masked_is_zeros_where_the_kernel_gives_zeros():
