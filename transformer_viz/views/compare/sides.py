@@ -56,7 +56,6 @@ A, B = Keys("A", "B", "text", "checkpoint", "a_"), Keys("B", "A", "b_text", "b_c
 class Asked:
     """What one side is to be: an opened file, or a run of a text by a model."""
 
-    side: str
     text: str
     checkpoint: str
     snapshot: int | None
@@ -118,7 +117,7 @@ def asked(keys: Keys) -> Asked:
     values["snapshot"] = None if values["snapshot"] == FINISHED else values["snapshot"]
     if not _writes(_model(keys)):
         values["strategy"] = "greedy"
-    return Asked(keys.name, state[keys.text], state[keys.checkpoint], **values)
+    return Asked(state[keys.text], state[keys.checkpoint], **values)
 
 
 def show(keys: Keys) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.text_display import display_token
+from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import measured, opened, stepper, uploader
 from transformer_viz.views.components.markdown import literal
@@ -29,19 +29,26 @@ trace = tv.Trace.from_arrays(
 tv.save_trace(trace, "mine.npz")"""
 
 
+_WAYS: tuple[tuple[str, ...], ...] = (
+    ("From this app", "The tab Export of any run: choose Trace, then download."),
+    ("From the command line", "Any checkpoint or `--model`, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
+    ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
+)
+
+
 def show() -> None:
     """Draws the file that is chosen; where none is open, how to come to one."""
     if opened.traces():
-        _loaded()
+        _show_file()
     else:
-        _empty()
+        _show_ways()
 
 
 # ---- nothing opened yet
 
 
-def _empty() -> None:
-    """What a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file."""
+def _show_ways() -> None:
+    """Draws what a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file."""
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         st.markdown("#### Open a trace file")
@@ -49,7 +56,9 @@ def _empty() -> None:
             "A trace is the complete record of one run: its tokens, attention, masks and steps. It is shown here without "
             "the model that made it."
         )
-        _say_link()
+        if {*link.address()} - {"checkpoint"}:
+            words = "A link cannot hold a file. Drop the file here, and the link's layer, head and step are shown."
+            st.info(words, icon=":material/link:")
         with st.container(key="open-drop"):
             opened.box("open")
             opened.say()
@@ -66,21 +75,8 @@ def _empty() -> None:
                     st.code(lines[0], language=lines[1], wrap_lines=lines[1] == "bash")
 
 
-_WAYS: tuple[tuple[str, ...], ...] = (
-    ("From this app", "The tab Export of any run: choose Trace, then download."),
-    ("From the command line", "Any checkpoint or `--model`, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
-    ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
-)
-
-
-def _say_link() -> None:
-    if {*link.address()} - {"checkpoint"}:
-        words = "A link cannot hold a file. Drop the file here, and the link's layer, head and step are shown."
-        st.info(words, icon=":material/link:")
-
-
 def _open_example() -> None:
-    """A run of the shipped checkpoint, through the bytes of its file like any other."""
+    """Opens a run of the shipped checkpoint, through the bytes of its file like any other."""
     # Here, because the page itself needs neither model nor torch.
     from transformer_viz.trace.store import to_bytes
     from transformer_viz.views.cache import model_list, runs
@@ -96,36 +92,33 @@ def _open_example() -> None:
 # ---- one opened file
 
 
-def _loaded() -> None:
-    file = opened.get(_chooser())
-    now = display_options.current()
-    by_tokens, node = file.trace, None
-    search = file.trace.search
+def _show_file() -> None:
+    file, now = opened.get(_chooser()), display_options.current()
+    whole, run = file.trace, file.run
+    search, tokens, node, tree = whole.search, whole, 0, None
     if search is not None:
-        node = hypotheses.start(search, file.run)
+        node = hypotheses.start(search, run)
+        run = f"{run}n{node}"
         try:
-            by_tokens = call(Trace.at_node, file.trace, node)
+            tokens = call(Trace.at_node, whole, node)
         except TransformerVizError as error:
             st.error(literal(str(error)), icon=":material/error:")
             return
-    run = file.run if node is None else f"{file.run}n{node}"
-    shown = words.shown(by_tokens, run)
+    shown = words.shown(tokens, run)
     focus.start(shown, None, run)
-    aligner.start(by_tokens, None)
-    held = file_measures.held(by_tokens, is_offered=now.with_answer and measured.are_shown())
-    tree = None
-    if search is not None and node is not None and now.with_answer:
-        tree = hypotheses.show(file.trace, search, node)
-        hypotheses.say(by_tokens, search, node)
+    aligner.start(tokens, None)
+    held = file_measures.held(tokens, is_offered=now.with_answer and measured.are_shown())
+    if search is not None and now.with_answer:
+        tree = hypotheses.show(whole, search, node)
+        hypotheses.say(tokens, search, node)
     stepper.show(shown, now, beside=focus.say_head, measured=held)
-    tables.show(Shown(shown, by_tokens, whole=file.trace, measured=held, tree=tree))
-    whole = file.trace
+    tables.show(Shown(shown, tokens, whole=whole, measured=held, tree=tree))
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")
 
 
 def _chooser() -> str:
-    """The row above: which file, another one, what is in it. What was dropped last is chosen."""
+    """Draws the row above: which file, another one, what is in it. What was dropped last is chosen. Returns the file's name."""
     state, names = st.session_state, list(opened.traces())
     if state.get("open_seen") != opened.latest() or state.get("open_name") not in names:
         state.open_name = opened.latest() if opened.latest() in names else names[-1]
@@ -159,5 +152,4 @@ def _words(trace: Trace) -> str:
 
 def _short(words: str) -> str:
     """On one line, cut where it is long."""
-    line = " ".join(words[: 2 * _LONGEST_WORDS].split())
-    return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
+    return shorten(" ".join(words[: 2 * _LONGEST_WORDS].split()), _LONGEST_WORDS)

@@ -7,7 +7,6 @@ within limits. What was opened belongs to its session alone.
 import hashlib
 import threading
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,34 +34,35 @@ _READING = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A survey that a visitor has opened, and the bytes of its file."""
+    """A survey that a visitor has opened, and the size and the digest of its file."""
 
     survey: Survey
     size: int
     digest: str
+    path: None = None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Tells it from all others."""
+        return ("opened", self.digest)
+
+    def read(self) -> Survey:
+        """The survey."""
+        return self.survey
 
 
 _HELD: weakref.WeakSet[Opened] = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a survey is: a file of this machine, or what was opened.
+class File:
+    """A survey of this machine; `path` is of its `summary.json`."""
 
-    Attributes:
-        path: of its `summary.json`.
-        opened: what was read of it, where there is no path.
-    """
-
-    path: Path | None = None
-    opened: Opened | None = None
+    path: Path
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells it from all others, and from itself with another content."""
-        if self.path is None:
-            assert self.opened is not None
-            return ("opened", self.opened.digest)
+        """Tells it from all others, and from itself with another content."""
         return (str(self.path), *_stamp(self.path))
 
     def read(self) -> Survey:
@@ -71,10 +71,10 @@ class Source:
         Raises:
             SurveyError: it cannot be read, or is larger than a page shows.
         """
-        if self.path is None:
-            assert self.opened is not None
-            return self.opened.survey
         return _read(str(self.path), *_stamp(self.path))
+
+
+Source = File | Opened
 
 
 def _stamp(path: Path) -> tuple[float, int]:
@@ -95,25 +95,21 @@ def surveys() -> dict[str, Source]:
     of_models = {entry.name: entry.folder for entry in model_list.entries() if entry.error is None}
     of_models |= {name: entry.folder for name, entry in model_list.models().items() if name not in of_models}
     files = {name: folder / _OF_A_MODEL / NAME for name, folder in of_models.items()}
-    files |= {f"{FOLDER}/{folder.name}": folder / NAME for folder in _in_folder()}
-    found = {name: Source(path=path) for name, path in files.items() if untrusted_files.is_file(path)}
-    return found | {name: Source(opened=opened) for name, opened in _opened().items()}
-
-
-def _in_folder() -> Iterator[Path]:
     parent = app_folders.surveys()
-    folders = [] if parent is None else untrusted_files.list_folder(parent)[:_MOST_LISTED]
-    return (folder for folder in folders if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME)
+    for folder in [] if parent is None else untrusted_files.list_folder(parent)[:_MOST_LISTED]:
+        if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME:
+            files[f"{FOLDER}/{folder.name}"] = folder / NAME
+    return {name: File(path) for name, path in files.items() if untrusted_files.is_file(path)} | _opened()
 
 
 def box() -> None:
-    """A box to drop a survey into; what was dropped is chosen."""
+    """Draws a box to drop a survey into; what was dropped is chosen."""
     uploader.box(f"Drop a survey's {NAME} here", "survey-box", _SORT, _open, most_bytes=LARGEST)
     st.caption(f"At most {LARGEST // MB} MB. Nothing in a file can run.")
 
 
 def say() -> None:
-    """Why what was dropped last is not shown."""
+    """Draws why what was dropped last is not shown."""
     uploader.say(_SORT)
     uploader.forget(_SORT)
 
