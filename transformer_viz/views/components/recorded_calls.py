@@ -83,9 +83,9 @@ def record(value: R, call: Call) -> R:
     made = st.session_state.setdefault(_MADE, {})
     args, kwargs = map(_origin, call.args), {name: _origin(each) for name, each in call.kwargs.items()}
     call = Call(call.function, *args, **kwargs)
-    if type(value) in (list, tuple):
-        for place, item in enumerate(value):  # ty: ignore[invalid-argument-type]
-            _remember(made, item, Call(_ITEM, call, place, len(value)))  # ty: ignore[invalid-argument-type]
+    if isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            _remember(made, item, Call(_ITEM, call, place, len(value)))
     else:
         _remember(made, value, call)
     return value
@@ -101,8 +101,8 @@ def _remember(made: dict[int, Any], value: Any, call: Call) -> None:
 
 def _origin(value: Any) -> Any:
     """The call that made a value; a value that none made, itself."""
-    if type(value) in (list, tuple):
-        return type(value)(map(_origin, value))
+    if isinstance(value, list | tuple):
+        return (list if isinstance(value, list) else tuple)(map(_origin, value))
     return st.session_state.get(_MADE, {}).get(id(value), (None, value))[1]
 
 

@@ -1,5 +1,7 @@
 """The page Learn: the list of lessons, each of which leads through the other pages, with one's progress."""
 
+from typing import Any
+
 import streamlit as st
 
 from transformer_viz.learn.words import languages, words
@@ -14,8 +16,8 @@ _LANGUAGES = {"en": "English", "zh": "中文"}
 def show() -> None:
     """Draws the page."""
     st.markdown("What is attention? Each lesson asks you to predict, then to look. It leads through the pages of this app.")
-    looks: dict[str, object] = {"words": lambda name: _LANGUAGES.get(name, name), "label_visibility": "collapsed"}
-    language = link.segmented_control("Language", languages(), key="lesson_language", **looks)  # type: ignore[arg-type]
+    looks: Any = {"words": lambda name: _LANGUAGES.get(name, name), "label_visibility": "collapsed"}
+    language = link.segmented_control("Language", languages(), key="lesson_language", **looks)
     say = words(language)
     found, faults = lesson_place.lessons(language)
     for fault in faults:
