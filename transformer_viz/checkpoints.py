@@ -264,8 +264,8 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
     return Checkpoint(
         name=folder.name,
         folder=folder,
-        model=_model(folder / "model.safetensors", about.model, where),
         task=_task(folder, about),
+        model=_model(folder / "model.safetensors", about.model, where),
         variant=about.variant,
         recipe=about.recipe,
         metrics=about.metrics,

@@ -4,6 +4,7 @@ Every message says what was given, what is allowed and what to do next. Bugs of 
 exceptions; they never derive from these classes.
 """
 
+import re
 import reprlib
 from collections.abc import Iterable
 
@@ -99,5 +100,5 @@ def join_names(names: Iterable[object]) -> str:
 
 
 def short_repr(value: object) -> str:
-    """The `repr` of what was given, cut in its middle where it is long or deep."""
-    return _quotes.repr(value)
+    """The `repr` of what was given in one line, cut in its middle where it is long or deep."""
+    return re.sub(r"\n *", " ", _quotes.repr(value))  # that of an array has several

@@ -1,15 +1,13 @@
 """Runs made by hand, of any sizes, with planted weights."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.attentions import chosen, unmasked
-from transformer_viz.terms import Kind
-from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.steps import Step
+from tests.attentions import chosen
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, START
 
@@ -30,27 +28,21 @@ def build(n_letters: int, n_steps: int, alignment: Sequence[int | None] | None =
     """
     s, t = n_letters + 2, n_steps
     output = (*"abcdefghijklmnopqrstuvw"[: t - 1], END)
-    future = np.triu(np.full((t, t), 2, dtype=np.uint8), 1)
-    allowed = np.tril(np.ones((t, t), dtype=np.float32))
-    looks_back = np.broadcast_to(allowed / allowed.sum(-1, keepdims=True), (1, 2, t, t)).copy()
-    attentions: dict[Kind, Attention] = {
-        "encoder": unmasked(np.full((1, 2, s, s), 1 / s, dtype=np.float32)),
-        "decoder": Attention(weights=looks_back, reasons=future),
-        "cross": unmasked(np.full((1, 2, t, s), 1 / s, dtype=np.float32)),
-    }
-    fields: dict[str, Any] = {
-        "source": "x" * n_letters,
-        "text": "".join(output[:-1]),
-        "source_tokens": (START, *"x" * n_letters, END),
-        "target_tokens": (START, *output[:-1]),
-        "output_tokens": output,
-        "steps": tuple(Step(token=o, probability=0.5, log_probability=-0.7, rank=0, candidates=((o, 0.5),)) for o in output),
-        "attentions": chosen(attentions, changes),
-        "finished": "end",
-        "alignment": tuple(alignment) if alignment is not None else (None,) * t,
-        "source_letters": (None, *range(n_letters), None),
-    }
-    return Trace(**{**fields, **changes})
+    looks_back = np.tril(np.ones((1, 2, t, t)))
+    run = Trace.from_arrays(
+        encoder=np.full((1, 2, s, s), 1 / s),
+        decoder=looks_back / looks_back.sum(-1, keepdims=True),
+        cross=np.full((1, 2, t, s), 1 / s),
+        masks={"decoder": "causal"},
+        source_tokens=(START, *"x" * n_letters, END),
+        target_tokens=(START, *output[:-1]),
+        output_tokens=output,
+        candidates=[[(token, 0.5)] for token in output],
+        text="".join(output[:-1]),
+    )
+    known: dict[str, Any] = {"finished": "end", "source_letters": (None, *range(n_letters), None), "made_by": {}}
+    known |= {"alignment": (None,) * t if alignment is None else tuple(alignment), "source": "x" * n_letters}
+    return replace(run, **{**known, "attentions": chosen(run.attentions, changes), **changes})
 
 
 @pytest.fixture(scope="session")

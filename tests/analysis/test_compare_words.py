@@ -7,8 +7,8 @@ import numpy as np
 from tests.analysis.made_runs import run
 from tests.attentions import with_parts
 from transformer_viz import decode
-from transformer_viz.analysis.compare_words import how_words, table, verdict
-from transformer_viz.analysis.comparison import compare
+from transformer_viz.analysis.compare_words import change_words, how_words, size_words, table, verdict
+from transformer_viz.analysis.comparison import LargestDifference, compare
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
@@ -91,3 +91,18 @@ def test_a_number_that_is_none_is_said(hello: Trace) -> None:
     broken = replace(hello, attentions=with_parts(hello, "cross", weights=weights), mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
     assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in L1 H1, row 1, column 1")
+
+
+def test_a_change_is_said_with_its_size_and_place() -> None:
+    found = LargestDifference("cross", 1, 0, 9, 1, 0.07, 0.98)
+    assert change_words(found) == "0.91, in cross-attention, layer 2 head 1, row 10, column 2"
+    assert change_words(replace(found, b=np.nan)).startswith("not a number any more, in cross")
+    assert [size_words(size) for size in (0.914, -4.5e-5, -np.inf)] == ["+0.91", "−4.5e−05", "not a number"]
+
+
+def test_long_texts_are_said_by_their_two_ends() -> None:
+    tokens = [f"{i}" for i in range(97)]
+    long = Trace.from_arrays(encoder=np.full((97, 97), 1 / 97), source_tokens=tokens)
+    words = said(long, long)
+    assert "`0␣1␣2" in words and "95␣96`" in words and "…" in words
+    assert len(words) < 150

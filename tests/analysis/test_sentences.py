@@ -52,6 +52,7 @@ def test_the_best_head_and_its_baselines(make_run: Run, on: Callable[..., np.nda
     both = plain(grades_sentence(alignment(run, untrained)))
     words = "Layer 1 head 2 of cross-attention is best: 91 % of its weight is on the right token, which is the largest at 100 %"
     assert both == f"{words} of the steps. Uniform attention would have 14 % there, an untrained model 14 %."
+    assert plain(grades_sentence(alignment(run))).endswith("Uniform attention would have 14 % there.")
     for run in (make_run(5, 6), make_run(5, 6, attentions={})):
         assert "No step of this run has a known right token" in plain(grades_sentence(alignment(run)))
 

@@ -21,22 +21,6 @@ def test_a_ratio_above_one_says_that_ours_is_better() -> None:
     assert (line(20, 50, "less").ratio, line(50, 20, "more").ratio, line(50, 20, "less").ratio) == (2.5, 2.5, 0.4)
 
 
-def test_a_number_is_the_median_and_the_95th_percentile_of_enough_values() -> None:
-    number = Number.of("ours", range(1, 101))
-    assert (number.value, number.p95) == (50.5, pytest.approx(95.95))
-    assert (Number.of("ours", [9, 1, 2]).value, Number.of("ours", range(19)).p95) == (2, None)
-
-
-def test_a_target_is_held_at_its_limit_and_the_worst_of_several_values_decides() -> None:
-    least, most, report = Target("fast", "at least", 4, "×"), Target("slow", "at most", 70, "ms"), Report()
-    assert [least.is_held(value) for value in (3.99, 4, 5)] == [False, True, True]
-    assert [most.is_held(value) for value in (69, 70, 70.1)] == [True, True, False]
-    for value in (5, 3, 4):
-        report.worst("fast", value, "at least")
-        report.worst("slow", value, "at most")
-    assert report.values == {"fast": 3, "slow": 5}
-
-
 def test_works_are_done_in_turns_after_one_warm_up_each_and_three_times_at_least() -> None:
     done: list[str] = []
     taken = in_turns({name: lambda name=name: done.append(name) for name in "ab"}, budget=0)

@@ -1,6 +1,7 @@
 """Every export of runs with less, or more, in them than those of a task: a prompt, an encoder alone, a search after one."""
 
 import io
+import json
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from tests.export.test_pages import array, data_of
 from tests.figures.conftest import build
 from tests.sentences import step_sentence
 from tests.trace import planted
+from tests.trace.conftest import is_same
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
+from transformer_viz.export.saving import render_bytes
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 
@@ -63,4 +66,7 @@ def test_every_figure_of_a_run_is_drawn(run: Trace, what: str) -> None:
         with pytest.raises(tv.TransformerVizError, match="no beam search"):
             figure_of(run, what)
         return
-    assert figure_of(run, what).data
+    figure = figure_of(run, what)
+    page = data_of(render_bytes(run, "html", what, plotlyjs=False).decode())
+    assert what == "player" or page["figure"]["data"] == json.loads(figure.to_json())["data"] != []
+    assert is_same(tv.load_trace(render_bytes(run, "npz")), run)

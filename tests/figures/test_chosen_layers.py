@@ -59,7 +59,7 @@ def test_the_mosaic_has_true_numbers(part):
     assert not outlines_of_focus(tv.figures.mosaic(part, "cross", (1, 3))), "layer 2 is not there to be outlined"
 
 
-def test_grades_have_true_numbers(part, whole):
+def test_grades_have_true_numbers(tiny, part, whole):
     mine, all_of_them = tv.analysis.alignment(part), tv.analysis.alignment(whole)
     for grade in mine:
         assert grade == all_of_them.at(grade.kind, grade.layer, grade.head)
@@ -68,6 +68,9 @@ def test_grades_have_true_numbers(part, whole):
     assert list(figure.layout.yaxis.ticktext) == ["layer 1", "layer 3"]
     with pytest.raises(OptionError, match="layers 0, 2 with heads 0 to 4"):
         mine.at("cross", 1, 0)
+    assert tv.diff(part, part).equal
+    others = tv.decode(tiny, "hello", kinds=KINDS, layers=(1, 2))
+    assert any("layers of cross" in str(found) for found in tv.diff(part, others).differences)
 
 
 def test_the_exported_page_has_true_numbers(part, whole):

@@ -12,6 +12,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -168,3 +169,14 @@ def test_a_notebook_shows_no_logo_and_no_button_that_shares(trace: Trace, monkey
     for html in (figure._repr_html_(), figure.to_html()):
         assert '"displaylogo": false' in html and '"showSendToCloud": false' in html
     assert '"displaylogo": true' in figure.to_html(config={"displaylogo": True})
+
+
+def test_names_of_candidates_leave_the_map_free_and_the_hover_has_them_whole(trace: Trace) -> None:
+    token = " counterrevolutionaries"
+    step = replace(trace.steps[0], token=token, candidates=((token, 0.5), ("漢字" * 9, 0.2), ("iiiiiiiiiiiii", 0.1)))
+    run = replace(trace, steps=(step, *trace.steps[1:]), output_tokens=(token, *trace.output_tokens[1:]))
+    frame = spec(figures.player(run, "cross"))["frames"][0]
+    names = [name[3:-4] for name in frame["layout"]["yaxis2"]["ticktext"]]
+    assert names[2] == "iiiiiiiiiiiii" and all(name.endswith("…") for name in names[:2])
+    assert max(text_width(name, 15) for name in names) <= 95, "what the map and its bar leave free where row labels are long"
+    assert [whole for whole, _ in frame["data"][-1]["customdata"][:2]] == ["␣counterrevolutionaries", "漢字" * 9]

@@ -11,6 +11,7 @@ from tests.sentences import step_sentence
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.sentences import plain
+from transformer_viz.export.strips import output_strip
 from transformer_viz.figures.mask_reasons import colour
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import REASON_WORDS, Reason
@@ -94,6 +95,7 @@ SAID = {
 def test_sentences_claim_nothing_that_is_not_known() -> None:
     for name, words in SAID.items():
         assert plain(step_sentence(RUNS[name], "cross", 0, 0, 1)) == f"Step 2 of 5: {words}"
+    assert output_strip(RUNS["cross"])[1]["title"] == "row 2: has read l"
     alone = "The encoder alone, token 1 of 7: layer 1 head 1, `<b>` looks 14 % at `<b>` (token 1)."
     assert plain(step_sentence(RUNS["encoder"], "encoder", 0, 0, 0)) == alone
 

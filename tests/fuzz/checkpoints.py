@@ -248,7 +248,7 @@ def _loaded(bad: Path, error: str | None, rng: random.Random, watch: Watch) -> N
         refused = str(said)
     if checkpoint is None:
         watch.check_said(refused)
-        assert error in (None, refused)
+        assert error in (None, refused), (error, refused)
         assert watch.command("decode", "abc", "--checkpoint", "bad")[0] == 2
         return
     assert error is None, "what is listed as damaged is loaded"

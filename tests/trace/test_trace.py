@@ -248,3 +248,13 @@ def test_what_was_not_recorded_is_empty(hello):
     assert silent.output_tokens == hello.output_tokens
     assert silent.n_steps == hello.n_steps == len(hello.steps)
     assert dataclasses.replace(silent, output_tokens=()).n_steps == hello.n_steps
+
+
+def test_masks_may_differ_by_head_and_a_mean_is_masked_where_all_are(hello):
+    reasons = np.zeros(hello.cross.weights.shape, np.uint8)
+    reasons[1, :, 0, 3] = 4
+    reasons[1, 2, :, 5] = 1
+    cross = dataclasses.replace(hello, attentions=with_parts(hello, "cross", reasons=reasons)).cross
+    assert int(cross.mask.sum()) == 5 + len(hello.steps)
+    assert np.argwhere(cross.head_reasons(1, "mean")).tolist() == [[0, 3]]
+    np.testing.assert_array_equal(cross.head_reasons(1, 2), reasons[1, 2])
