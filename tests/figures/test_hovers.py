@@ -16,7 +16,7 @@ from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import head_softmax
 from transformer_viz.training.result import TrainingSnapshot
 
-SIZES = [(7, 5), (100, 67)]
+SIZES = [(7, 5), (71, 67)]
 """Tokens of the source and of the target: with room for all labels, and without."""
 
 

@@ -2,10 +2,13 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -14,11 +17,23 @@ from tests.fuzz import traces as hostile
 from transformer_viz import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
+_MOST_ADDRESSES = 8 * 2**30
+
+
+def main(kind: str, folder: str, n: str, seed: str) -> None:
+    """In the process of its own: prints as JSON what became of the files."""
+    # Nothing that a file makes us do may take the machine down with it.
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
+    os.environ["TRANSFORMER_VIZ_DEBUG"] = "1"
+    os.chdir(folder)
+    with patch.object(checkpoints, "folders", lambda: [Path(folder) / "home"]):
+        watch = import_module(f"tests.fuzz.{kind}").run(Path(folder), int(n), int(seed), budget=True)
+    print(json.dumps(watch.outcomes))
 
 
 def in_a_process(kind: str, folder: Path, n: int, seed: int) -> dict[str, int]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "error", "-m", "tests.fuzz.program", kind, str(folder), str(n), str(seed)]
+    command = [sys.executable, "-W", "error", "-m", "tests.fuzz.test_fuzz", kind, str(folder), str(n), str(seed)]
     options: dict[str, Any] = {"env": environment, "stdin": subprocess.DEVNULL, "timeout": 3600}
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -52,3 +67,7 @@ def test_five_thousand_hostile_traces(tmp_path: Path) -> None:
     assert outcomes["drawn"] + outcomes["TraceError"] + outcomes["TraceTooLargeHere"] == 5000
     assert min(outcomes["drawn"], outcomes["TraceError"]) > 1000
     assert outcomes["TraceTooLargeHere"] > 200
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

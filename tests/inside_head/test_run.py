@@ -83,9 +83,11 @@ def test_the_heads_shares_and_the_bias_are_what_is_added(variant: tv.Checkpoint)
     np.testing.assert_allclose(shares, heads[0].require("added"), atol=1e-12, rtol=0)
 
 
-def test_the_lens_is_the_final_norm_and_the_output_over_every_state(variant: tv.Checkpoint) -> None:
-    trace = tv.decode(variant, "hello")
-    row = 2
+@pytest.mark.parametrize(("target", "row"), [(None, 2), ("", 0)], ids=["written", "fewer rows than layers"])
+def test_the_lens_is_the_final_norm_and_the_output_over_every_state(
+    variant: tv.Checkpoint, target: str | None, row: int
+) -> None:
+    trace = tv.decode(variant, "hello", target=target)
     inside = tv.inside(variant, trace, "decoder", 1, 1, row)
     assert inside.lens is not None and len(inside.lens) == 4
     plain = plainly(variant, trace)
@@ -99,16 +101,6 @@ def test_the_lens_is_the_final_norm_and_the_output_over_every_state(variant: tv.
         assert step.token == trace.output_tokens[row] and step.rank == labels.index(step.token)
         assert step.log_probability == pytest.approx(logs[order[step.rank]], abs=1e-11)
     assert inside.lens[-1].probability == pytest.approx(trace.steps[row].probability, abs=1e-12)
-
-
-def test_the_lens_of_a_run_with_fewer_rows_than_layers(tiny: tv.Checkpoint) -> None:
-    trace = tv.decode(tiny, "hello", target="")
-    inside = tv.inside(tiny, trace, "cross", 0, 0, 0)
-    plain = plainly(tiny, trace)
-    assert inside.lens is not None and len(inside.lens) == 4
-    for step, state in zip(inside.lens, plain.states, strict=True):
-        powers = np.exp(plain.written(state[0]))
-        np.testing.assert_allclose([p for _, p in step.candidates], -np.sort(-powers / powers.sum())[:5], atol=1e-12)
 
 
 def test_an_encoders_row_has_no_lens(tiny: tv.Checkpoint, hello: tv.Trace) -> None:

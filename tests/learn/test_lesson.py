@@ -153,6 +153,13 @@ def test_a_folder_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
     ]
 
 
+def test_a_question_may_be_of_a_moment_of_a_training(tmp_path: Path) -> None:
+    at = 'start = "/train?learned=true&checkpoint=reverse-small&text=ab&moment={}"\nask = {{ kind = "writes", row = 1 }}\n'
+    assert not check_lesson(written(tmp_path, step(at.format(21)))).faults
+    [fault] = check_lesson(written(tmp_path, step(at.format(22)))).faults
+    assert "moment='22' is not possible; reverse-small has 0, " in fault
+
+
 def test_two_languages_have_one_structure(tmp_path: Path) -> None:
     body = step(ASK + 'hints = ["One."]\n')
     english = written(tmp_path / "en", body)
