@@ -87,43 +87,29 @@ def agrees(trace: Trace, expected: dict[Kind, np.ndarray], logits: Tensor, but: 
         assert np.allclose([step.log_probability for step in trace.steps], chosen, atol=1e-4)
 
 
+@pytest.mark.parametrize("edit", ["zero", f"{ROW + 1}=2@0.75+4@0.25"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_head_set_to_zero(case):
-    where = CASES[case]
-    trace, *read = edited(case, f"{where.kind}.2.{HEAD + 1}:zero")
+def test_a_head_set_to_zero_and_a_forced_row(case, edit):
+    where, model = CASES[case], own(case.split("-")[0])
+    trace, *read = edited(case, f"{where.kind}.2.{HEAD + 1}:{edit}")
 
-    def zeroed(context: Tensor, _: Tensor) -> None:
+    def change(context: Tensor, values: Tensor) -> None:
         width = context.shape[1] // where.heads
-        for position in range(len(context)):
-            for place in range(HEAD * width, (HEAD + 1) * width):
-                context[position, place] = 0.0
-
-    model = own(case.split("-")[0])
-    with changed(model, where, zeroed):
-        expected, logits = returned(model, *read)
-    agrees(trace, expected, logits)
-    assert (returned(model, *read)[1] - logits).abs().max() > 1e-3, "the edit changed nothing"
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_forced_row(case):
-    where = CASES[case]
-    trace, *read = edited(case, f"{where.kind}.2.{HEAD + 1}:{ROW + 1}=2@0.75+4@0.25")
-    shares = {1: 0.75, 3: 0.25}
-
-    def forced(context: Tensor, values: Tensor) -> None:
-        width = context.shape[1] // where.heads
+        head = slice(HEAD * width, (HEAD + 1) * width)
+        if edit == "zero":
+            context[:, head] = 0.0
+            return
         shared = HEAD * values.shape[1] // width // where.heads
-        for place in range(width):
-            of_key = {key: values[key, shared * width + place] for key in shares}
-            context[ROW, HEAD * width + place] = sum(share * of_key[key] for key, share in shares.items())
+        of_keys = values[:, shared * width : (shared + 1) * width]
+        context[ROW, head] = 0.75 * of_keys[1] + 0.25 * of_keys[3]
 
-    model = own(case.split("-")[0])
-    with changed(model, where, forced):
+    with changed(model, where, change):
         expected, logits = returned(model, *read)
-    agrees(trace, expected, logits, but=where)
-    row = drawn(trace, where.kind)[1, HEAD, ROW]
-    assert row.tolist() == [shares.get(key, 0.0) for key in range(len(row))]
+    agrees(trace, expected, logits, but=None if edit == "zero" else where)
+    assert (returned(model, *read)[1] - logits).abs().max() > 1e-3, "the edit changed nothing"
+    if edit != "zero":
+        row = drawn(trace, where.kind)[1, HEAD, ROW]
+        assert row.tolist() == [{1: 0.75, 3: 0.25}.get(key, 0.0) for key in range(len(row))]
 
 
 @pytest.mark.parametrize("case", ["t5-decoder", "qwen2-decoder", "bert-encoder"])

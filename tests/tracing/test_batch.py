@@ -42,10 +42,9 @@ def test_without_a_target_it_is_what_the_sound_model_writes(tiny: tv.Checkpoint)
 def test_what_cannot_be_is_said(tiny: tv.Checkpoint) -> None:
     with pytest.raises(InputError, match="3 sources and 1 targets"):
         tv.read_batch(tiny, SOURCES, ["ba"])
-    with pytest.raises(InputError, match="no source text"):
-        tv.decode_batch(tiny, [])
-    with pytest.raises(InputError, match="no source text"):
-        tv.read_batch(tiny, [])
+    for run in (tv.decode_batch, tv.read_batch):
+        with pytest.raises(InputError, match="no source text"):
+            run(tiny, [])
 
 
 def test_the_softmax_of_a_head_is_what_the_run_did(tiny: tv.Checkpoint) -> None:
