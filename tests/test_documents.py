@@ -17,7 +17,7 @@ GRADING, MEMORY, EXPORT = ((DOCS / f"{name}.md").read_text(encoding="utf-8") for
 
 def test_every_name_is_explained() -> None:
     rows = re.findall(r"^\| `([a-z ]+)` \|", GRADING, flags=re.MULTILINE)
-    places = [place.name for place in head_names.PLACES]
+    places = list(head_names.PLACES)
     assert [name for name in rows if name in places] == places, "in the order in which ties are decided"
     assert [name for name in rows if name in head_names.WIDTHS] == list(head_names.WIDTHS)
 

@@ -28,17 +28,6 @@ BROAD = 0.9
 
 
 @dataclass(frozen=True)
-class PlaceRule:
-    """A rule of place. It gives the key of each query row in its pattern, int (…, query), NONE where the row has none; or None
-    where the rule makes no sense for a kind of attention.
-    """
-
-    name: str
-    words: str
-    keys: Callable[[HeadRows], np.ndarray | None]
-
-
-@dataclass(frozen=True)
 class HeadName:
     """A head's name, the rule that gave it, the rule's number, and that number for uniform attention."""
 
@@ -90,22 +79,24 @@ def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
     return np.where(is_step, positions.of_letters(letters), NONE)
 
 
-PLACES: tuple[PlaceRule, ...] = (
-    PlaceRule("mirror", "the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
-    PlaceRule("right token", "the source token that is right for the step", lambda heads: heads.true_keys),
-    PlaceRule("same place", "its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
-    PlaceRule("previous", "one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
-    PlaceRule("next", "one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),
-    PlaceRule("first", "the first token, <start> where there is one", lambda heads: np.zeros_like(_numbers(heads))),
-    PlaceRule("last", "the last token, <end> where there is one", _last),
-)
+PLACES: dict[str, tuple[str, Callable[[HeadRows], np.ndarray | None]]] = {
+    "mirror": ("the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
+    "right token": ("the source token that is right for the step", lambda heads: heads.true_keys),
+    "same place": ("its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
+    "previous": ("one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
+    "next": ("one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),
+    "first": ("the first token, <start> where there is one", lambda heads: np.zeros_like(_numbers(heads))),
+    "last": ("the last token, <end> where there is one", _last),
+}
+"""The rules of place by name: in words, and the key of each query row in the pattern, int (…, query), NONE where the row has
+none; None where the rule makes no sense for a kind of attention."""
 WIDTHS: dict[str, str] = {
     "broad": "everything almost alike: entropy at least 0.9 of the largest possible",
     "focused": "mostly one key in each row, but no rule of place says which",
     "mixed": "several keys at once",
     "nothing": "no row that could be judged",
 }
-ROLES: dict[str, str] = {place.name: place.words for place in PLACES} | WIDTHS
+ROLES: dict[str, str] = {name: words for name, (words, _) in PLACES.items()} | WIDTHS
 """All names, with their rules in words."""
 
 
@@ -169,7 +160,7 @@ def roles(heads: HeadRows, uniform: HeadRows) -> Roles:
 
 def _keys(heads: HeadRows) -> tuple[list[int], np.ndarray]:
     """The rules of place that make sense, and the key that each row has in their patterns, int (…, query, pattern)."""
-    patterns = [(place, keys) for place, rule in enumerate(PLACES) if (keys := rule.keys(heads)) is not None]
+    patterns = [(place, keys) for place, (_, rule) in enumerate(PLACES.values()) if (keys := rule(heads)) is not None]
     return [place for place, _ in patterns], np.stack(np.broadcast_arrays(*(keys for _, keys in patterns)), -1)
 
 

@@ -116,7 +116,75 @@ def by_words(trace: Trace) -> Trace:
     """
     if is_by_words(trace):
         raise OptionError("This run is by words already.")
-    return _Pooled(trace).run()
+    words, expected = Words(trace), trace.expected_tokens
+    rows, columns = (words.rows, words.columns) if trace.writes else ([], [])
+
+    def labels(tokens: Sequence[str], places: Places) -> tuple[str, ...]:
+        return tuple(word_label([tokens[place] for place in word]) for word in places)
+
+    def attention_by_words(kind: Kind, attention: Attention) -> Attention:
+        """Weights float32 (layer, head, word, word), sums taken in double precision. A word is masked where every piece of it
+        is, for all reasons together."""
+        queries = words.source if kind == "encoder" else rows
+        keys = [word[0] for word in (columns if kind == "decoder" else words.source)]
+        first, reasons = queries[0][0], attention.reasons[..., queries[0][0] :, :]
+        row_firsts = [row[0] - first for row in queries]
+        summed = np.add.reduceat(attention.weights[:, :, first:], keys, axis=-1, dtype=np.float64)
+        totals = np.add.reduceat(summed, row_firsts, axis=-2)
+        any_allowed = np.logical_or.reduceat(np.logical_or.reduceat(reasons == 0, keys, -1), row_firsts, -2)
+        together = np.bitwise_or.reduceat(np.bitwise_or.reduceat(reasons, keys, -1), row_firsts, -2)
+        return Attention(
+            weights=(totals / np.array([len(row) for row in queries])[:, None]).astype(np.float32),
+            reasons=np.where(any_allowed, np.uint8(0), together),
+            layers=attention.layers,
+        )
+
+    def step_by_words(row: Sequence[int], word: str) -> Step:
+        """The step of a word: a single piece keeps its step, named by its word; several have the product of their
+        probabilities."""
+        steps = [trace.steps[place] for place in row]
+        if len(steps) == 1:
+            return _named(steps[0], word)
+        total = math.fsum(step.log_probability for step in steps)
+        sampling = [step.sampling_probability for step in steps if step.sampling_probability is not None]
+        return Step(
+            token=word,
+            probability=math.exp(total),
+            log_probability=total,
+            rank=None,
+            candidates=(),
+            sampling_probability=math.prod(sampling) if len(sampling) == len(steps) else None,
+        )
+
+    def true_key(row: Sequence[int]) -> int | None:
+        """The word that all its pieces must look at, or None."""
+        keys = {trace.alignment[place] for place in row}
+        of_keys = {None if key is None else _place(words.source, key) for key in keys}
+        return of_keys.pop() if len(of_keys) == 1 else None
+
+    written = labels(trace.output_tokens, rows) if trace.output_tokens else ()
+    expected_words = groups(word_starts(expected or (), are_words=words.are_words))
+    return replace(
+        trace,
+        source_tokens=labels(trace.source_tokens, words.source),
+        target_tokens=labels(trace.target_tokens, columns),
+        output_tokens=written,
+        steps=tuple(map(step_by_words, rows, written)) if trace.steps else (),
+        attentions={kind: attention_by_words(kind, attention) for kind, attention in trace.attentions.items()},
+        alignment=tuple(map(true_key, rows)),
+        source_letters=(None,) * len(words.source),
+        expected_tokens=None if expected is None else labels(expected, expected_words),
+        made_by={**trace.made_by, "unit": UNIT},
+        search=None,
+        n_given=sum(row[-1] < trace.n_given for row in rows) if trace.output_tokens else 0,
+        source_ids=None,
+        target_ids=None,
+        output_ids=None,
+        fills=tuple(Fill(place=_place(words.source, fill.place), candidates=fill.candidates) for fill in trace.fills),
+        groups={},
+        insides=(),
+        attributions={},
+    )
 
 
 def step_of_words(trace: Trace, step: int) -> int:
@@ -130,87 +198,6 @@ def step_of_tokens(trace: Trace, word: int) -> int:
     words = Words(trace)
     rows = words.rows if trace.writes else words.source
     return rows[min(word, len(rows) - 1)][0]
-
-
-class _Pooled:
-    """One run and its words."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.words = Words(trace)
-        has_decoder = trace.writes
-        self.rows, self.columns = (self.words.rows, self.words.columns) if has_decoder else ([], [])
-
-    def run(self) -> Trace:
-        trace, expected = self.trace, self.trace.expected_tokens
-        expected_words = groups(word_starts(expected or (), are_words=self.words.are_words))
-        return replace(
-            trace,
-            source_tokens=self._labels(trace.source_tokens, self.words.source),
-            target_tokens=self._labels(trace.target_tokens, self.columns),
-            output_tokens=self._labels(trace.output_tokens, self.rows) if trace.output_tokens else (),
-            steps=tuple(map(self._step, self.rows)) if trace.steps else (),
-            attentions={kind: self._attention(kind, attention) for kind, attention in trace.attentions.items()},
-            alignment=tuple(map(self._true_key, self.rows)),
-            source_letters=(None,) * len(self.words.source),
-            expected_tokens=None if expected is None else self._labels(expected, expected_words),
-            made_by={**trace.made_by, "unit": UNIT},
-            search=None,
-            n_given=sum(row[-1] < trace.n_given for row in self.rows) if trace.output_tokens else 0,
-            source_ids=None,
-            target_ids=None,
-            output_ids=None,
-            fills=tuple(Fill(place=_place(self.words.source, fill.place), candidates=fill.candidates) for fill in trace.fills),
-            groups={},
-            insides=(),
-            attributions={},
-        )
-
-    def _attention(self, kind: Kind, attention: Attention) -> Attention:
-        """Weights float32 (layer, head, word, word), sums taken in double precision. A word is masked where every piece of it
-        is, for all reasons together."""
-        rows = self.words.source if kind == "encoder" else self.rows
-        columns = [word[0] for word in (self.columns if kind == "decoder" else self.words.source)]
-        first, reasons = rows[0][0], attention.reasons[..., rows[0][0] :, :]
-        row_firsts = [row[0] - first for row in rows]
-        summed = np.add.reduceat(attention.weights[:, :, first:], columns, axis=-1, dtype=np.float64)
-        totals = np.add.reduceat(summed, row_firsts, axis=-2)
-        any_allowed = np.logical_or.reduceat(np.logical_or.reduceat(reasons == 0, columns, -1), row_firsts, -2)
-        together = np.bitwise_or.reduceat(np.bitwise_or.reduceat(reasons, columns, -1), row_firsts, -2)
-        return Attention(
-            weights=(totals / np.array([len(row) for row in rows])[:, None]).astype(np.float32),
-            reasons=np.where(any_allowed, np.uint8(0), together),
-            layers=attention.layers,
-        )
-
-    def _step(self, row: Sequence[int]) -> Step:
-        """The step of a word: a single piece keeps its step, named by its word; several have the product of their
-        probabilities."""
-        steps = [self.trace.steps[place] for place in row]
-        if len(steps) == 1:
-            return _named(steps[0], self._label(self.trace.output_tokens, row))
-        total = math.fsum(step.log_probability for step in steps)
-        sampling = [step.sampling_probability for step in steps if step.sampling_probability is not None]
-        return Step(
-            token=self._label(self.trace.output_tokens, row),
-            probability=math.exp(total),
-            log_probability=total,
-            rank=None,
-            candidates=(),
-            sampling_probability=math.prod(sampling) if len(sampling) == len(steps) else None,
-        )
-
-    def _true_key(self, row: Sequence[int]) -> int | None:
-        """The word that all its pieces must look at, or None."""
-        keys = {self.trace.alignment[place] for place in row}
-        words = {None if key is None else _place(self.words.source, key) for key in keys}
-        return words.pop() if len(words) == 1 else None
-
-    def _labels(self, tokens: Sequence[str], places: Places) -> tuple[str, ...]:
-        return tuple(self._label(tokens, word) for word in places)
-
-    def _label(self, tokens: Sequence[str], word: Sequence[int]) -> str:
-        return word_label([tokens[place] for place in word])
 
 
 def _named(step: Step, word: str) -> Step:

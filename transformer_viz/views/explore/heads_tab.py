@@ -62,7 +62,7 @@ def _show_grades(shown: Shown) -> None:
         tints = tuple(name for name in TINTS if name not in MEASURES or name in known)
         tint = link.selectbox("Tinted by", tints, key="tint", default=first, words=TINTS.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
-            places = "\n".join(f"- **{place.name}**: {literal(place.words)}" for place in PLACES)
+            places = "\n".join(f"- **{name}**: {literal(words)}" for name, (words, _) in PLACES.items())
             widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())
             st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
             st.markdown(
