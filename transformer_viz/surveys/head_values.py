@@ -41,24 +41,19 @@ class Heads:
 
     def add(self, batch: Batch, kind: Kind, labels: "Labels") -> None:
         """Texts of a batch, and what their tokens are called."""
-        each = len(self.layers) * self.n_heads * int(np.prod(batch.weights[kind].shape[-2:]))
-        at_once = max(1, _PIECE // max(1, each))
-        for first in range(0, len(batch.texts), at_once):
-            these = range(first, min(first + at_once, len(batch.texts)))
-            places = [batch.texts[i].index for i in these]
-            tops = []
-            for layers, heads in _judged(batch, kind, these, labels):
-                uniform = heads.uniform()
-                for number, measure in enumerate(OF_MANY.values()):
-                    if (values := measure.of(heads)) is not None:
-                        baseline = measure.of(uniform)
-                        assert baseline is not None
-                        self._values[number, 0, places, layers] = values
-                        self._values[number, 1, places, layers] = baseline
-                self._roles[places, layers] = roles(heads, uniform).number
-                tops.append(np.where(heads.rows & heads.has_choice, heads.top, NONE))
-            if self._agreed.size:
-                self._compare(places, np.concatenate(tops, 1))
+        places, tops = [text.index for text in batch.texts], []
+        for layers, heads in _judged(batch, kind, labels):
+            uniform = heads.uniform()
+            for number, measure in enumerate(OF_MANY.values()):
+                if (values := measure.of(heads)) is not None:
+                    baseline = measure.of(uniform)
+                    assert baseline is not None
+                    self._values[number, 0, places, layers] = values
+                    self._values[number, 1, places, layers] = baseline
+            self._roles[places, layers] = roles(heads, uniform).number
+            tops.append(np.where(heads.rows & heads.has_choice, heads.top, NONE))
+        if self._agreed.size:
+            self._compare(places, np.concatenate(tops, 1))
 
     def _compare(self, places: Sequence[int], tops: np.ndarray) -> None:
         """Counts rows in which two heads have the same largest key, from these keys, int (text, layer, head, query); NONE in
@@ -104,37 +99,33 @@ class Labels:
         ]
 
 
-def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[tuple[slice, HeadRows]]:
-    """Some texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
-    n_rows = [batch.n_rows(i) for i in these]
-    n_sources = [len(batch.texts[i].ids) for i in these]
+def _judged(batch: Batch, kind: Kind, labels: Labels) -> Iterator[tuple[slice, HeadRows]]:
+    """The texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
+    n_texts = len(batch.texts)
+    n_rows, n_sources = [batch.n_rows(i) for i in range(n_texts)], [len(text.ids) for text in batch.texts]
     n_queries, n_keys = n_sources if kind == "encoder" else n_rows, n_rows if kind == "decoder" else n_sources
     size = max(n_queries), max(n_keys)
-    before = [batch.n_before(kind, i) for i in these]
-    weights = _cropped(batch.weights[kind][these.start : these.stop], before, size)
+    before = [batch.n_before(kind, i) for i in range(n_texts)]
+    weights = _cropped(batch.weights[kind], before, size)
     own = _below(n_queries, size[0])[:, None, None, :, None] & _below(n_keys, size[1])[:, None, None, None]
     masked = batch.masked[kind]
     if masked is not None:
-        whole = (
-            masked[these.start : these.stop] if len(masked) > 1 else np.broadcast_to(masked, (len(these), *masked.shape[1:]))
-        )
-        allowed = own & ~_cropped(whole, before, size)
+        allowed = own & ~_cropped(np.broadcast_to(masked, (n_texts, *masked.shape[1:])), before, size)
     elif kind == "decoder" and batch.is_incremental:
         allowed = own & np.tri(*size, dtype=bool)
     else:
         allowed = own
     if (allowed == allowed[:, :1, :1]).all():
         allowed = allowed[:, :1, :1]
-    width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
-    some = slice(these.start, these.stop)
-    known = (batch.texts[i].alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
+    width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(map(len, labels.source))
+    known = [text.alignment[:n] for text, n in zip(batch.texts, n_rows, strict=True) if kind == "cross"]
     true = [[NONE if key is None else key for key in alignment] for alignment in known]
     # NONE after the end of shorter texts.
     positions = Positions(
-        letters=labels.letters[some, :width],
-        last=labels.last[some],
-        true=_filled(true, NONE, size[0]) if true else np.empty((len(these), 0), int),
-        special=labels.is_special[kind == "decoder"][some, : size[1]],
+        letters=labels.letters[:, :width],
+        last=labels.last,
+        true=_filled(true, NONE, size[0]) if true else np.empty((n_texts, 0), int),
+        special=labels.is_special[kind == "decoder"][:, : size[1]],
         n_queries=np.array(n_queries),
         n_steps=np.array(n_rows),
     )
