@@ -5,6 +5,7 @@ player, frames are applied in the browser, and `layout.meta` tells the host whic
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,28 +65,26 @@ def training_playback(
     return PlainFigure(traces, picture.layout(at), [picture.frame(i) for i in range(len(moments))])
 
 
+@dataclass
 class _Playback:
     """One focus. `traces` is what never changes, `updates` what a moment changes, by the trace's number."""
 
-    def __init__(
-        self,
-        moments: Sequence[TrainingSnapshot],
-        kind: Kind,
-        layer: int,
-        head: int,
-        position: int,
-        style: Style,
-        with_answer: bool,
-    ) -> None:
-        self.moments, self.kind, self.layer, self.head, self.position = moments, kind, layer, head, position
-        self.style, self.theme, self.size, self.with_answer = style, style.colours, style.size, with_answer
-        self.trace = moments[0].forced
-        self.attention = self.trace.attentions[kind]
-        self.maps = [moment.forced.attentions[kind].head(layer, head) for moment in moments]
-        self.reasons = self.attention.head_reasons(layer, head)
-        self.course: Course = course(moments, kind)
+    moments: Sequence[TrainingSnapshot]
+    kind: Kind
+    layer: int
+    head: int
+    position: int
+    style: Style
+    with_answer: bool
+
+    def __post_init__(self) -> None:
+        self.theme, self.size, self.trace = self.style.colours, self.style.size, self.moments[0].forced
+        self.attention = self.trace.attentions[self.kind]
+        self.maps = [moment.forced.attentions[self.kind].head(self.layer, self.head) for moment in self.moments]
+        self.reasons = self.attention.head_reasons(self.layer, self.head)
+        self.course: Course = course(self.moments, self.kind)
         self.layers = self.attention.layers
-        self.place = (self.attention.layer_index(layer), check_index("head", head, self.course.values.shape[2]))
+        self.place = (self.attention.layer_index(self.layer), check_index("head", self.head, self.course.values.shape[2]))
         self.own = self.course.values[:, *self.place]
 
     # ---- traces
