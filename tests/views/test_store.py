@@ -11,7 +11,8 @@ import transformer_viz as tv
 from transformer_viz.checkpoints import load_checkpoint, load_snapshot, snapshots
 from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.training.result import TrainingSnapshot
-from transformer_viz.views.cache.store import Call, Store, size_of
+from transformer_viz.views.cache.store import Store, key_of, size_of
+from transformer_viz.views.components.recorded_calls import Call
 
 
 def test_what_was_not_used_for_longest_goes():
@@ -98,7 +99,7 @@ def test_a_call_is_found_by_the_values_of_its_arguments(tiny):
     reverse = load_checkpoint("reverse")
 
     def key(function: Any = first, model: Any = reverse, run: Any = trace, **options: Any) -> Any:
-        return Call(function, (model, run), {"how": "mean", **options}).key
+        return key_of(Call(function, model, run, **{"how": "mean", **options}))
 
     assert key() == key(run=again) == key(model=load_checkpoint("reverse"))
     others = [
@@ -114,4 +115,4 @@ def test_a_call_is_found_by_the_values_of_its_arguments(tiny):
 def test_a_snapshot_is_another_model():
     small = load_checkpoint("reverse-small")
     moment = load_snapshot(small, next(iter(snapshots(small.folder))))
-    assert Call(len, (small,), {}).key != Call(len, (moment,), {}).key
+    assert key_of(Call(len, small)) != key_of(Call(len, moment))

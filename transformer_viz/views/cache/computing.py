@@ -6,8 +6,9 @@ session knows what made those that it was given.
 
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -16,8 +17,8 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.cache.job_queue import Job
-from transformer_viz.views.cache.store import Call, store
-from transformer_viz.views.components import recorded_calls
+from transformer_viz.views.cache.store import key_of, store
+from transformer_viz.views.components.recorded_calls import Call, record
 
 QUICK = 1e9
 """Multiplications that take a tenth of a second or less: computed in the page's own run."""
@@ -51,28 +52,27 @@ def compute(words: str, cost: float, function: Callable[..., R], *args: Any, **k
         args: of the function.
         kwargs: keywords of the function.
     """
-    call = Call(function, args, kwargs)
-    if (result := store.get(call.key)) is not None:
-        return _recorded(result, call)
-    if cost < QUICK:
-        return _recorded(store.get_or_make(call.key, call), call)
+    call = Call(function, *args, **kwargs)
+    if (result := _kept(call, cost)) is not None:
+        return record(result, call)
 
     def work(job: Job) -> R:
-        more: Any = {"on_progress": partial(long_jobs.report_share, job)} if call.takes("on_progress") else {}
-        return store.get_or_make(call.key, lambda: call(**more))
+        takes = "on_progress" in signature(function).parameters
+        more: Any = {"on_progress": partial(long_jobs.report_share, job)} if takes else {}
+        return store.get_or_make(key_of(call), lambda: function(*args, **kwargs, **more))
 
-    return _recorded(long_jobs.wait_for(call.key, words, work), call)
+    return record(long_jobs.wait_for(key_of(call), words, work), call)
 
 
 def compute_if_quick(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
     """What `compute` returns if it is there or quick to compute, otherwise None."""
-    call = Call(function, args, kwargs)
-    return _recorded(store.get_or_make(call.key, call) if cost < QUICK else store.get(call.key), call)
+    call = Call(function, *args, **kwargs)
+    return record(_kept(call, cost), call)
 
 
 def computed(function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
     """The result of a call if it is kept, otherwise None."""
-    return store.get(Call(function, args, kwargs).key)
+    return store.get(key_of(Call(function, *args, **kwargs)))
 
 
 def decode(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -84,55 +84,56 @@ def decode(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -
         args: of the function.
         kwargs: keywords of the function.
     """
-    whole = Call(function, args, kwargs)
-    stopped = _stopped().get(whole.key)
-    call = _until(whole, stopped)
-    result = store.get(call.key)
-    if result is None and cost < QUICK:
-        result = store.get_or_make(call.key, call)
-    elif result is None:
-        result, stopped_now = long_jobs.wait_for(whole.key, "Reading the text", partial(_write, call))
+    whole = Call(function, *args, **kwargs)
+    key, stopped = key_of(whole), _stopped().get(key_of(whole))
+    result = _kept(_until(whole, stopped), cost)
+    if result is None:
+        result, stopped_now = long_jobs.wait_for(key, "Reading the text", partial(_write, _until(whole, stopped)))
         stopped = stopped_now or stopped
-        _remember_stopped(whole.key, stopped)
+        _remember_stopped(key, stopped)
     if stopped is not None:
-        _offer_to_write_on(whole.key, stopped)
-    return _recorded(result, call if stopped is None else _until(whole, stopped))
+        _offer_to_write_on(key, stopped)
+    return record(result, _until(whole, stopped))
 
 
 def decode_if_quick(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
     """What `decode` returns if it is there or quick to compute, otherwise None."""
-    whole = Call(function, args, kwargs)
-    call = _until(whole, _stopped().get(whole.key))
-    return _recorded(store.get_or_make(call.key, call) if cost < QUICK else store.get(call.key), call)
+    whole = Call(function, *args, **kwargs)
+    call = _until(whole, _stopped().get(key_of(whole)))
+    return record(_kept(call, cost), call)
 
 
-def _recorded(result: R, call: Call) -> R:
-    """With what made it, for “Show the code”."""
-    return recorded_calls.record(result, recorded_calls.Call(call.function, *call.args, **call.kwargs))
+def _kept(call: Call, cost: float) -> Any:
+    """The result of a call that is kept or quick to compute, otherwise None."""
+    if cost < QUICK:
+        function: Any = call.function
+        return store.get_or_make(key_of(call), lambda: function(*call.args, **call.kwargs))
+    return store.get(key_of(call))
 
 
 def _write(call: Call, job: Job) -> tuple[Any, Stopped | None]:
     """In the queue's thread: the result, and where it was stopped; None where it ended by itself."""
     # Another session may have waited for the same.
-    if (result := store.get(call.key)) is not None:
+    if (result := store.get(key_of(call))) is not None:
         return result, None
-    stopped: list[Stopped] = []
+    stopped: Stopped | None = None
     report = long_jobs.report_tokens(job)
 
     def on_token(written: Any) -> bool:
-        if report(written):
-            return True
-        stopped.append(Stopped(written.n_steps, job.is_late))
-        return False
+        nonlocal stopped
+        goes_on = report(written)
+        stopped = None if goes_on else Stopped(written.n_steps, job.is_late)
+        return goes_on
 
-    result = call(on_token=on_token)
-    store.put(_until(call, stopped[0] if stopped else None).key, result)
-    return result, stopped[0] if stopped else None
+    function: Any = call.function
+    result = function(*call.args, **call.kwargs, on_token=on_token)
+    store.put(key_of(_until(call, stopped)), result)
+    return result, stopped
 
 
 def _until(call: Call, stopped: Stopped | None) -> Call:
     """The call that writes only as far as somebody let it."""
-    return call if stopped is None else replace(call, kwargs={**call.kwargs, "max_length": stopped.n_steps})
+    return call if stopped is None else Call(call.function, *call.args, **{**call.kwargs, "max_length": stopped.n_steps})
 
 
 def _stopped() -> Mapping[Hashable, Stopped]:

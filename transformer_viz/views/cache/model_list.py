@@ -5,7 +5,6 @@ import random
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -88,26 +87,23 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
     words, needed = f"Loading {name}: {size_words(entry)}", entry.description.memory
     late = ModelError(f"{name} was not loaded in time: a run may take {long_jobs.time_limit_words()}. Take a smaller model.")
     is_small = needed < LARGE
+
+    def work(job: Job) -> LoadedModel:
+        def report(words: str, share: float | None) -> None:
+            if not job.report(Progress(words, share)):
+                raise late
+
+        return load_within(key, needed, lambda: readers.load_named(name, device, report))
+
     try:
         with st.spinner(literal(words)) if is_small else nullcontext():
             patience = _FOR_SMALL if is_small else 0.0
-            work = partial(_read, key, needed, late)
             return long_jobs.wait_for(("load", *key), words, work, late_error=late, patience=patience)
     except BusyError:
         raise
     except TransformerVizError as error:
         refused[key] = error
         raise
-
-
-def _read(key: tuple[str, str, float], needed: int, late: ModelError, job: Job) -> LoadedModel:
-    name, device, _ = key
-
-    def report(words: str, share: float | None) -> None:
-        if not job.report(Progress(words, share)):
-            raise late
-
-    return load_within(key, needed, lambda: readers.load_named(name, device, report))
 
 
 def load_within(key: Hashable, needed: int, read: Callable[[], LoadedModel]) -> LoadedModel:

@@ -8,8 +8,7 @@ a Trace by what was read and written.
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
-from inspect import signature
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from cachetools import LRUCache, cached
@@ -18,6 +17,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.cache.model_list import identity
+from transformer_viz.views.components.recorded_calls import Call
 
 MOST_BYTES = 512_000_000
 _OVERHEAD = 1_000
@@ -41,31 +41,12 @@ def size_of(value: Any) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class Call:
-    """A function with its arguments, and the key under which its result is kept."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-
-    @property
-    def key(self) -> Hashable:
-        """By value."""
-        name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
-        return self.function.__module__, name, key_of(self.args), key_of(self.kwargs)
-
-    def takes(self, name: str) -> bool:
-        """Whether the function has such a keyword."""
-        return name in signature(self.function).parameters
-
-    def __call__(self, **more: Any) -> Any:
-        """The result, computed with more keywords."""
-        return self.function(*self.args, **self.kwargs, **more)
-
-
 def key_of(value: Any) -> Hashable:
-    """What tells an argument from another one."""
+    """What tells a call or an argument from another one, by value."""
+    if isinstance(value, Call):
+        function: Any = value.function
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return function.__module__, name, key_of(value.args), key_of(value.kwargs)
     if isinstance(value, Trace):
         run = (value.source, value.source_tokens, value.target_tokens, value.target_ids, value.output_tokens)
         layers = tuple((kind, attention.layers) for kind, attention in value.attentions.items())

@@ -54,10 +54,11 @@ def show(
         large: for a projector.
         on_press: gets the block that was pressed, and the step that the player is at, as the browser says it.
     """
+    parts: dict[str, list[Any]] = {name: [] for name in ("frames", "lines", "sums", "words", "blocks")}
     columns: list[_Column] = []
     for stack in architecture.stacks:
         left = 1 + len(columns) * (_BOX + 2 * _SIDE + _BETWEEN)
-        column = _Column(stack.side if len(architecture.stacks) > 1 else "only", left, outwards=1 if columns else -1)
+        column = _Column(stack.side if len(architecture.stacks) > 1 else "only", left, 1 if columns else -1, parts)
         column.draw(stack, marks, "tokens" if column.side == "only" else _BEGINS[stack.side])
         columns.append(column)
     if len(columns) > 1 and columns[1].crossed:
@@ -69,20 +70,9 @@ def show(
         if on_press is not None and isinstance(place, str) and place in blocks:
             on_press(blocks[place], step)
 
-    parts = {
-        name: [one for column in columns for one in getattr(column, name)]
-        for name in ("frames", "lines", "sums", "words", "blocks")
-    }
-    width, height = columns[-1].left + columns[-1].width + 1, max(column.top for column in columns) + 2
-    about: dict[str, Any] = {
-        "title": title,
-        "marks": marks,
-        "untold": architecture.untold,
-        "large": large,
-        "width": width,
-        "height": height,
-    }
-    markup.show("components/drawing.html", key, pressed, **about, **parts)
+    size = {"width": columns[-1].left + columns[-1].width + 1, "height": max(column.top for column in columns) + 2}
+    about: Any = {"title": title, "marks": marks, "untold": architecture.untold, "large": large, **size, **parts}
+    markup.show("components/drawing.html", key, pressed, **about)
 
 
 @dataclass
@@ -93,20 +83,17 @@ class _Column:
         side: which of the stacks.
         left: where it begins.
         outwards: on which side its residual connections are, 1 for the right one.
+        parts: the lists of what is drawn, which it adds to.
         crossed: the heights of the attentions that look at the encoder.
     """
 
     side: str
     left: int
     outwards: int
+    parts: dict[str, list[Any]]
     top: float = 0
     width: int = _BOX + 2 * _SIDE
     crossed: list[float] = field(default_factory=list)
-    frames: list[tuple[float, ...]] = field(default_factory=list)
-    lines: list[tuple[str, bool]] = field(default_factory=list)
-    sums: list[tuple[float, ...]] = field(default_factory=list)
-    words: list[tuple[str, float, float, str]] = field(default_factory=list)
-    blocks: list[tuple[Any, ...]] = field(default_factory=list)
 
     @property
     def middle(self) -> float:
@@ -115,7 +102,7 @@ class _Column:
 
     def draw(self, stack: Stack, marks: Marks, begins: str) -> None:
         """All of it, from its tokens on."""
-        self.words.append((begins, self.middle, 0, "middle"))
+        self.parts["words"].append((begins, self.middle, 0, "middle"))
         self.top = _TEXT
         for block in stack.begin:
             self._step(block, marks)
@@ -130,7 +117,7 @@ class _Column:
         self._up(_GAP + 2, has_tip=writes)
         if writes:
             words = "probabilities of the next token" if stack.side == "decoder" else "probabilities at each place"
-            self.words.append((words, self.middle, self.top, "middle"))
+            self.parts["words"].append((words, self.middle, self.top, "middle"))
             self.top += _TEXT
 
     def connect_to(self, decoder: "_Column") -> None:
@@ -142,7 +129,7 @@ class _Column:
             self._line((along, height), (decoder.middle - _BOX / 2, height), has_tip=True)
 
     def _line(self, *points: tuple[float, float], has_tip: bool = False) -> None:
-        self.lines.append((" ".join(f"{x},{y}" for x, y in points), has_tip))
+        self.parts["lines"].append((" ".join(f"{x},{y}" for x, y in points), has_tip))
 
     def _up(self, by: float, *, has_tip: bool = False) -> None:
         self._line((self.middle, self.top), (self.middle, self.top + by), has_tip=has_tip)
@@ -152,7 +139,7 @@ class _Column:
         high = _LIT if block.kind is not None and (block.kind, block.layer) == marks.focus else high
         if block.kind == "cross" or is_crossed:
             self.crossed.append(self.top + high / 2)
-        self.blocks.append((block, self.side, self.middle - _BOX / 2, self.top, _BOX, high))
+        self.parts["blocks"].append((block, self.side, self.middle - _BOX / 2, self.top, _BOX, high))
         self.top += high
 
     def _step(self, block: Block, marks: Marks) -> None:
@@ -179,9 +166,9 @@ class _Column:
         # Its name stands beside its last addition, on the side where no residual connection is, or above all.
         inner = self.left + 7 if self.outwards > 0 else self.left + self.width - 7
         at = self.top if last is None else last - _TEXT / 2
-        self.words.append((title, inner, at, "start" if self.outwards > 0 else "end"))
+        self.parts["words"].append((title, inner, at, "start" if self.outwards > 0 else "end"))
         self._up(_TEXT if last is None else 5)
-        self.frames.append((self.left, bottom, self.width, self.top - bottom))
+        self.parts["frames"].append((self.left, bottom, self.width, self.top - bottom))
 
     def _around(self, sublayer: Sublayer, marks: Marks) -> float | None:
         """Gives the height of the addition, where there is one."""
@@ -196,7 +183,7 @@ class _Column:
             at, side = self.top + _SUM, self.middle + self.outwards * (_BOX / 2 + 8)
             end = self.middle + self.outwards * _SUM
             self._line((self.middle, fork), (side, fork), (side, at), (end, at), has_tip=True)
-            self.sums.append((self.middle, at, _SUM))
+            self.parts["sums"].append((self.middle, at, _SUM))
             self.top = at + _SUM
         if sublayer.after is not None:
             self._up(5)

@@ -82,10 +82,5 @@ def links(titles: Sequence[str]) -> None:
                 st.page_link(_page(view), width="content")
 
 
-def go(title: str) -> None:
-    """To another page, as a press on its link does; not from a callback, which has no page to leave."""
-    link.go_to(title)
-
-
 def _page(view: ModuleType) -> Any:
     return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=path(view), default=view.ORDER == 0)

@@ -11,8 +11,7 @@ from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.compare.place import SAME
 from transformer_viz.views.compare.sides import A, B, put
-from transformer_viz.views.components import navigation
-from transformer_viz.views.state import focus
+from transformer_viz.views.state import focus, link
 
 
 def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
@@ -33,7 +32,7 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
         if st.button(
             words, f"compare-{name}", on_click=_put, args=(a, b, place), kwargs={"same_text": same_text}, width="stretch"
         ):
-            navigation.go("Compare")
+            link.go_to("Compare")
 
     with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
         if decoding:

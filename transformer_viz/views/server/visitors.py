@@ -86,12 +86,9 @@ def is_owner(cookies: Mapping[str, str], headers: Mapping[str, str], address: st
     """
     lower = {name.lower(): value for name, value in headers.items()}
     # A proxy on this machine would hide where a browser is.
-    is_here = address is None and _LOCAL.fullmatch(lower.get("host", "")) and not any(map(_is_forwarded, lower))
+    is_forwarded = any(name.startswith(_FORWARDED) for name in lower)
+    is_here = address is None and _LOCAL.fullmatch(lower.get("host", "")) and not is_forwarded
     return (bool(is_here) and not server_settings.is_shared()) or _has_cookie(cookies)
-
-
-def _is_forwarded(header: str) -> bool:
-    return header.startswith(_FORWARDED)
 
 
 def _has_cookie(cookies: Mapping[str, str]) -> bool:

@@ -81,8 +81,8 @@ def say_unknown_page(titles: Sequence[str]) -> None:
 
 
 def go_to(page: str) -> None:
-    """To another page, by its title: this run ends, and the browser presses the page's link. `st.switch_page` would have to
-    clear the address, which it may not while widgets are bound to it."""
+    """To another page, by its title: this run ends, and the browser presses the page's link; not from a callback, which has no
+    page to leave. `st.switch_page` would have to clear the address, which it may not while widgets are bound to it."""
     raise _GoTo(page)
 
 

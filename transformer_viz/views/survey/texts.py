@@ -12,8 +12,8 @@ from transformer_viz.surveys.block_results import CUT
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import markup, navigation
-from transformer_viz.views.state import focus
+from transformer_viz.views.components import markup
+from transformer_viz.views.state import focus, link
 from transformer_viz.views.survey.shown import Shown
 
 _GO = "survey_go"
@@ -68,7 +68,7 @@ def is_there(name: str) -> bool:
 def go() -> None:
     """Goes to Explore where a line was opened. Call it first on the page, since a callback cannot leave a page."""
     if st.session_state.pop(_GO, False):
-        navigation.go("Explore")
+        link.go_to("Explore")
 
 
 def is_going() -> bool:

@@ -18,7 +18,7 @@ from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import chart, code, navigation, word_list
+from transformer_viz.views.components import chart, code, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link, visitor
 from transformer_viz.views.train import form, how_it_learned, model_drawing, progress, training_command
@@ -36,7 +36,7 @@ def show() -> None:
     """Draws the page."""
     state = st.session_state
     if state.pop("train_open", False):
-        navigation.go("Explore")
+        link.go_to("Explore")
     if server_settings.trains():
         with st.container(key="train-columns"):
             left, right = st.columns([2, 3], gap="large")
