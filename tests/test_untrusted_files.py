@@ -21,35 +21,19 @@ from transformer_viz.training.embeddings import read_matrix
 MOST = 1000
 
 
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def listening(path: Path) -> None:
     with contextlib.chdir(path.parent), socket.socket(socket.AF_UNIX) as open_one:
         open_one.bind(path.name)  # the name of a socket is short
 
 
-def endless(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def loop(path: Path) -> None:
-    path.symlink_to(path.name)
-
-
-def nothing(path: Path) -> None:
-    path.symlink_to("nowhere")
-
-
 # How each is made, and what is said of it.
 NO_FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "pipe": (pipe, "it is a pipe, not a file"),
+    "pipe": (os.mkfifo, "it is a pipe, not a file"),
     "socket": (listening, "no such device or address"),
-    "device": (endless, "it is a device, not a file"),
-    "loop of links": (loop, "too many levels"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is a device, not a file"),
+    "loop of links": (lambda path: path.symlink_to(path.name), "too many levels"),
     "folder": (Path.mkdir, "it is a folder, not a file"),
-    "link to nothing": (nothing, ""),
+    "link to nothing": (lambda path: path.symlink_to("nowhere"), ""),
 }
 READERS: dict[str, Callable[[Path], Any]] = {
     "bytes_of": lambda path: untrusted_files.read_bytes(path, MOST),
