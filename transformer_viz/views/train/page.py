@@ -30,6 +30,7 @@ Files = Mapping[Side, UploadedFile]
 _MOST_MEGABYTES = 64
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
+_estimate = st.cache_data(max_entries=64, show_spinner="Estimating …")(estimate.estimate)
 
 
 def show() -> None:
@@ -220,8 +221,3 @@ def _free_name(recipe: Recipe) -> str:
     taken = {job.name for job in jobs.jobs()} | {entry.name for entry in model_list.entries()}
     base = f"{recipe.task}-{recipe.variant}"
     return next(name for n in range(1, 1000) if (name := f"{base}-{n}") not in taken)
-
-
-@st.cache_data(max_entries=64, show_spinner="Estimating …")
-def _estimate(recipe: Recipe) -> estimate.Estimate:
-    return estimate.estimate(recipe)
