@@ -25,26 +25,19 @@ def test_it_has_other_parameters_and_grades_that_are_its_own(tiny, hello):
             assert getattr(grade.untrained, name) == getattr(own, name)
 
 
-def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, hello):
+def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, make_tiny, hello):
+    """And the state of the process stays."""
     torch.manual_seed(11)
     model = Transformer(tiny.model.config).double().eval().requires_grad_(False)
-    checkpoint = type(tiny)("x", tiny.folder, model, tiny.task, "x", {}, {}, tiny.device)
-    want: Any = decode(checkpoint, "hello", target=hello.output_tokens[:-1])
-    got: Any = untrained(tiny, hello, seed=11)
+    want: Any = decode(make_tiny(model), "hello", target=hello.output_tokens[:-1])
+    torch.manual_seed(3)
+    expected = torch.rand(5)
+    torch.manual_seed(3)
+    got, other = (untrained(tiny, hello, seed=seed) for seed in (11, 2))
+    assert torch.equal(torch.rand(5), expected)
     for kind in KINDS:
         np.testing.assert_allclose(got.attentions[kind].weights, want.attentions[kind].weights, atol=1e-6)
-
-
-def test_the_seed_decides_and_the_state_of_the_process_stays(tiny, hello):
-    torch.manual_seed(3)
-    want = torch.rand(5)
-    torch.manual_seed(3)
-    first: Any = untrained(tiny, hello, seed=1)
-    assert torch.equal(torch.rand(5), want)
-    again: Any = untrained(tiny, hello, seed=1)
-    other: Any = untrained(tiny, hello, seed=2)
-    np.testing.assert_array_equal(first.cross.weights, again.cross.weights)
-    assert np.abs(first.cross.weights - other.cross.weights).max() > 0.01
+    assert np.abs(got.cross.weights - other.cross.weights).max() > 0.01
     assert next(iter(tiny.model.parameters())).dtype == torch.float64
 
 
