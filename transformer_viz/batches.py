@@ -274,7 +274,6 @@ def run_batch(
                 cached=cached,
                 log=log,
                 after_step=after_step if names else None,
-                drop_ended=cached and tap is None,
             )
             if is_too_large:
                 raise TooLarge

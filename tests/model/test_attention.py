@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tests.taps import FunctionTap
 from transformer_viz.model.attention import attend
 from transformer_viz.model.tap import Site, TapName, compose
 from transformer_viz.trace.recorder import Recorder
@@ -16,6 +17,7 @@ B, H, Q, K, D_K, D_V = 2, 3, 5, 11, 7, 13
 CROSS = Site("cross", 0)
 
 
+@FunctionTap
 def identity(site: Site, name: TapName, value: Tensor) -> Tensor:
     return value
 
@@ -83,6 +85,7 @@ def test_the_tap_sees_the_documented_names_shapes_and_order():
     """Guards a mask with a query axis of 1: an edit of one row would then change all of them."""
     seen: dict[TapName, Tensor] = {}
 
+    @FunctionTap
     def spy(site: Site, name: TapName, value: Tensor) -> Tensor:
         assert site == CROSS
         return seen.setdefault(name, value)
@@ -107,9 +110,11 @@ def test_the_tap_sees_the_documented_names_shapes_and_order():
 
 
 def test_compose_applies_from_left_to_right():
+    @FunctionTap
     def add(site: Site, name: TapName, value: Tensor) -> Tensor:
         return value + 1
 
+    @FunctionTap
     def double(site: Site, name: TapName, value: Tensor) -> Tensor:
         return value * 2
 

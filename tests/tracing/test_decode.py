@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.taps import FunctionTap
 from transformer_viz import decode
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.tasks.reverse import Reverse
@@ -21,6 +22,7 @@ def teacher_forced(checkpoint, trace) -> tuple[np.ndarray, dict[tuple[str, int],
     """Log-probabilities (step, token) and weights (head, query, key), recorded by a tap of our own."""
     weights: dict[tuple[str, int], np.ndarray] = {}
 
+    @FunctionTap
     def tap(site, name, value):
         if name == "weights":
             weights[site.kind, site.layer] = value[0].double().numpy()

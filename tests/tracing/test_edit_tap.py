@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.plain_transformer import PlainTransformer
+from tests.taps import FunctionTap
 from tests.tracing.test_decode import assert_same_run
 from transformer_viz import decode, load_trace, save_trace
 from transformer_viz.model import mistakes
@@ -124,6 +125,7 @@ def test_every_step_without_a_causal_mask_is_a_pass_over_what_was_read(tiny):
     source = torch.tensor([tiny.task.source_vocabulary.encode(trace.source_tokens)])
     ids = tiny.task.target_vocabulary.encode(trace.target_tokens)
 
+    @FunctionTap
     def no_mask(site, name, value):
         return torch.zeros_like(value) if name == "mask" and site.kind == "decoder" else value
 

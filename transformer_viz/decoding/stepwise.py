@@ -6,12 +6,12 @@ is whether every sentence has ended.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.decoder_rows import CachedRows, RecomputedRows
-from transformer_viz.decoding.reader import DecodingState, Reader, is_end, nothing_left, opening
+from transformer_viz.decoding.reader import DecodingState, Reader, is_end, nothing_left, opening, read_opening
 from transformer_viz.model.tap import Tap
 
 
@@ -58,7 +58,6 @@ def stepwise(
     cached: bool = True,
     log: Log | None = None,
     after_step: Callable[[Tensor], bool] | None = None,
-    drop_ended: bool = False,
 ) -> Decoded:
     """Writes token after token.
 
@@ -74,8 +73,6 @@ def stepwise(
             the tap's last pass is then the one over everything that was read.
         log: takes the logits of every row, so that they need not all be kept.
         after_step: sees the ids (batch,) of every step; where it returns False nothing more is written.
-        drop_ended: of cached decoding: sentences that have ended are read no further; a tap, which may change nothing, sees
-            zeros in their rows, and the log any logits.
     """
     assert not reader.training, "decoding needs a model in eval mode"
     n_sentences = len(source)
@@ -85,18 +82,17 @@ def stepwise(
     first = opening(reader, source)
     ended, is_over = torch.zeros(n_sentences, dtype=torch.bool, device=source.device), False
     written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
-    if cached:
-        rows = CachedRows(reader, memory, source_padding, tap, drop_ended=drop_ended)
-    else:
-        rows = RecomputedRows(reader, memory, source_padding, tap)
-    opening_logits = rows.read_opening(first)
+    decoder: Any = (
+        reader.start_decoding(memory, source_padding) if cached else RecomputingDecoder(reader, memory, source_padding)
+    )
+    opening_logits = read_opening(reader, decoder, first, tap)
     if log is not None:
         for place in range(first.shape[1] - 1):
             log(opening_logits[:, place], first[:, place + 1])
     row = opening_logits[:, -1]
     for step in range(max_length):
         if step > 0:
-            row = rows.read(written[-1], ended)
+            row = decoder.read(written[-1], tap=tap)
         if step < len(prefix):
             # Chosen too, so that what is drawn later does not depend on the prefix.
             chosen, probability = choose(row)
@@ -137,6 +133,26 @@ def stepwise(
         torch.stack(probabilities, 1) if probabilities else None,
         first[:, 1:] if first.shape[1] > 1 else None,
     )
+
+
+class RecomputingDecoder:
+    """An `IncrementalDecoder` that computes all rows again at every step, for a tap that lets a query see a later token."""
+
+    def __init__(self, reader: Reader, memory: Any, source_padding: Tensor | None) -> None:
+        self._reader, self._memory, self._source_padding = reader, memory, source_padding
+        self._ids: Tensor | None = None
+
+    def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
+        new = tokens if tokens.dim() == 2 else tokens[:, None]
+        if self._ids is None:
+            is_prompt = self._reader.kind.has_prompt and self._source_padding is not None
+            self._ids, self._padding = new, self._source_padding if is_prompt else torch.zeros_like(new, dtype=torch.bool)
+            self._ended = torch.zeros_like(new[:, 0], dtype=torch.bool)
+        else:
+            self._ended = self._ended | is_end(self._reader, tokens)
+            self._ids, self._padding = torch.cat([self._ids, new], 1), torch.cat([self._padding, self._ended[:, None]], 1)
+        logits = self._reader.decode(self._ids, self._memory, self._source_padding, self._padding, tap=tap)
+        return logits if tokens.dim() == 2 else logits[:, -1]
 
 
 def _possible(logits: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_viz.model import masks
-from transformer_viz.model.tap import Site, Tap, site_tap
+from transformer_viz.model.tap import Site, Tap
 
 
 def attend(
@@ -39,8 +39,10 @@ def attend(
     Returns:
         (batch, head, query, d_v). A query that may look at nothing gets zeros.
     """
-    look = site_tap(tap, *site)
-    query, key, value = look("query", query), look("key", key), look("value", value)
+    if tap is not None:
+        query = tap(site, "query", query) if "query" in tap.names else query
+        key = tap(site, "key", key) if "key" in tap.names else key
+        value = tap(site, "value", value) if "value" in tap.names else value
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     # One row has the same operations with and without a tap, so that what is recorded of a step is what decoding computes.
     is_fused = tap is None and n_queries > 1
@@ -60,17 +62,20 @@ def attend(
     if tap is None:
         weights = scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
         return (F.dropout(weights, dropout) if dropout else weights) @ value
-    scores = tap(site, "scores", scores)
-    if masked is None:
-        given = masks.nothing(scores.shape[2], scores.shape[3], scores.device)
-    else:
+    if "scores" in tap.names:
+        scores = tap(site, "scores", scores)
+    if "mask" in tap.names:
         # A row for each query, so that a tap can change one; a padding mask is one row for all of them.
-        given = masked.expand(*masked.shape[:2], *scores.shape[2:])
-    seen = tap(site, "mask", given)
-    # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
-    is_open = masked is None and seen is given
-    weights = tap(site, "weights", scores.softmax(-1) if is_open else masked_softmax(scores, seen))
-    return tap(site, "heads", (F.dropout(weights, dropout) if dropout else weights) @ value)
+        nothing = masks.nothing(scores.shape[2], scores.shape[3], scores.device)
+        given = nothing if masked is None else masked.expand(*masked.shape[:2], *scores.shape[2:])
+        seen = tap(site, "mask", given)
+        # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
+        masked = None if seen is nothing else seen
+    weights = scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
+    if "weights" in tap.names:
+        weights = tap(site, "weights", weights)
+    heads = (F.dropout(weights, dropout) if dropout else weights) @ value
+    return tap(site, "heads", heads) if "heads" in tap.names else heads
 
 
 def masked_softmax(scores: Tensor, masked: Tensor) -> Tensor:

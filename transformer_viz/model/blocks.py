@@ -5,6 +5,8 @@ Holds the parameters; the attention itself is the pure function in `attention.py
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import assert_never
 
 import torch
@@ -13,10 +15,23 @@ from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
 from transformer_viz.model.attention_block import AttentionBlock, Norm
-from transformer_viz.model.cache import Cache
 from transformer_viz.model.config import DropoutSite, ModelConfig
-from transformer_viz.model.tap import Site, SiteTap, Tap, no_tap, site_tap
+from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind
+
+
+@dataclass
+class Cache:
+    """The keys and values of the tokens that a decoder has read.
+
+    Attributes:
+        length: how many tokens were read.
+        tensors: for each sublayer (its kind and layer), with a row for each sentence: keys and values, (batch, head, key,
+            d_head); for a recurrence its memory.
+    """
+
+    length: int = 0
+    tensors: dict[tuple[str, int], tuple[Tensor, ...]] = field(default_factory=dict)
 
 
 class MultiHeadAttention(nn.Module):
@@ -45,10 +60,6 @@ class MultiHeadAttention(nn.Module):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
-    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch, key, d_model) -> keys and values, (batch, head, key, d_head)."""
-        return self._split(self.key(x)), self._split(self.value(x))
-
     def forward(
         self,
         x: Tensor,
@@ -64,14 +75,15 @@ class MultiHeadAttention(nn.Module):
         With a cache `x` are the rows of new tokens, and the keys are those of all tokens.
         """
         site = Site(self.kind, self.layer, cache.length if cache else 0)
-        look = site_tap(tap, *site)
-        x = look("entered", x)
+        if tap is not None and "entered" in tap.names:
+            x = tap(site, "entered", x)
         place = self.kind, self.layer
         before = None if cache is None else cache.tensors.get(place)
         if memory is not None and before:
             key, value = before
         else:
-            key, value = self.keys_and_values(x if memory is None else memory)
+            read = x if memory is None else memory
+            key, value = self._split(self.key(read)), self._split(self.value(read))
             if cache is not None:
                 if memory is not None:
                     # A key is a column: so lies the matrix that each step multiplies with its query.
@@ -81,9 +93,11 @@ class MultiHeadAttention(nn.Module):
                 cache.tensors[place] = key, value
         dropout = self.dropout if self.training else 0.0
         heads = attend(self._split(self.query(x)), key, value, masked, causal=causal, site=site, tap=tap, dropout=dropout)
-        return look("added", self.out(heads.transpose(1, 2).flatten(2)))
+        added = self.out(heads.transpose(1, 2).flatten(2))
+        return tap(site, "added", added) if tap is not None and "added" in tap.names else added
 
     def _split(self, x: Tensor) -> Tensor:
+        """(batch, position, head × d_head) -> (batch, head, position, d_head)."""
         return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)
 
 
@@ -112,12 +126,21 @@ class ResidualConnection(nn.Module):
         self.dropout = nn.Dropout(config.dropout_at(place))
 
     def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None, look: SiteTap = no_tap
+        self,
+        x: Tensor,
+        sublayer: Callable[[Tensor], Tensor],
+        shared: nn.LayerNorm | None = None,
+        tap: Tap | None = None,
+        site: Site | None = None,
     ) -> Tensor:
-        """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
+        """(batch, length, d_model) -> the same.
+
+        `shared` is the block's one norm, where it has one; `site` is that of an attention, whose residual stream a tap sees.
+        """
         norm = self.norm if shared is None else shared
         assert norm is not None
-        x = look("residual_before", x)
+        if tap is not None and site is not None and "residual_before" in tap.names:
+            x = tap(site, "residual_before", x)
         match self.placement:
             case "pre":
                 after = x + self.dropout(sublayer(norm(x)))
@@ -127,7 +150,9 @@ class ResidualConnection(nn.Module):
                 after = x + self.dropout(norm(sublayer(x)))
             case _:
                 assert_never(self.placement)
-        return look("residual_after", after)
+        if tap is not None and site is not None and "residual_after" in tap.names:
+            after = tap(site, "residual_after", after)
+        return after
 
 
 def attention_block(
@@ -164,13 +189,10 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, masked: Tensor | None, tap: Tap | None = None) -> Tensor:
         """(batch, source, d_model) -> the same; `masked` bool (batch, 1, 1, source) or None."""
-
-        def attention(y: Tensor) -> Tensor:
-            return self.attention(y, None, masked, tap=tap)
-
-        look = site_tap(tap, "encoder", self.layer)
-        x = self.around_attention(x, attention, self.norm, look)
-        return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))
+        site, attention = Site("encoder", self.layer), partial(self.attention, memory=None, masked=masked, tap=tap)
+        x = self.around_attention(x, attention, self.norm, tap, site)
+        x = self.around_feed_forward(x, self.feed_forward, self.norm)
+        return tap(site, "state", x) if tap is not None and "state" in tap.names else x
 
 
 class DecoderLayer(nn.Module):
@@ -191,22 +213,17 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         memory: Tensor,
+        target_masked: Tensor | None,
+        source_masked: Tensor | None,
         *,
-        target_masked: Tensor | None = None,
-        source_masked: Tensor | None = None,
         tap: Tap | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
         """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); masks (batch, 1, 1, key) or None."""
-
-        def attention(y: Tensor) -> Tensor:
-            return self.attention(y, None, target_masked, causal=True, tap=tap, cache=cache)
-
-        def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, source_masked, tap=tap, cache=cache)
-
-        first = cache.length if cache else 0
-        look = site_tap(tap, "decoder", self.layer, first)
-        x = self.around_attention(x, attention, self.norm, look)
-        x = self.around_cross_attention(x, cross_attention, self.norm, site_tap(tap, "cross", self.layer, first))
-        return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))
+        attention = partial(self.attention, memory=None, masked=target_masked, causal=True, tap=tap, cache=cache)
+        cross_attention = partial(self.cross_attention, memory=memory, masked=source_masked, tap=tap, cache=cache)
+        site = Site("decoder", self.layer, cache.length if cache else 0)
+        x = self.around_attention(x, attention, self.norm, tap, site)
+        x = self.around_cross_attention(x, cross_attention, self.norm, tap, site._replace(kind="cross"))
+        x = self.around_feed_forward(x, self.feed_forward, self.norm)
+        return tap(site, "state", x) if tap is not None and "state" in tap.names else x

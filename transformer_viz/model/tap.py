@@ -25,14 +25,13 @@ The names, in the order in which one layer hands them over:
 | `state`           | batch, position, d_model          | the residual stream after a layer of a stack (kind `encoder` |
 |                   |                                   | or `decoder`); layer −1 is what the first layer reads        |
 
-A step of cached decoding hands over its one row (`Site.first_query`), and the keys and values of all rows so far. A tap is
-called for what it says that it reads (`reads`). What it returns for the `state` of the last decoder layer may have more
-sentences: they go through the final norm and the output like the others.
+A step of cached decoding hands over its one row (`Site.first_query`), and the keys and values of all rows so far. What a tap
+returns for the `state` of the last decoder layer may have more sentences: they go through the final norm and the output like
+the others.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from transformer_viz.terms import Kind
 
@@ -68,39 +67,11 @@ class Site(NamedTuple):
 class Tap(Protocol):
     """A callable that gets one intermediate and returns it, or another of the same shape."""
 
+    @property
+    def names(self) -> Collection[str]:
+        """The intermediates that it is called with."""
+
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor": ...
-
-
-def reads(tap: Tap, name: TapName) -> bool:
-    """Whether a tap looks at this intermediate; one that does not say which it looks at (`names`) may look at any."""
-    names = getattr(tap, "names", None)
-    return names is None or name in names
-
-
-SiteTap = Callable[[TapName, "Tensor"], "Tensor"]
-"""A tap at one place: from an intermediate's name and value to the value that the model uses."""
-
-
-def no_tap(name: TapName, value: "Tensor") -> "Tensor":
-    """A tap that reads nothing: returns the intermediate as it is."""
-    return value
-
-
-SURROUNDING: frozenset[TapName] = frozenset(get_args(TapName)) - {"scores", "mask", "weights", "heads"}
-"""The intermediates around the weights, which most taps do not read."""
-
-
-def site_tap(tap: Tap | None, kind: Kind, layer: int, first_query: int = 0) -> SiteTap:
-    """Calls a tap with the intermediates of one `Site`, but only those that it reads."""
-    names = getattr(tap, "names", None)
-    # One question here in place of one for each intermediate: a pass over a short text has a hundred of them.
-    if tap is None or (names is not None and SURROUNDING.isdisjoint(names)):
-        return no_tap
-    return partial(_apply_where_read, tap, Site(kind, layer, first_query))
-
-
-def _apply_where_read(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":
-    return tap(site, name, value) if reads(tap, name) else value
 
 
 class RecordTap:
@@ -116,8 +87,7 @@ class RecordTap:
         self.kept: dict[Site, dict[TapName, Tensor]] = {}
 
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
-        if name in self.names:
-            self.kept.setdefault(Site(site.kind, site.layer), {})[name] = value
+        self.kept.setdefault(Site(site.kind, site.layer), {})[name] = value
         return value
 
 
@@ -129,15 +99,15 @@ class ReplaceTap:
         self._change = change
 
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
-        return self._change(site, value) if name in self.names else value
+        return self._change(site, value)
 
 
 class _Composed:
     """Several taps as one."""
 
     def __init__(self, taps: tuple[Tap, ...]) -> None:
-        self._readers = {name: [tap for tap in taps if reads(tap, name)] for name in get_args(TapName)}
-        self.names = frozenset(name for name, found in self._readers.items() if found)
+        self.names = frozenset[str]().union(*(tap.names for tap in taps))
+        self._readers = {name: [tap for tap in taps if name in tap.names] for name in self.names}
 
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
         for tap in self._readers[name]:

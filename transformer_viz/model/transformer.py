@@ -2,6 +2,7 @@
 
 import math
 from functools import cached_property
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from transformer_viz.model import initialization
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.blocks import (
+    Cache,
     DecoderLayer,
     EncoderLayer,
     FeedForward,
@@ -17,23 +19,141 @@ from transformer_viz.model.blocks import (
     attention_block,
     layer_norm,
 )
-from transformer_viz.model.cache import Cache, CachedDecoder
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
-from transformer_viz.model.tap import Tap, site_tap
+from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 
-class Transformer(nn.Module):
-    """Embeddings, two stacks and the projection onto the target vocabulary.
+class EncoderDecoder(nn.Module):
+    """Two stacks of layers between embeddings and logits, which a subclass makes.
 
     Padding is given as bool (batch, length), True = padding, or None when there is none.
     """
 
+    kind = ModelKind.ENCODER_DECODER
+    config: ModelConfig
+    encoder: nn.ModuleList
+    encoder_norm: nn.Module
+    decoder: nn.ModuleList
+
+    def embed_source(self, ids: Tensor) -> Tensor:
+        """What the first encoder layer reads: int (batch, source) -> (batch, source, d_model)."""
+        raise NotImplementedError
+
+    def embed_target(self, ids: Tensor, first: int) -> Tensor:
+        """What the first decoder layer reads: int (batch, query), of which the first stands at position `first`."""
+        raise NotImplementedError
+
+    def logits(self, x: Tensor) -> Tensor:
+        """What the last decoder layer gives -> (batch, query, target vocabulary)."""
+        raise NotImplementedError
+
+    def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
+        """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
+        x = self.embed_source(source)
+        if tap is not None and "state" in tap.names:
+            x = tap(Site("encoder", -1), "state", x)
+        masked = _for_keys(source_padding)
+        for layer in self.encoder:
+            x = layer(x, masked, tap)
+        return self.encoder_norm(x)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        source_padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        *,
+        tap: Tap | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Logits of the token after each target token; all rows at once.
+
+        Args:
+            target: int (batch, query).
+            memory: (batch, source, d_model) from `encode`.
+            source_padding: bool (batch, source).
+            target_padding: bool (batch, target).
+            tap: sees every intermediate of every attention.
+            cache: of the tokens before these; these are added to it. There is no `target_padding` then.
+
+        Returns:
+            (batch, query, target vocabulary).
+        """
+        first = cache.length if cache else 0
+        x = self.embed_target(target, first)
+        if tap is not None and "state" in tap.names:
+            x = tap(Site("decoder", -1, first), "state", x)
+        target_masked, source_masked = _for_keys(target_padding), _for_keys(source_padding)
+        for layer in self.decoder:
+            x = layer(x, memory, target_masked, source_masked, tap=tap, cache=cache)
+        if cache:
+            cache.length += target.shape[1]
+        return self.logits(x)
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        *,
+        tap: Tap | None = None,
+    ) -> Tensor:
+        """Teacher forcing: (batch, source), (batch, target) -> logits (batch, target, target vocabulary)."""
+        memory = self.encode(source, source_padding, tap=tap)
+        return self.decode(target, memory, source_padding, target_padding, tap=tap)
+
+    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> "CachedDecoder":
+        """Reads the target token by token; arguments as `decode`."""
+        return CachedDecoder(self, memory, source_padding)
+
+    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
+        """What stands around one layer's attention; references to the parameters."""
+        block: Any = (self.encoder if kind == "encoder" else self.decoder)[layer]
+        if kind == "cross":
+            return attention_block(block.cross_attention, block.around_cross_attention, block.norm)
+        return attention_block(block.attention, block.around_attention, block.norm)
+
+
+class CachedDecoder:
+    """A batch of sentences that is being written; see `decoding.reader.IncrementalDecoder`.
+
+    It reads the target token by token, and computes the new row only: causal attention never changes an earlier token's key or
+    value.
+
+    Args:
+        model: in eval mode.
+        memory: (batch, source, d_model) from its encoder.
+        source_padding: bool (batch, source), or None when nothing is padded.
+    """
+
+    def __init__(self, model: EncoderDecoder, memory: Tensor, source_padding: Tensor | None) -> None:
+        self._model, self._memory, self._source_padding = model, memory, source_padding
+        self._cache = Cache()
+
+    def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
+        """Logits (batch, vocabulary) of the token after each new one, int (batch,). The tap sees the new row alone."""
+        return self._model.decode(tokens[:, None], self._memory, self._source_padding, tap=tap, cache=self._cache)[:, 0]
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row i of the batch becomes the former row `rows[i]`; rows may repeat or be left out, as a beam search goes on."""
+        self._memory = self._memory.index_select(0, rows)
+        if self._source_padding is not None:
+            self._source_padding = self._source_padding.index_select(0, rows)
+        for place, tensors in self._cache.tensors.items():
+            self._cache.tensors[place] = tuple(tensor.index_select(0, rows) for tensor in tensors)
+
+
+class Transformer(EncoderDecoder):
+    """Embeddings, two stacks and the projection onto the target vocabulary."""
+
     # What decoding asks for (`decoding/reader.py`).
-    kind, start_id, end_ids, pad_id, rules = ModelKind.ENCODER_DECODER, START_ID, (END_ID,), PAD_ID, None
+    start_id, end_ids, pad_id, rules = START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -74,83 +194,22 @@ class Transformer(nn.Module):
         # Asked for at every step.
         return sizes_of(self.config)
 
-    def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
-        """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
+    def embed_source(self, ids: Tensor) -> Tensor:
         scaled = self.config.embedding_scale in ("encoder", "both")
-        x = self._embed(self.source_embedding or self.target_embedding, self.source_norm, source, scaled)
-        x = site_tap(tap, "encoder", -1)("state", x)
-        masked = _for_keys(source_padding)
-        for layer in self.encoder:
-            x = layer(x, masked, tap)
-        return self.encoder_norm(x)
+        return self._embed(self.source_embedding or self.target_embedding, self.source_norm, ids, scaled, 0)
 
-    def decode(
-        self,
-        target: Tensor,
-        memory: Tensor,
-        source_padding: Tensor | None = None,
-        target_padding: Tensor | None = None,
-        *,
-        tap: Tap | None = None,
-        cache: Cache | None = None,
-    ) -> Tensor:
-        """Logits of the token after each target token; all rows at once.
+    def embed_target(self, ids: Tensor, first: int) -> Tensor:
+        return self._embed(self.target_embedding, self.target_norm, ids, self.config.embedding_scale == "both", first)
 
-        Args:
-            target: int (batch, query).
-            memory: (batch, source, d_model) from `encode`.
-            source_padding: bool (batch, source).
-            target_padding: bool (batch, target).
-            tap: sees every intermediate of every attention.
-            cache: of the tokens before these; these are added to it. There is no `target_padding` then.
-
-        Returns:
-            (batch, query, target vocabulary).
-        """
-        scaled, first = self.config.embedding_scale == "both", cache.length if cache else 0
-        x = self._embed(self.target_embedding, self.target_norm, target, scaled, first)
-        x = site_tap(tap, "decoder", -1, first)("state", x)
-        masks = {"target_masked": _for_keys(target_padding), "source_masked": _for_keys(source_padding)}
-        for layer in self.decoder:
-            x = layer(x, memory, **masks, tap=tap, cache=cache)
-        if cache:
-            cache.length += target.shape[1]
-        is_tied = not isinstance(self.output, nn.Linear)
-        return F.linear(self.decoder_norm(x), self.target_embedding.weight if is_tied else self.output.weight, self.output.bias)
-
-    def forward(
-        self,
-        source: Tensor,
-        target: Tensor,
-        source_padding: Tensor | None = None,
-        target_padding: Tensor | None = None,
-        *,
-        tap: Tap | None = None,
-    ) -> Tensor:
-        """Teacher forcing: (batch, source), (batch, target) -> logits (batch, target, target vocabulary)."""
-        memory = self.encode(source, source_padding, tap=tap)
-        return self.decode(target, memory, source_padding, target_padding, tap=tap)
-
-    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedDecoder:
-        """Reads the target token by token; arguments as `decode`."""
-        return CachedDecoder(self, memory, source_padding)
-
-    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
-        """What stands around one layer's attention; references to the parameters."""
-        stack = self.encoder if kind == "encoder" else self.decoder
-        block = next(block for block in stack if isinstance(block, EncoderLayer | DecoderLayer) and block.layer == layer)
-        if kind == "cross":
-            assert isinstance(block, DecoderLayer)
-            attention, around = block.cross_attention, block.around_cross_attention
-        else:
-            attention, around = block.attention, block.around_attention
-        return attention_block(attention, around, block.norm)
-
-    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
+    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int) -> Tensor:
         x = embedding(ids)
         if scaled:
             x = x * math.sqrt(self.config.d_model)
         return self.embedding_dropout(norm(self.positions(x, first)))
+
+    def logits(self, x: Tensor) -> Tensor:
+        is_tied = not isinstance(self.output, nn.Linear)
+        return F.linear(self.decoder_norm(x), self.target_embedding.weight if is_tied else self.output.weight, self.output.bias)
 
 
 class TiedOutput(nn.Module):

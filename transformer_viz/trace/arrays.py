@@ -4,16 +4,14 @@ What is not given stays unknown: without output tokens the Trace has none, witho
 whose reason cannot be told has `Reason.UNKNOWN`.
 """
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import TraceError, join_names
+from transformer_viz.errors import TraceError
 from transformer_viz.terms import Kind, Reason
-from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Candidate, Step
 
 ROW_TOLERANCE = 5e-3
@@ -25,76 +23,8 @@ _NOTHING = 1e-6
 _AXES = {2: "(query, key)", 3: "(head, query, key)", 4: "(layer, head, query, key)"}
 
 
-def trace_fields(
-    arrays: Mapping[Kind, Any],
-    *,
-    source_tokens: Iterable[str] | None,
-    target_tokens: Iterable[str] | None,
-    output_tokens: Iterable[str] | None,
-    masks: Mapping[str, Any] | None,
-    probabilities: Iterable[float] | None,
-    candidates: Iterable[Iterable[tuple[str, float]]] | None,
-    alignment: Iterable[int | None] | None,
-    source: str | None,
-    text: str | None,
-    pad_token: str,
-    normalised: bool,
-    made_by: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """The fields of a Trace; see `Trace.from_arrays`, which names arguments and errors."""
-    given = {kind: array for kind, array in arrays.items() if array is not None}
-    if not given:
-        raise TraceError("no attention is given; give encoder=, decoder= or cross=")
-    sources = _tokens("source_tokens", source_tokens, needed_for=[kind for kind in given if kind != "decoder"])
-    targets = _tokens("target_tokens", target_tokens, needed_for=[kind for kind in given if kind != "encoder"])
-    outputs = _tokens("output_tokens", output_tokens)
-    if outputs and len(outputs) != len(targets):
-        raise TraceError(f"output_tokens has {len(outputs)} tokens for {len(targets)} target tokens; one is needed for each")
-    if not isinstance(masks, Mapping | None):
-        raise TraceError(f"masks is {type(masks).__name__}; a dict is needed, for example {{'decoder': 'causal'}}")
-    if unknown := [name for name in masks or () if name not in given]:
-        raise TraceError(f"masks names {str(unknown[0])[:40]!r}; there is attention of {join_names(given)}")
-    attentions: dict[Kind, Attention] = {}
-    for kind, array in given.items():
-        queries, keys = sources if kind == "encoder" else targets, targets if kind == "decoder" else sources
-        weights = _weights(kind, array, len(queries), len(keys))
-        masked = _mask(kind, (masks or {}).get(kind), weights)
-        if normalised and (wrong := rows_not_one(masked, weights)).any():
-            layer, head, query = (int(i) for i in np.argwhere(wrong)[0])
-            total = weights[layer, head, query].sum(dtype=np.float64)
-            why = (
-                "a row in which everything is masked? Then say so with masks="
-                if total == 0
-                else "weights after dropout do not; take them before it, in eval mode, or accept them with normalised=False"
-            )
-            raise TraceError(
-                f"{kind} attention: {int(wrong.sum())} of {wrong.size} rows do not sum to 1, the first is "
-                f"[{layer}, {head}, {query}] with {total:.6g}; {why}"
-            )
-        attentions[kind] = Attention(
-            weights=weights, reasons=explained(kind, masked, np.array([token == pad_token for token in keys]))
-        )
-    try:
-        about = json.loads(json.dumps({"strategy": "from arrays", **(made_by or {})}, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        words = "plain text, numbers, lists and dicts are needed"
-        raise TraceError(f"made_by holds what JSON cannot ({error}); {words}") from None
-    return {
-        "source": " ".join(sources) if source is None else _text("source", source),
-        "text": " ".join(outputs) if text is None else _text("text", text),
-        "source_tokens": sources,
-        "target_tokens": targets,
-        "output_tokens": outputs,
-        "steps": _steps(outputs, probabilities, candidates),
-        "attentions": attentions,
-        "finished": "given",
-        "alignment": _alignment(alignment, len(targets), len(sources)),
-        "source_letters": (None,) * len(sources),
-        "made_by": about,
-    }
-
-
-def _tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] = ()) -> tuple[str, ...]:
+def read_tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] = ()) -> tuple[str, ...]:
+    """Labels, each of them text; none where none are given and no kind of attention needs them."""
     if given is None:
         if needed_for:
             raise TraceError(f"{name} is missing; {needed_for[0]} attention needs it for its labels")
@@ -106,11 +36,11 @@ def _tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] =
     except TypeError:
         raise TraceError(f"{name} is {type(given).__name__}; a list of tokens is needed") from None
     for place, token in enumerate(tokens):
-        _text(f"{name}[{place}]", token)
+        read_text(f"{name}[{place}]", token)
     return tuple(map(str, tokens))
 
 
-def _text(name: str, given: Any) -> str:
+def read_text(name: str, given: Any) -> str:
     """A text without lone surrogates, which no file can hold."""
     if not isinstance(given, str):
         raise TraceError(f"{name} is {str(given)[:40]!r}, not text; labels are text, for example str(token)")
@@ -121,7 +51,8 @@ def _text(name: str, given: Any) -> str:
     return given
 
 
-def _alignment(given: Iterable[int | None] | None, n_targets: int, n_sources: int) -> tuple[int | None, ...]:
+def read_alignment(given: Iterable[int | None] | None, n_targets: int, n_sources: int) -> tuple[int | None, ...]:
+    """The source position of each target token, or None."""
     if given is None:
         return (None,) * n_targets
     keys = [*given]
@@ -134,7 +65,7 @@ def _alignment(given: Iterable[int | None] | None, n_targets: int, n_sources: in
     return tuple(None if key is None else int(key) for key in keys)
 
 
-def _steps(
+def read_steps(
     outputs: tuple[str, ...],
     probabilities: Iterable[float] | None,
     candidates: Iterable[Iterable[tuple[str, float]]] | None,
@@ -170,7 +101,7 @@ def _candidates(t: int, given: Iterable[tuple[str, float]]) -> tuple[Candidate, 
         pairs = [(token, p) for token, p in given]
     except (TypeError, ValueError):
         raise TraceError(f"{name} is not a list of (token, probability)") from None
-    row = tuple((_text(name, token), _probability(name, p)) for token, p in pairs)
+    row = tuple((read_text(name, token), _probability(name, p)) for token, p in pairs)
     numbers = [p for _, p in row]
     if len({token for token, _ in row}) != len(row):
         raise TraceError(f"{name} names a token twice")
@@ -191,7 +122,7 @@ def _probability(name: str, given: Any) -> float:
     return min(number, 1.0)
 
 
-def _weights(kind: Kind, given: Any, n_queries: int, n_keys: int) -> np.ndarray:
+def read_weights(kind: Kind, given: Any, n_queries: int, n_keys: int) -> np.ndarray:
     """Attention as float32 (layer, head, query, key), of whatever `Trace.from_arrays` takes."""
     name = f"{kind} attention"
     try:
@@ -230,7 +161,23 @@ def _weights(kind: Kind, given: Any, n_queries: int, n_keys: int) -> np.ndarray:
     return array
 
 
-def _mask(kind: Kind, given: Any, weights: np.ndarray) -> np.ndarray:
+def check_rows(kind: Kind, masked: np.ndarray, weights: np.ndarray) -> None:
+    """Raises a TraceError where a row of weights does not sum to 1; arguments as of `rows_not_one`."""
+    if not (wrong := rows_not_one(masked, weights)).any():
+        return
+    total = weights.sum(-1, dtype=np.float64)[tuple(np.argwhere(wrong)[0])]
+    why = (
+        "a row in which everything is masked? Then say so with masks="
+        if total == 0
+        else "weights after dropout do not; take them before it, in eval mode, or accept them with normalised=False"
+    )
+    raise TraceError(
+        f"{kind} attention: {int(wrong.sum())} of {wrong.size} rows do not sum to 1, the first is {_first(wrong)} "
+        f"with {total:.6g}; {why}"
+    )
+
+
+def read_mask(kind: Kind, given: Any, weights: np.ndarray) -> np.ndarray:
     """A mask as bool, (query, key) or, where layers or heads differ, in the shape of the weights. True = masked."""
     name, shape = f"{kind} mask", weights.shape
     if given is None:

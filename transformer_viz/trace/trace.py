@@ -4,10 +4,11 @@ Numpy and plain Python only. Everything that runs a model makes a Trace, and eve
 figures, views, files, notebooks) reads the Trace alone.
 """
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -165,9 +166,9 @@ class Trace:
         if places != sorted(set(places)) or not set(places) <= set(range(n_source)):
             raise TraceError(f"fills are at {join_names(places[:100])}; ascending places below {n_source} are needed")
         if self.mistake is None:
-            numbers = chain.from_iterable((step.probability, step.log_probability) for step in self.steps)
-            candidates = (p for part in (*self.steps, *self.fills) for _, p in part.candidates)
-            if any(map(math.isnan, chain(numbers, candidates))):
+            numbers = [number for step in self.steps for number in (step.probability, step.log_probability)]
+            numbers += [p for part in (*self.steps, *self.fills) for _, p in part.candidates]
+            if any(map(math.isnan, numbers)):
                 raise TraceError("a probability is no number; only a mask mistake can make it so, and this run has none")
 
     def _check_search(self, search: Search) -> None:
@@ -256,22 +257,47 @@ class Trace:
         Raises:
             TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
         """
-        return cls(
-            **arrays.trace_fields(
-                {"encoder": encoder, "decoder": decoder, "cross": cross},
-                source_tokens=source_tokens,
-                target_tokens=target_tokens,
-                output_tokens=output_tokens,
-                masks=masks,
-                probabilities=probabilities,
-                candidates=candidates,
-                alignment=alignment,
-                source=source,
-                text=text,
-                pad_token=pad_token,
-                normalised=normalised,
-                made_by=made_by,
+        kinds: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
+        given = {kind: array for kind, array in kinds.items() if array is not None}
+        if not given:
+            raise TraceError("no attention is given; give encoder=, decoder= or cross=")
+        sources = arrays.read_tokens("source_tokens", source_tokens, [kind for kind in given if kind != "decoder"])
+        targets = arrays.read_tokens("target_tokens", target_tokens, [kind for kind in given if kind != "encoder"])
+        outputs = arrays.read_tokens("output_tokens", output_tokens)
+        if outputs and len(outputs) != len(targets):
+            raise TraceError(
+                f"output_tokens has {len(outputs)} tokens for {len(targets)} target tokens; one is needed for each"
             )
+        if not isinstance(masks, Mapping | None):
+            raise TraceError(f"masks is {type(masks).__name__}; a dict is needed, for example {{'decoder': 'causal'}}")
+        if unknown := [name for name in masks or () if name not in given]:
+            raise TraceError(f"masks names {str(unknown[0])[:40]!r}; there is attention of {join_names(given)}")
+        attentions: dict[Kind, Attention] = {}
+        for kind, array in given.items():
+            queries, keys = sources if kind == "encoder" else targets, targets if kind == "decoder" else sources
+            weights = arrays.read_weights(kind, array, len(queries), len(keys))
+            masked = arrays.read_mask(kind, (masks or {}).get(kind), weights)
+            if normalised:
+                arrays.check_rows(kind, masked, weights)
+            is_padding = np.array([token == pad_token for token in keys])
+            attentions[kind] = Attention(weights=weights, reasons=arrays.explained(kind, masked, is_padding))
+        try:
+            about = json.loads(json.dumps({"strategy": "from arrays", **(made_by or {})}, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            words = "plain text, numbers, lists and dicts are needed"
+            raise TraceError(f"made_by holds what JSON cannot ({error}); {words}") from None
+        return cls(
+            source=" ".join(sources) if source is None else arrays.read_text("source", source),
+            text=" ".join(outputs) if text is None else arrays.read_text("text", text),
+            source_tokens=sources,
+            target_tokens=targets,
+            output_tokens=outputs,
+            steps=arrays.read_steps(outputs, probabilities, candidates),
+            attentions=attentions,
+            finished="given",
+            alignment=arrays.read_alignment(alignment, len(targets), len(sources)),
+            source_letters=(None,) * len(sources),
+            made_by=about,
         )
 
     @property
@@ -357,7 +383,10 @@ class Trace:
         known = self.expected_tokens
         if self.is_right is not False or known is None:
             return self._end_too_early()
-        own = self.output_tokens[: self._n_own()]
+        n = len(self.output_tokens)
+        while n > 0 and self.output_tokens[n - 1] == PAD:
+            n -= 1
+        own = self.output_tokens[:n]
         first = next((t for t, (token, true) in enumerate(zip_longest(own, known)) if token != true), None)
         return None if first == len(own) and self.finished != "end" else first
 
@@ -368,13 +397,6 @@ class Trace:
         step = self.output_tokens.index(END)
         key = self.alignment[step]
         return None if key is None or self.source_letters[key] is None else step
-
-    def _n_own(self) -> int:
-        """How many output tokens there are without padding."""
-        n = len(self.output_tokens)
-        while n > 0 and self.output_tokens[n - 1] == PAD:
-            n -= 1
-        return n
 
     def true_token(self, step: int) -> str | None:
         """What should have been written at a step, by position; None where nothing is known or expected."""

@@ -134,25 +134,12 @@ class BeamTraces:
             texts += tokenizer.texts(rows)
 
         settings = {"beam_size": beam.size, "length_penalty": beam.length_penalty, "n_best": beam.n_best, "stop": beam.stop}
+        search_nodes = []
+        for node, text, place in zip(result.nodes, texts, ranked.places, strict=True):
+            own: dict[str, Any] = node._asdict() | {"token": tokenizer.label(node.token), "text": text, "place": place}
+            search_nodes.append(SearchNode(**own, token_id=node.token if with_ids else None))
         return Search(
-            nodes=tuple(
-                SearchNode(
-                    parent=node.parent,
-                    row=node.row,
-                    step=node.step,
-                    token=tokenizer.label(node.token),
-                    text=text,
-                    log_probability=node.log_probability,
-                    total=node.total,
-                    score=node.score,
-                    rank=node.rank,
-                    place=place,
-                    state=node.state,
-                    pruned_by=node.pruned_by,
-                    token_id=node.token if with_ids else None,
-                )
-                for node, text, place in zip(result.nodes, texts, ranked.places, strict=True)
-            ),
+            nodes=tuple(search_nodes),
             best=tuple(result.best),
             decoder_rows=decoder_rows,
             cross_rows=None if reader.start_id is None else self._rows_of(result, "cross", n_source),

@@ -10,20 +10,18 @@ Everything else is made of the modules of `model/blocks.py`.
 
 import math
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor, nn
 
 from transformer_viz.decoding.reader import Rules
 from transformer_viz.model import initialization
-from transformer_viz.model.attention_block import AttentionBlock
-from transformer_viz.model.blocks import EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection, attention_block
-from transformer_viz.model.cache import Cache, CachedDecoder
+from transformer_viz.model.blocks import Cache, EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes, sizes_of
-from transformer_viz.model.tap import Tap, site_tap
-from transformer_viz.terms import Kind, ModelKind
+from transformer_viz.model.tap import Site, Tap
+from transformer_viz.model.transformer import EncoderDecoder
 
 END_ID = 0
 EPSILON = 1e-9
@@ -55,6 +53,8 @@ class Recurrence(nn.Module):
 class DecoderLayer(nn.Module):
     """Recurrence, cross-attention onto the encoder's output, feed-forward."""
 
+    norm = None
+
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
         self.layer = layer
@@ -69,14 +69,14 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         memory: Tensor,
+        target_masked: Tensor | None,
         source_masked: Tensor | None,
         *,
         tap: Tap | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """(batch, step, d_model) -> the same; `memory` (batch, source, d_model); the mask (batch, 1, 1, source) or None."""
+        """As `model.blocks.DecoderLayer`. A step reads those before it alone, so that no padding behind it needs a mask."""
         place, first = ("decoder", self.layer), cache.length if cache else 0
-        look = site_tap(tap, "decoder", self.layer, first)
 
         def recurrence(y: Tensor) -> Tensor:
             (before,) = cache.tensors.get(place, (None,)) if cache else (None,)
@@ -85,21 +85,20 @@ class DecoderLayer(nn.Module):
                 cache.tensors[place] = (cell,)
             return added
 
-        def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, source_masked, tap=tap, cache=cache)
-
         x = self.around_recurrence(x, recurrence)
-        x = self.around_cross_attention(x, cross_attention, look=site_tap(tap, "cross", self.layer, first))
-        return look("state", self.around_feed_forward(x, self.feed_forward))
+        cross_attention = partial(self.cross_attention, memory=memory, masked=source_masked, tap=tap, cache=cache)
+        x = self.around_cross_attention(x, cross_attention, None, tap, Site("cross", self.layer, first))
+        x = self.around_feed_forward(x, self.feed_forward)
+        return tap(Site("decoder", self.layer, first), "state", x) if tap is not None and "state" in tap.names else x
 
 
-class FirefoxReader(nn.Module):
+class FirefoxReader(EncoderDecoder):
     """See `decoding.reader.Reader`: embeddings, two stacks and the projection onto the vocabulary.
 
     The decoder first reads a vector of zeros, as a token beyond the vocabulary, which is never written.
     """
 
-    kind, end_ids, pad_id = ModelKind.ENCODER_DECODER, (END_ID,), END_ID
+    end_ids, pad_id = (END_ID,), END_ID
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -110,6 +109,7 @@ class FirefoxReader(nn.Module):
         # A column a token: so a row of logits takes a quarter of the time.
         self.embedding = nn.Parameter(initialization.normal(config.d_model, config.target_vocabulary_size))
         self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
+        self.encoder_norm = nn.Identity()
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
         self.output_bias = nn.Parameter(torch.zeros(config.target_vocabulary_size))
         self.register_buffer("positions", torch.empty(config.max_positions, config.d_model))
@@ -125,56 +125,17 @@ class FirefoxReader(nn.Module):
         heads = {kind: sizes.heads[kind] for kind in layers}
         return replace(sizes, layers=layers, heads=heads, cached=0, recurrences=sizes.layers["decoder"])
 
-    def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
-        """Reads the source once: int (batch, source) -> memory (batch, source, d_model)."""
-        x = site_tap(tap, "encoder", -1)("state", self.embedded(source))
-        masked = _for_keys(source_padding)
-        for layer in self.encoder:
-            x = layer(x, masked, tap)
-        return x
+    def embed_source(self, ids: Tensor) -> Tensor:
+        return self.embed_target(ids, 0)
 
-    def decode(
-        self,
-        target: Tensor,
-        memory: Tensor,
-        source_padding: Tensor | None = None,
-        target_padding: Tensor | None = None,
-        *,
-        tap: Tap | None = None,
-        cache: Cache | None = None,
-    ) -> Tensor:
-        """Logits of the token after each target token: int (batch, step) -> (batch, step, vocabulary).
-
-        A step reads those before it alone, so that padding behind a target changes none of its steps. With a cache these are
-        new tokens, which are added to it.
-        """
-        first = cache.length if cache else 0
-        x = site_tap(tap, "decoder", -1, first)("state", self.embedded(target, first))
-        masked = _for_keys(source_padding)
-        for layer in self.decoder:
-            x = layer(x, memory, masked, tap=tap, cache=cache)
-        if cache:
-            cache.length += target.shape[1]
-        return x @ self.embedding + self.output_bias
-
-    def start_decoding(self, memory: Tensor, source_padding: Tensor | None = None) -> CachedDecoder:
-        """Reads the target token by token; arguments as `decode`."""
-        return CachedDecoder(self, memory, source_padding)
-
-    def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
-        """What stands around one layer's attention; references to the parameters."""
-        block = (self.encoder if kind == "encoder" else self.decoder)[layer]
-        if isinstance(block, EncoderLayer):
-            return attention_block(block.attention, block.around_attention)
-        assert isinstance(block, DecoderLayer)
-        return attention_block(block.cross_attention, block.around_cross_attention)
-
-    def embedded(self, ids: Tensor, first: int = 0) -> Tensor:
-        """int (batch, position) -> (batch, position, d_model), of which the first stands at position `first`."""
+    def embed_target(self, ids: Tensor, first: int) -> Tensor:
         is_start = (ids == self.start_id)[..., None]
         columns = self.embedding[:, ids.clamp_max(self.start_id - 1)].movedim(0, -1)
         scaled = columns.masked_fill(is_start, 0.0) * math.sqrt(self.config.d_model)
         return scaled + self.positions[first : first + ids.shape[1]]
+
+    def logits(self, x: Tensor) -> Tensor:
+        return x @ self.embedding + self.output_bias
 
 
 def positions(n: int, d_model: int) -> Tensor:
@@ -183,8 +144,3 @@ def positions(n: int, d_model: int) -> Tensor:
     frequency = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000) / max(1, half - 1)))
     angles = torch.arange(n, dtype=torch.float64)[:, None] * frequency
     return torch.cat([angles.sin(), angles.cos()], 1).float()
-
-
-def _for_keys(padding: Tensor | None) -> Tensor | None:
-    """(batch, key) -> (batch, 1, 1, key): a padded key is masked for every head and query."""
-    return None if padding is None else padding[:, None, None, :]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError
 from transformer_viz.model import masks
-from transformer_viz.model.tap import Site, SiteTap, Tap, TapName, no_tap, reads, site_tap
+from transformer_viz.model.tap import Site, Tap, TapName
 from transformer_viz.terms import Kind
 
 NAME = "transformer-viz"
@@ -154,15 +154,15 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     """Their attention, with what the tap changes of it."""
     module, query, key, value, mask = given
     site, tap = now.site(), now.tap
-    look = site_tap(tap, *site)
-    query, key, own_value = look("query", query), _seen(look, "key", key, query), value
-    value = _seen(look, "value", value, query)
-    if (bias := options.get("position_bias")) is not None:
-        options = {**options, "position_bias": look("bias", bias)}
-    if reads(tap, "scores"):
+    query = tap(site, "query", query) if "query" in tap.names else query
+    key, own_value = _seen(tap, site, "key", key, query), value
+    value = _seen(tap, site, "value", value, query)
+    if "bias" in tap.names and (bias := options.get("position_bias")) is not None:
+        options = {**options, "position_bias": tap(site, "bias", bias)}
+    if "scores" in tap.names:
         tap(site, "scores", scores_of(query, key, options))
     before = masked_by(mask, query, key)
-    masked = tap(site, "mask", before)
+    masked = tap(site, "mask", before) if "mask" in tap.names else before
     is_changed = masked is not before and not (masked.shape == before.shape and torch.equal(masked, before))
     if is_changed:
         mask = torch.zeros(masked.shape, dtype=query.dtype, device=query.device)
@@ -170,10 +170,10 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     output, weights = eager(module, query, key, own_value, mask, **options)
     # Where all is masked theirs is uniform, over what is masked; ours is zeros, by rule. Padding before a prompt is cropped.
     own = weights.masked_fill(masked, 0.0) if is_changed else weights
-    looked = tap(site, "weights", own)
+    looked = tap(site, "weights", own) if "weights" in tap.names else own
     is_weighted_here = looked is not weights or value is not own_value
     heads = torch.matmul(looked, _repeated(value, query.shape[1])) if is_weighted_here else output.transpose(1, 2)
-    written = tap(site, "heads", heads)
+    written = tap(site, "heads", heads) if "heads" in tap.names else heads
     if written is not heads or is_weighted_here:
         output = written.transpose(1, 2).contiguous()
     return output, weights
@@ -187,12 +187,12 @@ def _lowest(dtype: torch.dtype) -> float:
     return max(torch.finfo(dtype).min, torch.finfo(torch.float32).min)
 
 
-def _seen(look: SiteTap, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
+def _seen(tap: Tap, site: Site, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
     """Keys or values as a tap leaves them, which sees those that heads share once for each head."""
-    if look is no_tap:
+    if name not in tap.names:
         return keys
     each = _repeated(keys, query.shape[1])
-    if (seen := look(name, each)) is each:
+    if (seen := tap(site, name, each)) is each:
         return keys
     if name == "key" and each is not keys:
         raise ModelError(

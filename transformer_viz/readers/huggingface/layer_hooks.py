@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError
-from transformer_viz.model.tap import Site, TapName, reads, site_tap
+from transformer_viz.model.tap import Site, TapName
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.layers import AttentionModules, first_input, first_output
@@ -20,7 +20,7 @@ NAMES: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "a
 @contextmanager
 def hook_layers(now: Pass | None, modules: Mapping[Place, AttentionModules]) -> Generator[None]:
     """Within, the pass hands its tap what surrounds attention, where the tap reads that."""
-    if now is None or not any(reads(now.tap, name) for name in NAMES):
+    if now is None or not any(name in now.tap.names for name in NAMES):
         yield
         return
     hooks = _Hooks(now, {place: modules[place] for place in now.places})
@@ -120,7 +120,7 @@ class _Hooks:
         return Site(kind, layer, self.now.first_query)
 
     def _look(self, name: TapName, value: Tensor, site: Site) -> Tensor:
-        return site_tap(self.now.tap, *site)(name, value)
+        return self.now.tap(site, name, value) if name in self.now.tap.names else value
 
     def _show(self, name: TapName, value: Tensor | None, site: Site) -> None:
         """What stands on the way of no module, and can be seen and not changed."""
