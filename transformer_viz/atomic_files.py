@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from transformer_viz.errors import ExportError
 
 if TYPE_CHECKING:
-    from safetensors import SafetensorError
     from torch import Tensor
 
 PARTIAL = ".partial"
@@ -66,8 +65,12 @@ def write_tensors(tensors: "Mapping[str, Tensor]", path: Path, metadata: dict[st
         try:
             save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, made, metadata)
         except SafetensorError as error:
-            raise _as_os_error(error, path) from error
-        made.chmod(0o666 & ~_umask())
+            # What the operating system said, which safetensors passes on as text only.
+            number = re.search(r"\(os error (\d+)\)", str(error))
+            raise (OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else error) from error
+        umask = os.umask(0)
+        os.umask(umask)
+        made.chmod(0o666 & ~umask)
 
 
 @contextmanager
@@ -105,15 +108,3 @@ def _temporary_file(path: Path) -> Generator[Path]:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _as_os_error(error: "SafetensorError", path: Path) -> Exception:
-    """What the operating system said, which safetensors passes on as text only."""
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else error
-
-
-def _umask() -> int:
-    before = os.umask(0)
-    os.umask(before)
-    return before

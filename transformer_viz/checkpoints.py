@@ -195,7 +195,19 @@ def folders() -> list[Path]:
 
 def entries() -> list[Entry]:
     """Every checkpoint that can be named, in the order of the look-up; damaged ones carry their error."""
-    return [_entry(folder) for folder in _folders_by_name().values()]
+    found = []
+    for folder in _folders_by_name().values():
+        weights = folder / "model.safetensors"
+        try:
+            about = read_description(folder)
+            _task(folder, about)
+            with _weights(weights, about.model):
+                n_parameters = sum(math.prod(shape) for _, shape in _shapes(about.model))
+        except CheckpointError as error:
+            found.append(Entry(folder.name, folder, None, str(error)))
+        else:
+            found.append(Entry(folder.name, folder, about, None, n_parameters, untrusted_files.file_size(weights)))
+    return found
 
 
 def names() -> list[str]:
@@ -367,17 +379,6 @@ def refuse_existing(folder: Path, replace: bool) -> None:
         raise CheckpointError(f"{folder} exists already. Choose another folder with -o, or replace it with --force.")
 
 
-def _entry(folder: Path) -> Entry:
-    try:
-        about = read_description(folder)
-        _task(folder, about)
-        with _weights(folder / "model.safetensors", about.model):
-            n_parameters = sum(math.prod(shape) for _, shape in _shapes(about.model))
-    except CheckpointError as error:
-        return Entry(folder.name, folder, None, str(error))
-    return Entry(folder.name, folder, about, None, n_parameters, untrusted_files.file_size(folder / "model.safetensors"))
-
-
 def read_description(folder: Path) -> Description:
     """What the `config.json` of a checkpoint holds.
 
@@ -464,10 +465,10 @@ def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]])
     return "; ".join(parts)
 
 
-def _some(names: list[str], most: int = 4) -> str:
+def _some(names: list[str]) -> str:
     # Anyone may have written this name: unless it is an ordinary one it is quoted, which keeps it on one line.
-    shown = [name if name.isprintable() and len(name) <= 120 else short_repr(name) for name in names[:most]]
-    return join_names(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
+    shown = [name if name.isprintable() and len(name) <= 120 else short_repr(name) for name in names[:4]]
+    return join_names(shown) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -54,13 +54,10 @@ def limits() -> Limits:
         OptionError: a variable holds something else than a whole number from 1.
     """
     given = {field.name: os.environ.get(variable(field.name), "").strip() for field in fields(Limits)}
-    return Limits(**{name: _whole(name, text) for name, text in given.items() if text})
-
-
-def _whole(name: str, text: str) -> int:
-    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", text, re.ASCII):
-        raise OptionError(f"{variable(name)} is {text[:40]!r}. It takes a whole number from 1, without a unit.")
-    return int(text)
+    for name, text in given.items():
+        if text and not re.fullmatch(r"0*[1-9][0-9]{0,17}", text, re.ASCII):
+            raise OptionError(f"{variable(name)} is {text[:40]!r}. It takes a whole number from 1, without a unit.")
+    return Limits(**{name: int(text) for name, text in given.items() if text})
 
 
 def trains() -> bool:

@@ -133,7 +133,7 @@ def recorded(small, trace):
     hooks = []
 
     def of_attention(module, given, options, output):
-        keys = given[0] if given[1] is None else given[1]
+        keys = given[0] if options["memory"] is None else options["memory"]
         seen[Site(module.kind, module.layer)] = {"module": module, "keys": keys[0].numpy(), "added": output[0].numpy()}
 
     def of_residual(module, given, options, output):

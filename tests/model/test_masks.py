@@ -12,7 +12,7 @@ def test_reasons_by_cell_and_from_any_first_row(lengths, n_keys, n_queries, data
     """A padded key is masked for every query, padded queries included. Guards the triangle's diagonal, the combination of both
     reasons, and rows that ignore their offset."""
     first = data.draw(st.integers(0, n_keys - 1))
-    padding = masks.padding(torch.tensor([[9] * min(n, n_keys) + [0] * (n_keys - min(n, n_keys)) for n in lengths]), 0)
+    padding = torch.tensor([[k >= n for k in range(n_keys)] for n in lengths])
     behind = [[[1 if k >= n else 0 for k in range(n_keys)] for _ in range(n_queries)] for n in lengths]
     assert masks.padding_reasons(padding, n_queries).dtype == torch.uint8
     assert masks.padding_reasons(padding, n_queries).tolist() == behind
@@ -21,9 +21,8 @@ def test_reasons_by_cell_and_from_any_first_row(lengths, n_keys, n_queries, data
     ]
     both = [[[(k >= n) * 1 + (k > q) * 2 for k in range(n_keys)] for q in range(n_keys)] for n in lengths]
     assert masks.decoder_reasons(padding).tolist() == both
-    assert masks.decoder_reasons(padding, first).tolist() == [matrix[first:] for matrix in both]
-    ahead = [[2 if k > first + q else 0 for k in range(n_keys)] for q in range(n_queries)]
-    assert masks.causal_reasons(n_queries, n_keys, first).tolist() == ahead
+    ahead = [[k > first + q for k in range(n_keys)] for q in range(n_queries)]
+    assert masks.future(n_queries, n_keys, first).tolist() == ahead
 
 
 def test_only_the_mask_that_masks_nothing_is_known_as_such():

@@ -15,7 +15,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import firefox_files, hostile_folders
 from transformer_viz.errors import InputError, ModelError
-from transformer_viz.readers.huggingface.folder import describe_folder
+from transformer_viz.readers.huggingface.folder import read_contents
 
 pytestmark = needs("transformers")
 PROGRAM = Path(__file__).with_name("hostile_program.py")
@@ -118,7 +118,7 @@ def test_what_is_impossible_is_refused_with_its_sentence(
     assert family in said and re.search(sentence, said), said
     if "layers" in sentence:
         with pytest.raises(ModelError, match=re.escape(said)):
-            describe_folder(folder, family)
+            read_contents(folder, family)
 
 
 def test_a_model_may_have_its_weights_several_times(spoil: Callable[..., str]) -> None:

@@ -77,7 +77,12 @@ def _settled(tree: Tree, asked: Features) -> Tree | None:
 def _say(tree: Tree, part: str, side: int, placed: _Placed) -> bool:
     for item in tree.template.sides[side][part]:
         if isinstance(item, Literal):
-            _say_literal(tree, item, side, placed)
+            if side:
+                there = placed.places.get((id(tree), item.anchor), []) if item.anchor else []
+                placed.alignment.append(there[0] if there else None)
+            else:
+                placed.places.setdefault((id(tree), item.word), []).append(len(placed.words))
+            placed.words.append(item.word)
             continue
         child, begin = tree.children[item.name], len(placed.words)
         if isinstance(child, Lexeme):
@@ -101,15 +106,6 @@ def _say(tree: Tree, part: str, side: int, placed: _Placed) -> bool:
             there = placed.places.get((id(tree), item.anchor), []) if item.anchor != "-" else []
             placed.alignment[begin:] = [there[0] if there else None] * (len(placed.words) - begin)
     return True
-
-
-def _say_literal(tree: Tree, literal: Literal, side: int, placed: _Placed) -> None:
-    if side:
-        there = placed.places.get((id(tree), literal.anchor), []) if literal.anchor else []
-        placed.alignment.append(there[0] if there else None)
-    else:
-        placed.places.setdefault((id(tree), literal.word), []).append(len(placed.words))
-    placed.words.append(literal.word)
 
 
 def _place_of(

@@ -20,7 +20,7 @@ _MOST_OPEN = 3
 """Layers of a stack that are all drawn; of a deeper one these many around the focus."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Block:
     """One step of the computation.
 
@@ -148,27 +148,16 @@ def _begin(config: ModelConfig, side: Side) -> Iterator[Block]:
     is_tied = config.tied_embeddings == "all" and is_source
     tied = ", which the target has too" if is_tied else ""
     words = f"Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens{tied}{scaled}"
-    yield Block(
-        role="embedding",
-        title="Embedding × √d" if is_scaled else "Embedding",
-        sentence=f"{words}{with_parameters(size * width)}.",
-        place=f"{side}.embedding",
-        module="source_embedding" if is_source and not is_tied else "target_embedding",
-        n_parameters=size * width,
-    )
+    sentence, title = f"{words}{with_parameters(size * width)}.", "Embedding × √d" if is_scaled else "Embedding"
+    module = "source_embedding" if is_source and not is_tied else "target_embedding"
+    yield Block("embedding", title, sentence, f"{side}.embedding", module, size * width)
     if config.position != "none":
         is_learned = config.position == "learned"
         n = config.max_positions * width if is_learned else 0
         learned, sines = f"a learned vector for each of {config.max_positions:,}", f"sines of base {config.sinusoid_base:,.6g}"
         words = f"Where the token stands is added to its vector, as {learned if is_learned else sines}{with_parameters(n)}."
-        yield Block(
-            role="positions",
-            title=f"+ {'learned' if is_learned else 'sinusoid'} positions",
-            sentence=words,
-            place=f"{side}.positions",
-            module="positions",
-            n_parameters=n,
-        )
+        title = f"+ {'learned' if is_learned else 'sinusoid'} positions"
+        yield Block("positions", title, words, f"{side}.positions", "positions", n)
     if config.embedding_norm:
         module = "source_norm" if is_source else "target_norm"
         words = "The embeddings, positions included:"
@@ -185,16 +174,7 @@ def _sublayers(config: ModelConfig, side: Side, number: int) -> Iterator[Sublaye
     for kind, name in (("encoder", "attention"),) if side == "encoder" else kinds:
         place = f"{side}.{number}.{name}"
         sentence = f"{LOOKS[kind]}: {heads}{with_parameters(n)}, {_biases(config.attention_bias)}."
-        block = Block(
-            role="attention",
-            title=TITLES[kind],
-            sentence=sentence,
-            place=place,
-            module=place,
-            n_parameters=n,
-            kind=kind,
-            layer=number,
-        )
+        block = Block("attention", TITLES[kind], sentence, place, place, n, kind, number)
         yield _with_norm(config, block, f"{side}.{number}", name)
 
     place = f"{side}.{number}.feed_forward"
@@ -202,15 +182,7 @@ def _sublayers(config: ModelConfig, side: Side, number: int) -> Iterator[Sublaye
     function = {"relu": "ReLU", "gelu": "GELU"}[config.activation]
     words = f"Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back"
     sentence = f"{words}{with_parameters(n)}, {_biases(config.feed_forward_bias)}."
-    block = Block(
-        role="feed-forward",
-        title="Feed-forward",
-        sentence=sentence,
-        place=place,
-        module=place,
-        n_parameters=n,
-        layer=number,
-    )
+    block = Block("feed-forward", "Feed-forward", sentence, place, place, n, layer=number)
     yield _with_norm(config, block, f"{side}.{number}", "feed_forward")
 
 
@@ -235,7 +207,7 @@ def _norm(
     n = 2 * config.d_model if config.norm_affine else 0
     sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
     title = title if config.norm_affine else f"{title} (fixed)"
-    return Block(role="norm", title=title, sentence=sentence, place=place, module=module, n_parameters=n, layer=layer)
+    return Block("norm", title, sentence, place, module, n, layer=layer)
 
 
 def _end(config: ModelConfig, side: Side) -> Iterator[Block]:
@@ -248,14 +220,8 @@ def _end(config: ModelConfig, side: Side) -> Iterator[Block]:
         n = (0 if is_tied else config.d_model * size) + config.output_bias * size
         tied = ", with the target embedding's own table" if is_tied else ""
         words = f"The vector of d_model {config.d_model} becomes a logit for each of {size:,} tokens{tied}{with_parameters(n)}"
-        yield Block(
-            role="output",
-            title="Output (tied)" if is_tied else "Output projection",
-            sentence=f"{words}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
-            place="decoder.output",
-            module="output",
-            n_parameters=n,
-        )
+        sentence = f"{words}, {_biases(config.output_bias)}; a softmax makes probabilities of them."
+        yield Block("output", "Output (tied)" if is_tied else "Output projection", sentence, "decoder.output", "output", n)
 
 
 def architecture_of_sizes(sizes: Sizes) -> Architecture:
@@ -271,21 +237,15 @@ def architecture_of_sizes(sizes: Sizes) -> Architecture:
             for number in sizes.layers[kind]:
                 window = sizes.windows.get(kind, {}).get(number)
                 far = f", {window:,} positions far" if window else ""
-                block = Block(
-                    role="attention",
-                    title=TITLES[kind],
-                    sentence=f"{LOOKS[kind]}{far}: {count_words(sizes.heads[kind], 'head')}.",
-                    place=f"{side}.{number}.{kind}",
-                    kind=kind,
-                    layer=number,
-                )
+                sentence = f"{LOOKS[kind]}{far}: {count_words(sizes.heads[kind], 'head')}."
+                block = Block("attention", TITLES[kind], sentence, f"{side}.{number}.{kind}", kind=kind, layer=number)
                 layers[number].append(Sublayer(block, is_residual=False))
         n_read = sizes.vocabulary if side == "decoder" else sizes.source_vocabulary or sizes.vocabulary
         words = f"Each token becomes a vector, its row of a table of {n_read:,} tokens."
-        begin, end = Block(role="embedding", title="Embedding", sentence=words, place=f"{side}.embedding"), ()
+        begin, end = Block("embedding", "Embedding", words, f"{side}.embedding"), ()
         if sizes.vocabulary and (side == "decoder" or sizes.kinds == ("encoder",)):
             words = f"The vector becomes a logit for each of {sizes.vocabulary:,} tokens."
-            end = (Block(role="output", title="Output projection", sentence=words, place=f"{side}.output"),)
+            end = (Block("output", "Output projection", words, f"{side}.output"),)
         stacks.append(Stack(side, (begin,), tuple(layers), tuple(map(tuple, layers.values())), end))
     untold = "Feed-forward layers, norms and residual connections are not drawn: its reader does not tell them."
     return Architecture(tuple(stacks), untold)

@@ -66,21 +66,15 @@ def memory_errors(device: torch.device, advice: str = _ADVICE) -> Generator[None
             raise
         if device.type == "cuda":
             torch.cuda.empty_cache()
-        raise DeviceError(f"{_out_of_memory(error, title(device))}. {advice}") from error
+        is_of_machine, asked = isinstance(error, MemoryError) or "CPUAllocator" in str(error), _ASKED.search(str(error))
+        words = f"{'This machine' if is_of_machine else title(device)} ran out of memory"
+        raise DeviceError(f"{words}{f': {asked[1]} were asked for' if asked else ''}. {advice}") from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory has run out; torch has no exception class for the CPU's, nor for what a driver says."""
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or (
         isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
-    )
-
-
-def _out_of_memory(error: BaseException, device: str) -> str:
-    is_of_machine = isinstance(error, MemoryError) or "CPUAllocator" in str(error)
-    asked = _ASKED.search(str(error))
-    return f"{'This machine' if is_of_machine else device} ran out of memory" + (
-        f": {asked[1]} were asked for" if asked else ""
     )
 
 

@@ -20,11 +20,6 @@ HIDDEN = -1e4
 """An additive mask up to this hides a key: half precision goes to −65504, older code wrote −10⁴ or −10⁹."""
 
 
-def padding(ids: Tensor, pad_id: int) -> Tensor:
-    """Which tokens are padding. `ids` (batch, length) -> bool (batch, length)."""
-    return ids == pad_id
-
-
 def future(n_queries: int, n_keys: int, first_query: int = 0, device: torch.device | str = "cpu") -> Tensor:
     """Which keys come after each query, bool (query, key); query row i stands at `first_query + i`."""
     queries = torch.arange(first_query, first_query + n_queries, device=device)
@@ -54,16 +49,11 @@ def padding_reasons(key_padding: Tensor, n_queries: int) -> Tensor:
     return codes[:, None, :].repeat(1, n_queries, 1)
 
 
-def causal_reasons(n_queries: int, n_keys: int, first_query: int = 0, device: torch.device | str = "cpu") -> Tensor:
-    """The causal mask: uint8 (query, key)."""
-    return future(n_queries, n_keys, first_query, device).to(torch.uint8) * int(Reason.FUTURE)
-
-
-def decoder_reasons(key_padding: Tensor, first_query: int = 0) -> Tensor:
+def decoder_reasons(key_padding: Tensor) -> Tensor:
     """The combined mask of decoder self-attention: (batch, key) bool -> uint8 (batch, query, key)."""
     n_keys = key_padding.shape[1]
-    causal = causal_reasons(n_keys - first_query, n_keys, first_query, key_padding.device)
-    return padding_reasons(key_padding, n_keys - first_query) | causal
+    causal = future(n_keys, n_keys, 0, key_padding.device).to(torch.uint8) * int(Reason.FUTURE)
+    return padding_reasons(key_padding, n_keys) | causal
 
 
 def masked(reasons: Tensor) -> Tensor:

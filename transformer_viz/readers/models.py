@@ -188,7 +188,7 @@ def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "Huggi
 
 
 def _described(folder: Path, name: str) -> Description:
-    return (of_firefox if of_firefox.is_one(folder) else of_hugging_face).describe_folder(folder, name)
+    return (of_firefox if of_firefox.is_one(folder) else of_hugging_face).read_contents(folder, name).description
 
 
 def _is_checkpoint(name: str) -> bool:

@@ -153,9 +153,9 @@ class Corpus(DataTask):
         return known[split]
 
 
-def spelled(tokens: Sequence[str], between: str = " ") -> str:
+def spelled(tokens: Sequence[str]) -> str:
     """Tokens with spaces between them, special tokens left out."""
-    return between.join([token for token in tokens if token not in SPECIAL_TOKENS])
+    return " ".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
 
 def need(module: str, package: str, task: str) -> ModuleType:

@@ -1,7 +1,6 @@
 """Makes the parts of a Trace that differ from hypothesis to hypothesis of a recorded beam search, attention included."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,15 @@ from transformer_viz.trace.search import Search
 from transformer_viz.trace.steps import Step
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PromptRows:
-    """The decoder's steps and rows at the opening of a search, but for its last position; all hypotheses share them.
-
-    Attributes:
-        steps: one a position.
-        decoder: self-attention (layer, head, position, position), or None.
-        cross: cross-attention (layer, head, position, source), or None.
-    """
-
-    steps: tuple[Step, ...] = ()
-    decoder: np.ndarray | None = None
-    cross: np.ndarray | None = None
-
-
 def hypothesis_parts(
     search: Search,
     number: int,
     layers: Mapping[Kind, tuple[int, ...]],
     source_reasons: np.ndarray | None,
-    given: PromptRows | None = None,
+    *,
+    given_steps: Sequence[Step] = (),
+    given_decoder: np.ndarray | None = None,
+    given_cross: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """The fields of a Trace in which hypotheses differ; the attention is that of the decoder's kinds.
 
@@ -42,9 +29,11 @@ def hypothesis_parts(
         layers: numbers of the recorded layers, of the kinds of which the search has rows.
         source_reasons: why source tokens are masked, uint8 (source,), where the search has cross-attention: a padded key is
             masked for every query.
-        given: what all hypotheses share; may be left out where the opening is one token.
+        given_steps: the steps of the opening but for its last position, which all hypotheses share.
+        given_decoder: self-attention of these positions (layer, head, position, position), or None.
+        given_cross: cross-attention of these positions (layer, head, position, source), or None.
     """
-    path, given = search.path(number), given or PromptRows()
+    path = search.path(number)
     n_steps = len(path)
     n_rows = search.n_given + n_steps
     decoder, cross = search.attention(number)
@@ -54,11 +43,11 @@ def hypothesis_parts(
         if reasons is None:
             reasons = (np.triu(np.ones((n_rows, n_rows)), 1) * int(Reason.FUTURE)).astype(np.uint8)
         reasons = np.ascontiguousarray(reasons[..., :n_rows, :n_rows])
-        weights = _after(given.decoder, decoder)
+        weights = _after(given_decoder, decoder)
         attentions["decoder"] = Attention(weights=weights, reasons=reasons, layers=layers["decoder"])
     if cross is not None and source_reasons is not None:
         reasons = np.repeat(source_reasons[None], n_rows, 0)
-        attentions["cross"] = Attention(weights=_after(given.cross, cross), reasons=reasons, layers=layers["cross"])
+        attentions["cross"] = Attention(weights=_after(given_cross, cross), reasons=reasons, layers=layers["cross"])
     tokens = tuple(node.token for node in path)
     steps = [
         Step(
@@ -78,7 +67,7 @@ def hypothesis_parts(
         "text": path[-1].text,
         "target_tokens": (*search.opening, *tokens[:-1]),
         "output_tokens": (*search.opening[1:], *tokens),
-        "steps": (*given.steps, *steps),
+        "steps": (*given_steps, *steps),
         "attentions": attentions,
         "finished": "end" if path[-1].state == "end" else "length",
         "alignment": (*(None,) * search.n_given, *search.alignment[:n_steps]),

@@ -35,15 +35,14 @@ class Recorder:
         half: bool = False,
     ) -> None:
         self.names = frozenset(names)
-        self.kinds = None if kinds is None else frozenset(kinds)
+        self.kinds = frozenset(KINDS if kinds is None else kinds)
         self.layers = None if layers is None else frozenset(layers)
         self.half = half
-        self._keeps_all = self.layers is None and (self.kinds is None or self.kinds == frozenset(KINDS))
         self._rooms: dict[torch.dtype, tuple[Tensor, int]] = {}
         self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names and (self._keeps_all or self._is_kept(site)):
+        if site.kind in self.kinds and (self.layers is None or site.layer in self.layers):
             pieces = self._pieces[site.kind, name][site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
@@ -61,9 +60,6 @@ class Recorder:
             room, n_used = piece.new_empty(max(n, _ROOM)), 0
         self._rooms[piece.dtype] = room, n_used + n
         return room[n_used : n_used + n].view(piece.shape).copy_(piece)
-
-    def _is_kept(self, site: Site) -> bool:
-        return (self.kinds is None or site.kind in self.kinds) and (self.layers is None or site.layer in self.layers)
 
     def gathered(self, kind: Kind, name: TapName, fill: float | bool = 0) -> Tensor | None:
         """All layers and steps as one tensor, or None when this kind was not seen.

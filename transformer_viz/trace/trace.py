@@ -22,7 +22,7 @@ from transformer_viz.trace import arrays
 from transformer_viz.trace.attention import Attention, Attentions, Precision, check_codes
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.groups import MOST_ARRAYS, MOST_GROUPS, Group, check_names
-from transformer_viz.trace.hypotheses import PromptRows, hypothesis_parts
+from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.steps import Fill, Step, Text
@@ -424,13 +424,15 @@ class Trace:
         """
         search, n = self._recorded_search(), self.n_given
         decoder, cross = self.attentions.get("decoder"), self.attentions.get("cross")
-        given = PromptRows(
-            steps=self.steps[:n],
-            decoder=None if decoder is None else decoder.weights[:, :, :n, :n],
-            cross=None if cross is None else cross.weights[:, :, :n],
+        parts = hypothesis_parts(
+            search,
+            number,
+            {kind: attention.layers for kind, attention in self.attentions.items()},
+            None if cross is None else cross.reasons[0],
+            given_steps=self.steps[:n],
+            given_decoder=None if decoder is None else decoder.weights[:, :, :n, :n],
+            given_cross=None if cross is None else cross.weights[:, :, :n],
         )
-        layers = {kind: attention.layers for kind, attention in self.attentions.items()}
-        parts = hypothesis_parts(search, number, layers, None if cross is None else cross.reasons[0], given)
         if "encoder" in self.attentions:
             parts["attentions"]["encoder"] = self.encoder
         return replace(self, search=None, groups={}, insides=(), attributions={}, **parts)
@@ -508,6 +510,6 @@ class Trace:
         return transformer_viz.show_in_notebook(self)
 
 
-def _short(text: str, most: int = 40) -> str:
+def _short(text: str) -> str:
     """A text in quotes on one line, cut where it is long."""
-    return repr(text if len(text) <= most else text[: most - 1] + "…")
+    return repr(text if len(text) <= 40 else text[:39] + "…")

@@ -13,7 +13,7 @@ from transformer_viz.decoding.beam import BeamResult
 from transformer_viz.model import masks
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
-from transformer_viz.trace.hypotheses import PromptRows, hypothesis_parts
+from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Trace
@@ -81,18 +81,15 @@ class BeamTraces:
         known, layers = tokenizer.task_answer(sentence.source, n_steps), request.recording.numbers(reader.sizes)
         search = self._search(i, n_rows, known.alignment)
         # The decoder's rows of a prompt but its last, which all hypotheses share.
-        given = PromptRows()
-        if n_given:
-            rows = slice(len(result.given) - n_given, len(result.given))
-            given = PromptRows(
-                steps=steps_of(
-                    result.given[rows], list(sentence.prompt[1:]), request.n_candidates, tokenizer.label, with_ids=with_ids
-                ),
-                decoder=None if self._opening is None else self._own(self._opening[i, ..., rows, rows]),
-            )
+        rows, label = slice(len(result.given) - n_given, len(result.given)), tokenizer.label
+        given_steps = steps_of(result.given[rows], list(sentence.prompt[1:]), request.n_candidates, label, with_ids=with_ids)
+        has_rows = n_given and self._opening is not None
+        given_decoder = self._own(self._opening[i, ..., rows, rows]) if has_rows else None
         is_padding = torch.arange(n_source)[None] >= n_source - sentence.padding.source
         source_reasons = masks.padding_reasons(is_padding, n_source)[0].numpy()
-        parts = hypothesis_parts(search, search.best[0], layers, source_reasons[0] if n_source else None, given)
+        key_reasons = source_reasons[0] if n_source else None
+        given: dict[str, Any] = {"given_steps": given_steps, "given_decoder": given_decoder}
+        parts = hypothesis_parts(search, search.best[0], layers, key_reasons, **given)
         if self._encoder is not None:
             weights = self._own(self._encoder[i, ..., :n_source, :n_source])
             parts["attentions"]["encoder"] = Attention(weights=weights, reasons=source_reasons, layers=layers["encoder"])

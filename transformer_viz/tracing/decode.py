@@ -139,32 +139,27 @@ def _traces(request: DecodeRequest) -> list[Trace]:
                 for row in range(decoded.ids.shape[1]):
                     ranks.add(decoded.logits[:, row], decoded.ids[:, row])
             else:
-                decoded = _write(request, tap, ranks, progress)
+                source, source_padding = _source(request)
+                if request.sampling is None:
+                    choose = most_probable(reader, source.device, request.ban)
+                else:
+                    choose = sampler(request.sampling, source, request.ban, is_checked=reader.rules is not None)
+                decoded = stepwise(
+                    reader,
+                    source,
+                    source_padding,
+                    choose,
+                    max_length=request.max_length,
+                    prefix=request.prefix,
+                    tap=tap,
+                    cached=not request.is_recomputed,
+                    log=ranks.add,
+                    after_step=progress.step,
+                )
             built = TraceBuilder(request, recorder, decoded, ranks)
         width = request.max_length if request.forced is None else request.forced.width
         made = made_by(request, progress.n_steps if progress.is_stopped else width, time.perf_counter() - started)
         return [built.trace(i, made) for i in range(n_texts)]
-
-
-def _write(request: DecodeRequest, tap: Tap | None, ranks: TokenRanks, progress: DecodingProgress) -> Decoded:
-    """Token after token, greedily or drawn."""
-    reader, (source, source_padding) = request.model.model, _source(request)
-    if request.sampling is None:
-        choose = most_probable(reader, source.device, request.ban)
-    else:
-        choose = sampler(request.sampling, source, request.ban, is_checked=reader.rules is not None)
-    return stepwise(
-        reader,
-        source,
-        source_padding,
-        choose,
-        max_length=request.max_length,
-        prefix=request.prefix,
-        tap=tap,
-        cached=not request.is_recomputed,
-        log=ranks.add,
-        after_step=progress.step,
-    )
 
 
 def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgress) -> BeamTraces:
@@ -201,8 +196,8 @@ def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decod
     whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
     # The last token written, the end, is never read; the first token of a prompt is read and not written.
     width = forced.width + max(map(len, prompts)) - 1
-    target_in, is_padding = padded_batch([row[:-1] for row in whole], forced.pad_id, width, device=device)
-    target_out, _ = padded_batch([row[1:] for row in whole], forced.pad_id, width, device=device)
+    target_in, is_padding = padded_batch([row[:-1] for row in whole], reader.pad_id, width, device=device)
+    target_out, _ = padded_batch([row[1:] for row in whole], reader.pad_id, width, device=device)
     for row, sentence in zip(is_padding, request.sentences, strict=True):
         row[: sentence.padding.before] = True
     return teacher_forced(
@@ -223,5 +218,5 @@ def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
     """Ids and padding of a batch, the latter None where there is none. Prompts are padded on their left."""
     model, sources = request.model, request.sources
     on_left = model.model.kind.has_prompt
-    ids, padding = padded_batch(sources.rows, sources.pad_id, sources.width, on_left=on_left, device=model.device)
+    ids, padding = padded_batch(sources.rows, model.model.pad_id, sources.width, on_left=on_left, device=model.device)
     return ids, None if all(len(row) == sources.width for row in sources.rows) else padding

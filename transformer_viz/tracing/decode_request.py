@@ -171,8 +171,9 @@ class DecodeRequest:
         plain_edits.check(edits, kind_sizes(reader.sizes), sources.width, n_steps)
         sentences = []
         for i, (text, own) in enumerate(zip(texts, sources.rows, strict=True)):
-            row = own if pad_to is None else sources.padded(i, on_left=is_prompt)
-            n_pads = len(row) - len(own)
+            n_pads = 0 if pad_to is None else sources.width - len(own)
+            pads = [reader.pad_id] * n_pads
+            row = [*pads, *own] if is_prompt else [*own, *pads]
             behind = 0 if forced is None or pad_target_to is None else forced.width - len(forced.rows[i])
             padding = Padding(0, n_pads, behind) if is_prompt else Padding(n_pads, 0, behind)
             sentences.append(Sentence(text, (), row, padding) if is_prompt else Sentence(text, row, (), padding))

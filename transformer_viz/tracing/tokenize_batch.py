@@ -24,12 +24,6 @@ class Rows:
 
     rows: list[list[int]]
     width: int
-    pad_id: int
-
-    def padded(self, i: int, *, on_left: bool = False) -> list[int]:
-        """Row `i` with its padding."""
-        pads = [self.pad_id] * (self.width - len(self.rows[i]))
-        return [*pads, *self.rows[i]] if on_left else [*self.rows[i], *pads]
 
 
 def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
@@ -51,7 +45,7 @@ def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None)
             f"The tokenizer of {model.name} makes ids that its model, with {known:,} embeddings, does not have. "
             "They do not belong together: copy both from one place."
         )
-    return Rows(rows, longest if pad_to is None else whole_number("pad_to", pad_to, longest, most), reader.pad_id)
+    return Rows(rows, longest if pad_to is None else whole_number("pad_to", pad_to, longest, most))
 
 
 def longest_source(model: LoadedModel) -> int:
@@ -72,7 +66,7 @@ def framed_targets(model: LoadedModel, targets: Sequence[Target], n_sources: int
     longest = max(map(len, rows))
     if longest > most:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")
-    return Rows(rows, longest if pad_to is None else whole_number("pad_target_to", pad_to, longest, most), reader.pad_id)
+    return Rows(rows, longest if pad_to is None else whole_number("pad_target_to", pad_to, longest, most))
 
 
 def ids_of_target(model: LoadedModel, target: Target) -> list[int]:

@@ -226,4 +226,4 @@ def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
 def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:
     """Labels with `<pad>` for padding, whose ids may be those of other tokens, such as the end."""
     real = range(max(0, n_before), len(labels) - n_behind)
-    return tuple(label if place in real else PAD for place, label in enumerate(labels))
+    return tuple([label if place in real else PAD for place, label in enumerate(labels)])

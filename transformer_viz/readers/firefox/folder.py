@@ -68,12 +68,7 @@ def packaged() -> dict[str, Path]:
     return by_name
 
 
-def describe_folder(folder: Path, name: str) -> Description:
-    """What `read_contents` finds, for people; see there."""
-    return contents(folder, name).description
-
-
-def contents(folder: Path, name: str) -> Contents:
+def read_contents(folder: Path, name: str) -> Contents:
     """The files and tensors of a folder, checked before any of them is loaded.
 
     Args:

@@ -13,15 +13,22 @@ import torch
 from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, ModelError, OptionError
 from transformer_viz.model import devices
-from transformer_viz.model.architecture import Architecture
+from transformer_viz.model.architecture import Architecture, Block, Sublayer, architecture_of, with_parameters
+from transformer_viz.model.config import ModelConfig
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.description import Say, check_memory, in_silence, model_errors
 from transformer_viz.readers.firefox import binary, shortlist
-from transformer_viz.readers.firefox.architecture import architecture_of_translator
-from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, contents
+from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, read_contents
 from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
 from transformer_viz.readers.firefox.settings import LONGEST
 from transformer_viz.readers.firefox.tokenizer import FirefoxTokenizer
+
+_WHY_NO_SELF_ATTENTION = (
+    "The decoder has no self-attention: what was written before reaches each step through a recurrence, "
+    "a memory that every token fades and adds to, so there are no weights between written tokens"
+)
+_MODULES = {"embedding": "embedding", "output": "output_bias"}
+"""What blocks outside of the layers are called in our module, by their role."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         ModelError: no such model, one that is not served, damaged or too large, or sentencepiece is not installed.
         DeviceError: out of memory.
     """
-    files = contents(folder, name)
+    files = read_contents(folder, name)
     config = files.config
     check_memory(files.description, name, device)
     say("reading its weights", None)
@@ -136,6 +143,27 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         lexicon = None
         if files.lexicon is not None:
             with model_errors(name, files.lexicon.name):
-                lexicon = shortlist.read(files.lexicon, config.target_vocabulary_size).to(device)
+                lexicon = shortlist.read(files.lexicon, config.target_vocabulary_size, device)
         model.rules = lexicon
     return FirefoxModel(name, model, tokenizer, device, lexicon)
+
+
+def architecture_of_translator(config: ModelConfig) -> Architecture:
+    """The drawing: the paper's architecture, with a norm after each sublayer and a recurrence for masked self-attention."""
+    encoder, decoder = architecture_of(config).stacks
+    width = config.d_model
+    n_parameters = 2 * width * width + width
+    words = f"{_WHY_NO_SELF_ATTENTION}: {width:,} units{with_parameters(n_parameters)}."
+    layers = []
+    for number, (attention, *others) in enumerate(decoder.layers):
+        assert attention.after is not None
+        place = f"decoder.{number}.recurrence"
+        block = Block("recurrence", "Recurrence (SSRU)", words, place, place, n_parameters, layer=number)
+        norm = replace(attention.after, place=f"{place}.after", module=f"decoder.{number}.around_recurrence.norm")
+        layers.append((Sublayer(block, after=norm), *others))
+
+    def named_blocks(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        return tuple(replace(block, module=_MODULES.get(block.role, block.module)) for block in blocks)
+
+    decoder = replace(decoder, begin=named_blocks(decoder.begin), layers=tuple(layers), end=named_blocks(decoder.end))
+    return Architecture((replace(encoder, begin=named_blocks(encoder.begin)), decoder))

@@ -4,7 +4,7 @@ As bergamot-translator's `shortlist.bin`: six u64 (magic number, checksum, first
 source allows the `first` most frequent tokens, and of each of its own the ids from its offset to the next one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +34,6 @@ class Shortlist:
     first: int
     table: Tensor
 
-    def to(self, device: torch.device) -> "Shortlist":
-        """The shortlist on a device."""
-        return replace(self, table=self.table.to(device))
-
     def allowed(self, source: Tensor, source_padding: Tensor | None, n_tokens: int) -> Tensor:
         """bool (batch, vocabulary) of sources (batch, source); padding allows nothing."""
         real = source if source_padding is None else source.masked_fill(source_padding, 0)
@@ -51,8 +47,8 @@ class Shortlist:
         return torch.where(allowed, scores, float("-inf"))
 
 
-def read(path: Path, n_tokens: int) -> Shortlist:
-    """The shortlist of a vocabulary of so many tokens.
+def read(path: Path, n_tokens: int, device: torch.device) -> Shortlist:
+    """The shortlist of a vocabulary of so many tokens, on a device.
 
     Raises:
         FileNotFoundError: there is none.
@@ -79,4 +75,4 @@ def read(path: Path, n_tokens: int) -> Shortlist:
     table = np.zeros((n_tokens, int(lengths.max())), np.int64)
     rows = np.repeat(np.arange(n_tokens), lengths)
     table[rows, np.arange(m) - np.repeat(offsets[:-1].astype(np.int64), lengths)] = ids
-    return Shortlist(first, torch.from_numpy(table))
+    return Shortlist(first, torch.from_numpy(table).to(device))

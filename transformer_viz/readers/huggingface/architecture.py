@@ -90,16 +90,8 @@ def _sublayer(branch: Branch, side: Side, number: int, place: Place | None, size
             f"{LOOKS[place[0]]}{far}: {count_words(n_heads, 'head')} × d_k {call.query.shape[-1]}{shared}, from d_model {width}"
         )
     at = f"{side}.{number}.{name}"
-    block = Block(
-        role=role,
-        title=title,
-        sentence=f"{words}{with_parameters(n_parameters)}.",
-        place=at,
-        module=calls[0].name,
-        n_parameters=n_parameters,
-        kind=None if place is None else place[0],
-        layer=number,
-    )
+    kind, sentence = None if place is None else place[0], f"{words}{with_parameters(n_parameters)}."
+    block = Block(role, title, sentence, at, calls[0].name, n_parameters, kind, number)
     drawn: dict[str, Any] = {slot: _norm(call, "Norm", _NORMS[slot], f"{at}.{slot}", number) for slot, call in norms.items()}
     return Sublayer(block, **drawn)
 
@@ -167,9 +159,8 @@ def _linear(call: ModuleCall, place: str) -> Block:
 
 def _block(call: ModuleCall, role: Role, title: str, sentence: str, place: str, layer: int | None = None) -> Block:
     """`sentence` has a place for the number of parameters."""
-    n = call.n_parameters
-    said = sentence.format(with_parameters(n))
-    return Block(role=role, title=title, sentence=said, place=place, module=call.name, n_parameters=n, layer=layer)
+    sentence = sentence.format(with_parameters(call.n_parameters))
+    return Block(role, title, sentence, place, call.name, call.n_parameters, layer=layer)
 
 
 def _is_table(module: nn.Module) -> bool:

@@ -27,7 +27,7 @@ Place = tuple[Kind, int]
 
 @dataclass
 class Pass:
-    """One pass through a model: where its calls of attention stand, in their order, and what sees them."""
+    """One pass through a model: kind and layer of each call of attention, in order, and the tap that sees them."""
 
     places: Sequence[Place]
     tap: Tap
@@ -43,7 +43,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of attention: how its function was called, and what that gave. `masked` as `masked_by` reads it."""
+    """One call of attention: its arguments and results. `masked` is what `masked_by` makes of its mask."""
 
     module: nn.Module
     query: Tensor
@@ -68,7 +68,7 @@ class Call:
 
 
 Witness = Callable[[Call], None]
-"""Told of every call of attention, in their order, as it was made."""
+"""A callback that gets every call of attention after it was made."""
 _NOW: ContextVar[Pass | Witness | None] = ContextVar("transformer-viz-pass", default=None)
 
 
@@ -96,7 +96,7 @@ def interfaces() -> tuple[Any, Any, Any]:
 
 @contextmanager
 def observe_attention(now: Pass | Witness | None) -> Generator[None]:
-    """Whatever attends within is seen by this, in this thread alone."""
+    """Sends every call of attention inside the `with` block to a pass or a witness, in this thread alone."""
     token = _NOW.set(now)
     try:
         yield
@@ -105,7 +105,7 @@ def observe_attention(now: Pass | Witness | None) -> Generator[None]:
 
 
 def is_now(this: Pass) -> bool:
-    """Whether it is this pass that sees what attends now, in this thread."""
+    """Whether calls of attention go to this pass now, in this thread."""
     return _NOW.get() is this
 
 

@@ -44,11 +44,6 @@ class Contents:
     description: Description
 
 
-def describe_folder(folder: Path, name: str) -> Description:
-    """What `read_contents` finds, for people; see there."""
-    return read_contents(folder, name).description
-
-
 def read_contents(folder: Path, name: str) -> Contents:
     """What is in a folder, if it may be loaded.
 

@@ -19,7 +19,7 @@ NAMES: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "a
 
 @contextmanager
 def hook_layers(now: Pass | None, modules: Mapping[Place, AttentionModules]) -> Generator[None]:
-    """Within, the pass hands its tap what surrounds attention, where the tap reads that."""
+    """Registers hooks for the time of the `with` block, if the tap of this pass names an intermediate that needs them."""
     if now is None or not any(name in now.tap.names for name in NAMES):
         yield
         return
@@ -43,7 +43,7 @@ class _Hooks:
         self.norm_input: Tensor | None = None
         self.before: Tensor | None = None
         self.is_open = False
-        """Whether the last call's way out is still to come."""
+        """Whether the output projection, or the norm after it, of the last attention is still to run."""
 
     def register(self) -> list[Any]:
         def mine(hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,12 +65,12 @@ class _Hooks:
         return handles
 
     def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The first layer is given what the embeddings are."""
+        """Before a layer: the input of the first one is the state −1."""
         site = Site(self.stack, -1, self.now.first_query)
         return None if self.n_layers else self._change_input("state", args, kwargs, site)
 
     def end(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        """A layer is done."""
+        """After a layer: its output is its state."""
         state = first_output(output)
         if state is None or self.n_layers == len(self.layers):
             return None
@@ -80,11 +80,11 @@ class _Hooks:
         return None if seen is state else (seen, *output[1:]) if isinstance(output, tuple) else seen
 
     def norm(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """What may turn out to be the residual stream before the norm that stands first."""
+        """Before a norm: keeps its input, which in pre-norm is the residual stream before the attention that follows."""
         self.norm_input = _hidden(args, kwargs)
 
     def enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The attention is given what enters."""
+        """Before an attention module."""
         site = self._site(self.now.n_seen)
         placement = self.modules[site.kind, site.layer].attention_block.placement
         self.before = None if placement is None else self.norm_input if placement == "pre" else _hidden(args, kwargs)
@@ -93,7 +93,7 @@ class _Hooks:
         return self._change_input("entered", args, kwargs, site)
 
     def leave(self, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Any:
-        """The output projection is done."""
+        """After an output projection. In pre-norm the residual stream after it is the sum."""
         site = self._site(self.now.n_seen - 1)
         around = self.modules[site.kind, site.layer]
         if around.out is not module or not self.is_open:
@@ -105,7 +105,7 @@ class _Hooks:
         return None if added is output else added
 
     def normed(self, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
-        """The norm that stands after the attention is done."""
+        """After a norm: behind an attention, its output is the residual stream, or what is added to it."""
         if not self.is_open or not self.now.n_seen:
             return
         site = self._site(self.now.n_seen - 1)
@@ -123,7 +123,7 @@ class _Hooks:
         return self.now.tap(site, name, value) if name in self.now.tap.names else value
 
     def _show(self, name: TapName, value: Tensor | None, site: Site) -> None:
-        """What stands on the way of no module, and can be seen and not changed."""
+        """Shows the tap what is no input or output of a module, so that it cannot be replaced."""
         if value is not None and self._look(name, value, site) is not value:
             raise ModelError(f"In a Hugging Face model {name} can be read, not changed; change state, entered or added instead")
 

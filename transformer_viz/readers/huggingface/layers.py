@@ -1,7 +1,9 @@
-"""The layers of a Hugging Face model, found by what a pass over three tokens computes, not by names.
+"""Finds the layers, norms and output projections of a Hugging Face model by comparing numbers, not names.
 
-A norm and a residual connection are where the numbers say so: what a layer gives is computed again from what its parts gave.
-The output projection is the linear module whose input is what the heads give. What does not add up is not told.
+A pass over three tokens records the input and the output of each module (`record_calls`). Then the residual stream of a layer
+is computed again from the outputs of its modules, with a norm before or after an addition, and compared with the input of the
+next module (`layers_of`). The output projection is the linear module whose input is the output of the heads. What the numbers
+do not confirm is left out.
 """
 
 import re
@@ -24,9 +26,14 @@ _LAYER = re.compile(r"^.*?\.\d+(?=\.|$)")
 
 
 class ModuleCall(NamedTuple):
-    """A module that was called: its name in the model, the tensor that it was given first, and the one that it gave.
+    """One call of a module.
 
-    `given` is what it gave where it was given no tensor; `attention` is the call of attention within, if there was one.
+    Attributes:
+        name: of the module in the model.
+        module: the module.
+        given: its first input; its output where it takes no tensor.
+        gave: its output, or the first of several.
+        attention: the call of attention that the module itself made, or None.
     """
 
     name: str
@@ -42,7 +49,7 @@ class ModuleCall(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """The calls of modules in the order in which they end, and those of attention."""
+    """The calls of one pass: of modules, in the order in which they returned, and of attention."""
 
     modules: list[ModuleCall]
     attentions: list[Call]
@@ -50,7 +57,7 @@ class Recording(NamedTuple):
 
 @contextmanager
 def record_calls(model: nn.Module) -> Generator[Recording]:
-    """Records whatever is computed within, but modules that give no tensor."""
+    """Records every call of a module or of attention inside the `with` block; modules that return no tensor are left out."""
     recording, unfinished, handles = Recording([], []), dict[nn.Module, Call](), []
 
     def record_attention(call: Call) -> None:
@@ -75,21 +82,25 @@ def record_calls(model: nn.Module) -> Generator[Recording]:
 
 
 def first_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
-    """The hidden states that a module is called with, or whatever tensor else comes first."""
+    """The argument `hidden_states` of a call, else its first argument; None if that is no tensor."""
     first = kwargs.get("hidden_states", args[0] if args else None)
     return first if isinstance(first, Tensor) else None
 
 
 def first_output(output: Any) -> Tensor | None:
-    """The tensor that a module gives, or the first of several."""
+    """What a module returned, or the first entry of a tuple; None if that is no tensor."""
     first = output[0] if isinstance(output, tuple) and output else output
     return first if isinstance(first, Tensor) else None
 
 
 class Branch(NamedTuple):
-    """What is added to the residual stream: attention with its output projection, or a feed-forward layer.
+    """One residual connection x + f(x): f is attention with its output projection, or a feed-forward layer.
 
-    With it the norm of what it reads (`before`), that of what it adds (`within`), and that of the sum (`after`), if any.
+    Attributes:
+        calls: the modules of f, in order.
+        before: the norm of x before f, or None.
+        within: the norm of f(x) before the addition, or None.
+        after: the norm of the sum, or None.
     """
 
     calls: tuple[ModuleCall, ...]
@@ -105,13 +116,13 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelLayer:
-    """One layer that has attention.
+    """One layer that contains attention.
 
     Attributes:
-        whole: the call of its module.
-        inner: those of the modules within.
-        branches: as many as add up, from what the layer is given on.
-        adds_up: whether they lead to what it gives.
+        whole: the call of the layer's module.
+        inner: the calls of the modules inside it.
+        branches: its residual connections in order, as many as the numbers confirm, from its input on.
+        adds_up: whether they end with the layer's output.
     """
 
     whole: ModuleCall
@@ -121,7 +132,7 @@ class ModelLayer:
 
 
 def layers_of(calls: Sequence[ModuleCall]) -> list[ModelLayer]:
-    """The layers in their order; an attention whose name has no number is in none."""
+    """The layers in the order in which they ran. An attention whose module has no number in its name belongs to none."""
     names = {match[0] for call in calls if call.attention is not None and (match := _LAYER.match(call.name))}
     layers = []
     for start, end in pairwise([-1, *(place for place, call in enumerate(calls) if call.name in names)]):
@@ -133,11 +144,11 @@ def layers_of(calls: Sequence[ModuleCall]) -> list[ModelLayer]:
 
 
 def _parts(calls: Sequence[ModuleCall]) -> list[tuple[ModuleCall, ...]]:
-    """Norms, and what stands between them."""
+    """The calls of a layer in groups: each norm alone, and the linear modules and attention between two norms together."""
     steps = []
     for place, call in enumerate(calls):
         if call.attention is not None:
-            # ALBERT's attention ends with a residual connection and a norm.
+            # The attention module of ALBERT includes the residual connection and the norm: these follow as steps of their own.
             inner = iter([other for other in calls[:place] if other.name.startswith(f"{call.name}.")])
             out = next((other for other in inner if _projects(other, call.attention)), None)
             norms = [other for other in inner if is_norm(other.module)]
@@ -152,7 +163,10 @@ def _parts(calls: Sequence[ModuleCall]) -> list[tuple[ModuleCall, ...]]:
 
 
 def _branches(parts: Sequence[tuple[ModuleCall, ...]], stream: Tensor, end: Tensor) -> tuple[list[Branch], bool]:
-    """Branches that lead from a residual stream on, and whether they lead to `end`."""
+    """The residual connections that turn `stream`, a layer's input, into `end`, its output, and whether they do.
+
+    Where a norm follows, it may be one of what is added or of the sum: each way whose numbers fit is tried.
+    """
     if not parts:
         return [], is_same(stream, end)
     norms = [part[0] if is_norm(part[0].module) else None for part in parts]
@@ -185,14 +199,14 @@ def _branches(parts: Sequence[tuple[ModuleCall, ...]], stream: Tensor, end: Tens
 
 
 def is_same(a: Tensor, b: Tensor) -> bool:
-    """Whether two are the same numbers, perhaps with their rows in one row of rows."""
+    """Whether two tensors have the same numbers but for rounding; their axes before the last may be split differently."""
     if a.numel() != b.numel() or a.shape[-1] != b.shape[-1]:
         return False
     return torch.allclose(a.reshape(-1), b.reshape(-1), rtol=_TOLERANCE, atol=_TOLERANCE * float(b.abs().max()))
 
 
 def is_linear(module: nn.Module) -> bool:
-    """With one matrix, and perhaps a bias: also the Conv1D of transformers."""
+    """Whether a module multiplies by a matrix, as `nn.Linear` and transformers' `Conv1D` do."""
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)
 
@@ -205,22 +219,20 @@ def is_norm(module: nn.Module) -> bool:
 
 
 def _projects(call: ModuleCall, attention: Call) -> bool:
+    """Whether a module is the output projection of an attention."""
     return is_linear(call.module) and is_same(call.given, attention.output.flatten(2))
-
-
-# ---- around an attention
 
 
 @dataclass(frozen=True)
 class AttentionModules:
-    """The modules around one attention, and what is told of them.
+    """The modules around one attention, which hooks are registered on. None = not found.
 
     Attributes:
-        attention: the module that is given what enters; None where that is not what queries are made of.
-        out: the output projection, or None.
-        norm: the norm around the attention, or None.
-        layer: the module of the whole layer, or None.
-        attention_block: what is known of the attention.
+        attention: the module that contains the query projection; its input is what queries are made of.
+        out: the output projection.
+        norm: the norm before or after the attention.
+        layer: the module of the whole layer.
+        attention_block: the numbers of all of these, as far as they are known.
     """
 
     attention: nn.Module | None
@@ -231,7 +243,10 @@ class AttentionModules:
 
 
 def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_scores: bool) -> Iterator[AttentionModules]:
-    """The modules around each call of attention, in their order; `has_scores`: whether scores are computed as we do."""
+    """The modules around each recorded call of attention, in order.
+
+    `has_scores`: whether the model's scores are those that `attention.scores_of` computes; else scale and cap stay unknown.
+    """
     places = {id(call.attention): (layer, call) for layer in layers for call in layer.inner if call.attention is not None}
     for attention in recording.attentions:
         scale = attention.options.get("scaling")
@@ -268,7 +283,7 @@ def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_sc
 
 
 def _matrix(out: ModuleCall, attention: Call) -> Tensor | None:
-    """W_O by heads, (head, d_v, d_model), whichever way the module keeps it."""
+    """W_O as (head, d_v, d_model); None where neither the module's weight nor its transpose gives the module's output."""
     weight, bias = out.module.weight, getattr(out.module, "bias", None)
     assert isinstance(weight, Tensor)
     for matrix in (weight.T, weight):
@@ -281,7 +296,7 @@ def _matrix(out: ModuleCall, attention: Call) -> Tensor | None:
 
 
 def _norm(call: ModuleCall) -> Norm | None:
-    """Which of the known norms this is, by what it computed."""
+    """The LayerNorm or RMSNorm that gives the module's output; None for another kind of norm."""
     weight: Any = getattr(call.module, "weight", None)
     bias: Any = getattr(call.module, "bias", None)
     epsilons = (getattr(call.module, name, None) for name in ("eps", "variance_epsilon"))

@@ -35,11 +35,11 @@ class ProbedModel:
     """What the probe found.
 
     Attributes:
-        encoder: where the encoder's calls of attention stand, in their order.
-        decoder: where the decoder's calls of attention stand, in their order.
+        encoder: kind and layer of each call of attention in a pass of the encoder, in order.
+        decoder: kind and layer of each call of attention in a pass of the decoder, in order.
         sizes: of the model.
-        modules: what stands around each attention.
-        architecture: how it is built, as far as it adds up.
+        modules: the modules around each attention.
+        architecture: its drawing.
         encoder_output: the class of what the encoder returns; None without an encoder beside a decoder.
     """
 
@@ -134,7 +134,7 @@ def _returned_attentions(model: Any) -> dict[Kind, list[Tensor]]:
 
 
 def _recorded(model: Any) -> tuple[dict[Side, Recording], Tensor | None, type[Any] | None]:
-    """What each stack calls, the logits, and the class of what an encoder beside a decoder returns."""
+    """The calls of each stack, the logits, and the class of an encoder's output where there is a decoder too."""
     source, target = tokens_of(model, _N_SOURCE), tokens_of(model, _N_TARGET)
     if not model.config.is_encoder_decoder:
         with record_calls(model) as recording:
@@ -150,7 +150,7 @@ def _recorded(model: Any) -> tuple[dict[Side, Recording], Tensor | None, type[An
 
 
 def _compare(model: Any, returned: dict[Kind, list[Tensor]], calls: dict[Kind, list[Call]]) -> None:
-    """In number, order and value."""
+    """Refuses the model unless the recorded attentions are the returned ones, in number, order and value."""
     if not any(calls.values()):
         raise refusal(model, "none of its attention passes through transformers' AttentionInterface, where it is recorded")
     if not model.config.is_encoder_decoder and calls["encoder"]:
