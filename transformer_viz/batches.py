@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -108,17 +107,8 @@ class Batch:
         is_behind_padding = self.has_prompts and kind == "decoder"
         return max(len(text.ids) for text in self.texts) - len(self.texts[i].ids) if is_behind_padding else 0
 
-    @cached_property
-    def _are_finite(self) -> bool:
-        """Whether all numbers are, padding included."""
-        return all(np.isfinite(p).all() for p in self.probabilities) and all(
-            np.isfinite(weights.sum()) for weights in self.weights.values()
-        )
-
     def is_finite(self, i: int) -> bool:
         """Whether all numbers of a text are; those of padding may be none."""
-        if self._are_finite:
-            return True
         numbers = [self.probabilities[i]]
         for kind, weights in self.weights.items():
             first, n_source, n_rows = self.n_before(kind, i), len(self.texts[i].ids), self.n_rows(i)

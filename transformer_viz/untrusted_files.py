@@ -61,18 +61,18 @@ def open_file(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
 
 
 def read_bytes(path: str | PathLike[str], most: int) -> bytes:
-    """The content of a regular file, as far as it reached when it was opened; see `opened`."""
+    """The content of a regular file, as far as it reached when it was opened; see `open_file`."""
     with open_file(path, most) as file:
         return _read(file, os.fstat(file.fileno()).st_size)
 
 
 def read_text(path: str | PathLike[str], most: int) -> str:
-    """The content of a UTF-8 file; see `opened`."""
+    """The content of a UTF-8 file; see `open_file`."""
     return _decode(read_bytes(path, most))
 
 
 def read_json(path: str | PathLike[str], most: int) -> Any:
-    """What a JSON file holds; see `opened` and `parsed`."""
+    """What a JSON file holds; see `open_file` and `parse_json`."""
     return parse_json(read_bytes(path, most))
 
 
@@ -88,7 +88,7 @@ def open_tensors(path: str | PathLike[str], most: int, most_header: int, framewo
 
     Raises:
         FileNotFoundError: there is none of this name.
-        FileError: see `opened`; also where it is no safetensors file.
+        FileError: see `open_file`; also where it is no safetensors file.
     """
     from safetensors import SafetensorError, safe_open
 

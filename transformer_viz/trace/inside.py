@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -16,25 +16,7 @@ from transformer_viz.trace.attention import Attention, Layer, check_codes
 from transformer_viz.trace.steps import Step, Text
 
 _Positive = Annotated[float, Range(0, above=True)]
-SHAPES: Mapping[str, str] = {
-    "query": "d_k",
-    "keys": "key d_k",
-    "values": "key d_v",
-    "scores": "key",
-    "bias": "key",
-    "weights": "key",
-    "output": "d_v",
-    "out": "d_v d_model",
-    "projected": "d_model",
-    "out_bias": "d_model",
-    "added": "d_model",
-    "entered": "d_model",
-    "residual_before": "d_model",
-    "residual_after": "d_model",
-    "norm_weight": "d_model",
-    "norm_bias": "d_model",
-}
-"""Every array of numbers and its axes."""
+_Stream = Annotated[np.ndarray | None, "d_model"]
 _AGREES = 2e-3
 """How far weights may be from those of the run, which may be kept in half precision."""
 
@@ -60,8 +42,8 @@ class Inside:
         values: (key, d_v).
         scale: what query · key is multiplied by: 1/√d_k, and 1 where nothing is divided.
         softcap: c of c · tanh(score / c), where scores are capped.
-        bias: (key,), what positions add to the scores, where they do.
         scores: (key,), scaled, capped and with the bias, before the mask.
+        bias: (key,), what positions add to the scores, where they do.
         reasons: uint8 (key,), codes of `terms.Reason`; 0 = the query may look at it.
         weights: (key,), after the softmax and whatever edit is in force.
         output: (d_v,), of the head: its values, weighted and added up, unless an edit says otherwise.
@@ -94,28 +76,28 @@ class Inside:
     row_id: Count | None = None
     key_ids: tuple[Count, ...] | None = None
     written: Text | None = None
-    query: np.ndarray
-    keys: np.ndarray
-    values: np.ndarray
+    query: Annotated[np.ndarray, "d_k"]
+    keys: Annotated[np.ndarray, "key d_k"]
+    values: Annotated[np.ndarray, "key d_v"]
     scale: _Positive | None = None
     softcap: _Positive | None = None
-    bias: np.ndarray | None = None
-    scores: np.ndarray | None = None
+    scores: Annotated[np.ndarray | None, "key"] = None
+    bias: Annotated[np.ndarray | None, "key"] = None
     reasons: np.ndarray
-    weights: np.ndarray
-    output: np.ndarray
-    out: np.ndarray | None = None
-    projected: np.ndarray | None = None
-    out_bias: np.ndarray | None = None
-    added: np.ndarray | None = None
-    entered: np.ndarray | None = None
-    residual_before: np.ndarray | None = None
-    residual_after: np.ndarray | None = None
+    weights: Annotated[np.ndarray, "key"]
+    output: Annotated[np.ndarray, "d_v"]
+    out: Annotated[np.ndarray | None, "d_v d_model"] = None
+    projected: _Stream = None
+    out_bias: _Stream = None
+    added: _Stream = None
+    entered: _Stream = None
+    residual_before: _Stream = None
+    residual_after: _Stream = None
     norm: NormPlacement | None = None
     norm_kind: NormKind | None = None
     norm_epsilon: _Positive | None = None
-    norm_weight: np.ndarray | None = None
-    norm_bias: np.ndarray | None = None
+    norm_weight: _Stream = None
+    norm_bias: _Stream = None
     lens: tuple[Step, ...] | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
 
@@ -183,3 +165,8 @@ class Inside:
     def __repr__(self) -> str:
         """One line."""
         return f"<Inside {row_address(self.place)}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"
+
+
+_HINTS = {name: get_args(hint) for name, hint in get_type_hints(Inside, include_extras=True).items()}
+SHAPES: Mapping[str, str] = {name: axes[1] for name, axes in _HINTS.items() if len(axes) == 2 and isinstance(axes[1], str)}
+"""Every array of numbers and its axes."""

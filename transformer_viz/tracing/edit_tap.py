@@ -33,7 +33,7 @@ class EditTap:
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         here = [e for e in self.edits if e.place.kind == site.kind and e.place.layer in (None, site.layer)]
-        if name not in self.names or not here:
+        if not here:
             return value
         if name == "mask":
             # A key that some row may see is no padding: in self-attention each sees itself, cross-attention is alike for all.

@@ -132,7 +132,7 @@ class HuggingFaceReader:
 
 
 class HuggingFaceDecoder:
-    """See `decoding.reader.Reading`."""
+    """See `decoding.reader.IncrementalDecoder`."""
 
     def __init__(self, reader: HuggingFaceReader, memory: Any, padding: Tensor | None) -> None:
         from transformers import DynamicCache, EncoderDecoderCache
