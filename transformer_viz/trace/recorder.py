@@ -42,7 +42,7 @@ class Recorder:
         self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if site.kind in self.kinds and (self.layers is None or site.layer in self.layers):
+        if name in self.names and site.kind in self.kinds and (self.layers is None or site.layer in self.layers):
             pieces = self._pieces[site.kind, name][site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.

@@ -18,7 +18,7 @@ from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import NO_PADDING, DecodeRequest
-from transformer_viz.tracing.token_ranks import Rankings, rankings_of, steps_of
+from transformer_viz.tracing.token_ranks import Rankings, rankings_of, ranks_of, steps_of
 from transformer_viz.tracing.trace_builder import explained, not_finite, reason_of_masked
 
 _BLOCK = 1024
@@ -30,7 +30,7 @@ class RankedNodes:
 
     def __init__(self, n_candidates: int) -> None:
         self.n_candidates = n_candidates
-        self.rankings = Rankings([], [], [])
+        self.rankings = Rankings([], [])
         self.places: list[int] = []
         """For each node, how many tokens are more probable, or equally probable with a lower id."""
 
@@ -41,13 +41,11 @@ class RankedNodes:
         logits, n_rows = torch.cat(search.logits), len(self.rankings.ids)
         best = rankings_of(logits, self.n_candidates)
         self.rankings.ids.extend(best.ids)
-        self.rankings.log_probabilities.extend(best.log_probabilities)
         self.rankings.probabilities.extend(best.probabilities)
         for start in range(len(self.places), len(search.nodes), _BLOCK):
             nodes = search.nodes[start : start + _BLOCK]
             rows, token = logits[[node.row - n_rows for node in nodes]], torch.tensor([[node.token] for node in nodes])
-            own, ids = rows.gather(1, token), torch.arange(rows.shape[1])
-            self.places += ((rows > own) | ((rows == own) & (ids < token))).sum(1).tolist()
+            self.places += ranks_of(rows, token)
         search.logits.clear()
 
 

@@ -9,7 +9,7 @@ Results are lists, since reading numbers one by one out of tensors would take as
 import math
 from collections.abc import Callable, Sequence
 from operator import gt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,37 +71,38 @@ def steps_of(
     """
     if not written:
         return ()
-    best = rankings_of(logits, n_candidates)
-    # Rank, log-probability and probability of what was written. Nearly always it is among the best of its row.
-    results: list[Any] = [
-        (place := ids.index(number), logs[place], probabilities[place]) if number in ids else None
-        for number, ids, logs, probabilities in zip(written, *best, strict=True)
-    ]
-    if missing := [t for t, known in enumerate(results) if known is None]:
-        rows, own = logits[missing], torch.tensor([written[t] for t in missing])[:, None]
-        ranks = (_order(rows) == own).int().argmax(-1).tolist()
-        logs = rows.double().log_softmax(-1).gather(-1, own)[:, 0]
-        for t, *known in zip(missing, ranks, logs.tolist(), logs.exp().tolist(), strict=True):
-            results[t] = known
+    exact, tokens = logits.double().log_softmax(-1), torch.tensor(written)[:, None]
+    best, ranks, logs = rankings_of(logits, n_candidates, exact), ranks_of(logits, tokens), exact.gather(-1, tokens)[:, 0]
+    columns = (written, ranks, logs.tolist(), logs.exp().tolist(), best.named(name), best.ids)
     return tuple(
         Step(
             token=name(number),
-            probability=known[2],
-            log_probability=known[1],
-            rank=known[0],
+            probability=probability,
+            log_probability=log_probability,
+            rank=rank,
             candidates=candidates,
             token_id=number if with_ids else None,
             candidate_ids=tuple(ids) if with_ids else (),
         )
-        for number, known, candidates, ids in zip(written, results, best.named(name), best.ids, strict=True)
+        for number, rank, log_probability, probability, candidates, ids in zip(*columns, strict=True)
     )
+
+
+def ranks_of(logits: Tensor, tokens: Tensor) -> list[int]:
+    """How many tokens have a higher logit than one token of each row, or an equal one and a lower id.
+
+    Args:
+        logits: float (row, vocabulary).
+        tokens: int (row, 1).
+    """
+    own, ids = logits.gather(-1, tokens), torch.arange(logits.shape[-1])
+    return ((logits > own) | ((logits == own) & (ids < tokens))).sum(-1).tolist()
 
 
 class Rankings(NamedTuple):
     """The most probable tokens of each row, best first."""
 
     ids: list[list[int]]
-    log_probabilities: list[list[float]]
     probabilities: list[list[float]]
 
     def named(self, name: Name) -> tuple[tuple[Candidate, ...], ...]:
@@ -109,26 +110,19 @@ class Rankings(NamedTuple):
         return tuple([tuple(zip(map(name, ids), p, strict=True)) for ids, p in zip(self.ids, self.probabilities, strict=True)])
 
 
-def rankings_of(logits: Tensor, n: int) -> Rankings:
-    """The most probable tokens after each row of logits (row, vocabulary)."""
-    exact = logits.double().log_softmax(-1)
+def rankings_of(logits: Tensor, n: int, exact: Tensor | None = None) -> Rankings:
+    """The n most probable tokens after each row of logits (row, vocabulary); `exact` are their log-probabilities, if known."""
+    exact = logits.double().log_softmax(-1) if exact is None else exact
     # One more shows whether the last one ties with it. To sort whole rows would take three times as long.
     results, ids = exact.topk(min(n + 1, exact.shape[-1]))
     logs = results.tolist()
-    descend = [all(map(gt, row, row[1:])) for row in logs]
     # Not so with a tie, or with a number that is none.
-    if not all(descend):
-        ids = _order(logits)[:, : n + 1]
+    if not all(all(map(gt, row, row[1:])) for row in logs):
+        ids = logits.sort(dim=-1, descending=True, stable=True).indices[:, : n + 1]
         results = exact.gather(-1, ids)
         logs = results.tolist()
     # What has a logit of −∞ is impossible, and never listed.
     kept = [row.index(-math.inf, 0, n) if -math.inf in row[:n] else n for row in logs]
-    return Rankings(
-        [row[:k] for row, k in zip(ids.tolist(), kept, strict=True)],
-        [row[:k] for row, k in zip(logs, kept, strict=True)],
-        [row[:k] for row, k in zip(results.exp().tolist(), kept, strict=True)],
-    )
-
-
-def _order(logits: Tensor) -> Tensor:
-    return logits.sort(dim=-1, descending=True, stable=True).indices
+    columns = zip(ids.tolist(), results.exp().tolist(), kept, strict=True)
+    rows = [(row[:k], probabilities[:k]) for row, probabilities, k in columns]
+    return Rankings([row for row, _ in rows], [probabilities for _, probabilities in rows])

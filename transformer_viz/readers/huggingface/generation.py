@@ -58,44 +58,36 @@ class _Setting(NamedTuple):
     processor: Callable[[Any, Any, _Opening], Any]
 
 
-_COUNT = "a whole number from 0, of at most nine digits"
-_PENALTY = "a number above 0"
-_TOKENS = "a list of tokens, by their ids in its vocabulary"
+_COUNT = _is_count, "a whole number from 0, of at most nine digits"
+_PENALTY = _is_penalty, "a number above 0"
+_TOKENS = _are_ids, "a list of tokens, by their ids in its vocabulary"
+_TOKEN = _is_id, "a token, by its id in its vocabulary"
+_ENDS = lambda x, n: _is_id(x, n) or _are_ids(x, n), "a token or several, by their ids in its vocabulary"
+_WORDS = (
+    lambda words, n: isinstance(words, list) and all(_are_ids(word, n) for word in words),
+    "lists of tokens, by their ids in its vocabulary",
+)
 _SERVED: dict[str, _Setting] = {
     "encoder_repetition_penalty": _Setting(
-        (1.0,), _is_penalty, _PENALTY, lambda hf, x, at: hf.EncoderRepetitionPenaltyLogitsProcessor(x, at.source)
+        (1.0,), *_PENALTY, lambda hf, x, at: hf.EncoderRepetitionPenaltyLogitsProcessor(x, at.source)
     ),
-    "repetition_penalty": _Setting((1.0,), _is_penalty, _PENALTY, lambda hf, x, at: hf.RepetitionPenaltyLogitsProcessor(x)),
-    "no_repeat_ngram_size": _Setting((0,), _is_count, _COUNT, lambda hf, x, at: hf.NoRepeatNGramLogitsProcessor(x)),
+    "repetition_penalty": _Setting((1.0,), *_PENALTY, lambda hf, x, at: hf.RepetitionPenaltyLogitsProcessor(x)),
+    "no_repeat_ngram_size": _Setting((0,), *_COUNT, lambda hf, x, at: hf.NoRepeatNGramLogitsProcessor(x)),
     "encoder_no_repeat_ngram_size": _Setting(
-        (0,), _is_count, _COUNT, lambda hf, x, at: hf.EncoderNoRepeatNGramLogitsProcessor(x, at.source)
+        (0,), *_COUNT, lambda hf, x, at: hf.EncoderNoRepeatNGramLogitsProcessor(x, at.source)
     ),
-    "bad_words_ids": _Setting(
-        ([],),
-        lambda words, n: isinstance(words, list) and all(_are_ids(word, n) for word in words),
-        "lists of tokens, by their ids in its vocabulary",
-        lambda hf, x, at: hf.NoBadWordsLogitsProcessor(x, at.ends),
-    ),
-    "min_length": _Setting(
-        (0,), _is_count, _COUNT, lambda hf, x, at: hf.MinLengthLogitsProcessor(x, at.ends, device=at.device)
-    ),
+    "bad_words_ids": _Setting(([],), *_WORDS, lambda hf, x, at: hf.NoBadWordsLogitsProcessor(x, at.ends)),
+    "min_length": _Setting((0,), *_COUNT, lambda hf, x, at: hf.MinLengthLogitsProcessor(x, at.ends, device=at.device)),
     "min_new_tokens": _Setting(
-        (0,), _is_count, _COUNT, lambda hf, x, at: hf.MinNewTokensLengthLogitsProcessor(at.n, x, at.ends, device=at.device)
+        (0,), *_COUNT, lambda hf, x, at: hf.MinNewTokensLengthLogitsProcessor(at.n, x, at.ends, device=at.device)
     ),
-    "forced_bos_token_id": _Setting(
-        (), _is_id, "a token, by its id in its vocabulary", lambda hf, x, at: hf.ForcedBOSTokenLogitsProcessor(x)
-    ),
+    "forced_bos_token_id": _Setting((), *_TOKEN, lambda hf, x, at: hf.ForcedBOSTokenLogitsProcessor(x)),
     "forced_eos_token_id": _Setting(
-        (),
-        lambda value, n: _is_id(value, n) or _are_ids(value, n),
-        "a token or several, by their ids in its vocabulary",
-        lambda hf, x, at: hf.ForcedEOSTokenLogitsProcessor(at.n + at.max_length, x, device=at.device),
+        (), *_ENDS, lambda hf, x, at: hf.ForcedEOSTokenLogitsProcessor(at.n + at.max_length, x, device=at.device)
     ),
-    "suppress_tokens": _Setting(
-        ([],), _are_ids, _TOKENS, lambda hf, x, at: hf.SuppressTokensLogitsProcessor(x, device=at.device)
-    ),
+    "suppress_tokens": _Setting(([],), *_TOKENS, lambda hf, x, at: hf.SuppressTokensLogitsProcessor(x, device=at.device)),
     "begin_suppress_tokens": _Setting(
-        ([],), _are_ids, _TOKENS, lambda hf, x, at: hf.SuppressTokensAtBeginLogitsProcessor(x, at.begin, device=at.device)
+        ([],), *_TOKENS, lambda hf, x, at: hf.SuppressTokensAtBeginLogitsProcessor(x, at.begin, device=at.device)
     ),
     "renormalize_logits": _Setting(
         (False,), lambda value, _: value is True, "true or false", lambda hf, x, at: hf.LogitNormalization()
