@@ -83,9 +83,9 @@ class Reading:
         self.table, self.memory, self.before = table, memory, torch.zeros_like(memory)
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        found = self.table.logits[self.memory, self.before, tokens]
-        self.before = tokens
-        return found
+        found = self.table.logits[self.memory, self.before, tokens[:, 0]]
+        self.before = tokens[:, 0]
+        return found[:, None]
 
     def reorder(self, rows: Tensor) -> None:
         self.memory, self.before = self.memory[rows], self.before[rows]

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import DecodingState, Reader, nothing_left, opening, read_opening
+from transformer_viz.decoding.reader import DecodingState, Reader, nothing_left, opening
 from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
 
@@ -137,7 +137,7 @@ def beam_search(
     results = [search.result for search in searches]
     decoder = reader.start_decoding(reader.encode(source, source_padding, tap=tap), source_padding)
     read = opening(reader, source)
-    opening_logits = read_opening(reader, decoder, read, tap).cpu()
+    opening_logits = decoder.read(read, tap=tap).cpu()
     for result, rows in zip(results, opening_logits[:, :-1], strict=True):
         result.given = rows
     logits, n_opening = opening_logits[:, -1], read.shape[1]
@@ -166,7 +166,7 @@ def beam_search(
         token = torch.tensor(tokens, device=source.device)
         if reader.rules is not None:
             read, sentence = torch.cat([read[kept], token[:, None]], 1), sentence[kept]
-        logits = decoder.read(token, tap=tap).cpu()
+        logits = decoder.read(token[:, None], tap=tap)[:, 0].cpu()
     for search in searches:
         nodes = search.result.nodes
         # Of equal scores the one that was found first.

@@ -46,9 +46,9 @@ class IncrementalDecoder(Protocol):
     """A batch of sentences that is being written, token by token."""
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        """Logits of the token after each new one: int (batch,) -> (batch, vocabulary). The tap sees their attention.
+        """Logits of the token after each new one: int (batch, position) -> (batch, position, vocabulary).
 
-        A reader without an encoder is first given the prompt: int (batch, position) -> (batch, position, vocabulary).
+        At first the opening is given, which may be a prompt, then one token of each sentence. The tap sees their attention.
         """
 
     def reorder(self, rows: Tensor) -> None:
@@ -130,8 +130,3 @@ def nothing_left() -> OptionError:
         "There is a step at which no token may be written: the model, its generation config and ban together forbid every one. "
         "Allow some again, or switch the generation config off."
     )
-
-
-def read_opening(model: Reader, reading: IncrementalDecoder, tokens: Tensor, tap: Tap | None) -> Tensor:
-    """Logits after each token of the opening, (batch, position, vocabulary)."""
-    return reading.read(tokens, tap=tap) if model.kind.has_prompt else reading.read(tokens[:, 0], tap=tap)[:, None]

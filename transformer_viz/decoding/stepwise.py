@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import DecodingState, Reader, is_end, nothing_left, opening, read_opening
+from transformer_viz.decoding.reader import DecodingState, Reader, is_end, nothing_left, opening
 from transformer_viz.model.tap import Tap
 
 
@@ -85,14 +85,14 @@ def stepwise(
     decoder: Any = (
         reader.start_decoding(memory, source_padding) if cached else RecomputingDecoder(reader, memory, source_padding)
     )
-    opening_logits = read_opening(reader, decoder, first, tap)
+    opening_logits = decoder.read(first, tap=tap)
     if log is not None:
         for place in range(first.shape[1] - 1):
             log(opening_logits[:, place], first[:, place + 1])
     row = opening_logits[:, -1]
     for step in range(max_length):
         if step > 0:
-            row = decoder.read(written[-1], tap=tap)
+            row = decoder.read(written[-1][:, None], tap=tap)[:, 0]
         if step < len(prefix):
             # Chosen too, so that what is drawn later does not depend on the prefix.
             chosen, probability = choose(row)
@@ -143,16 +143,15 @@ class RecomputingDecoder:
         self._ids: Tensor | None = None
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        new = tokens if tokens.dim() == 2 else tokens[:, None]
         if self._ids is None:
             is_prompt = self._reader.kind.has_prompt and self._source_padding is not None
-            self._ids, self._padding = new, self._source_padding if is_prompt else torch.zeros_like(new, dtype=torch.bool)
-            self._ended = torch.zeros_like(new[:, 0], dtype=torch.bool)
+            self._ids, self._padding = tokens, self._source_padding if is_prompt else torch.zeros_like(tokens, dtype=torch.bool)
+            self._ended = torch.zeros_like(tokens[:, :1], dtype=torch.bool)
         else:
             self._ended = self._ended | is_end(self._reader, tokens)
-            self._ids, self._padding = torch.cat([self._ids, new], 1), torch.cat([self._padding, self._ended[:, None]], 1)
+            self._ids, self._padding = torch.cat([self._ids, tokens], 1), torch.cat([self._padding, self._ended], 1)
         logits = self._reader.decode(self._ids, self._memory, self._source_padding, self._padding, tap=tap)
-        return logits if tokens.dim() == 2 else logits[:, -1]
+        return logits[:, -tokens.shape[1] :]
 
 
 def _possible(logits: Tensor) -> Tensor:

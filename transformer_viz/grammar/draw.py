@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.grammar.grammar import Features, Grammar, Lexeme, Template
+from transformer_viz.grammar.grammar import Features, Grammar, Lexeme
 from transformer_viz.grammar.tree import Tree, agrees, narrowed, opened, wanted
 
 _MOST_CHOICES = 50_000
@@ -38,10 +38,10 @@ class _Chance:
 
 
 def _draw_phrase(grammar: Grammar, symbol: str, asked: Features, chance: _Chance, used: set[Lexeme]) -> Tree:
-    possible, total = _templates(grammar, symbol, asked)
+    possible = _choices(grammar, symbol, asked)
     if not possible:
         raise _DeadEnd
-    place, i = chance.below(total), 0
+    place, i = chance.below(sum(template.weight for template, _ in possible)), 0
     while place >= possible[i][0].weight and i + 1 < len(possible):
         place, i = place - possible[i][0].weight, i + 1
     template, bound = possible[i]
@@ -49,7 +49,7 @@ def _draw_phrase(grammar: Grammar, symbol: str, asked: Features, chance: _Chance
     for item in template.items:
         asked = wanted(tree.bound, item)
         if item.symbol in grammar.lexemes:
-            words = _words(grammar, item.symbol, asked)
+            words = _choices(grammar, item.symbol, asked)
             if not words:
                 raise _DeadEnd
             child, forms = words[int(chance.below(len(words)))]
@@ -67,39 +67,23 @@ def _draw_phrase(grammar: Grammar, symbol: str, asked: Features, chance: _Chance
     return tree
 
 
-Choice = tuple[Lexeme, list[Features]]
-"""A word, and what each of its forms shows that agrees with what is asked."""
+def _choices(grammar: Grammar, symbol: str, asked: Features) -> list[tuple[Any, Any]]:
+    """What can stand for a symbol and agrees with what is asked of it, remembered in the grammar.
 
-
-def _words(grammar: Grammar, symbol: str, asked: Features) -> list[Choice]:
-    """The words that agree with what is asked, each as often as its weight."""
+    Of a word class: each word, as often as its weight, with the features of its forms. Of a phrase: each template with its
+    variables.
+    """
     key = (symbol, *asked.items())
     found = grammar.choices.get(key)
     if found is None:
         found = []
-        for lexeme in grammar.lexemes[symbol]:
+        for lexeme in grammar.lexemes.get(symbol, ()):
             if agrees(lexeme.features, asked) and (forms := [form for form in lexeme.shown if agrees(form, asked)]):
                 found += [(lexeme, forms)] * lexeme.weight
-        _remember(grammar, key, found)
+        for template in grammar.templates.get(symbol, ()):
+            if template.weight and (bound := opened(template, asked)) is not None:
+                found.append((template, bound))
+        if len(grammar.choices) >= _MOST_CHOICES:
+            grammar.choices.clear()
+        grammar.choices[key] = found
     return found
-
-
-def _templates(grammar: Grammar, symbol: str, asked: Features) -> tuple[list[tuple[Template, Features]], float]:
-    """The templates that agree with what is asked, with their variables; and the sum of their weights."""
-    key = (symbol, *asked.items())
-    found = grammar.choices.get(key)
-    if found is None:
-        possible = [
-            (template, bound)
-            for template in grammar.templates[symbol]
-            if template.weight and (bound := opened(template, asked)) is not None
-        ]
-        found = possible, sum(template.weight for template, _ in possible)
-        _remember(grammar, key, found)
-    return found
-
-
-def _remember(grammar: Grammar, key: tuple[Any, ...], found: Any) -> None:
-    if len(grammar.choices) >= _MOST_CHOICES:
-        grammar.choices.clear()
-    grammar.choices[key] = found

@@ -137,8 +137,8 @@ class CachedDecoder:
         self._cache = Cache()
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        """Logits (batch, vocabulary) of the token after each new one, int (batch,). The tap sees the new row alone."""
-        return self._model.decode(tokens[:, None], self._memory, self._source_padding, tap=tap, cache=self._cache)[:, 0]
+        """Logits (batch, 1, vocabulary) of the token after each new one, int (batch, 1). The tap sees the new row alone."""
+        return self._model.decode(tokens, self._memory, self._source_padding, tap=tap, cache=self._cache)
 
     def reorder(self, rows: Tensor) -> None:
         """Row i of the batch becomes the former row `rows[i]`; rows may repeat or be left out, as a beam search goes on."""

@@ -95,6 +95,8 @@ def ranks_of(logits: Tensor, tokens: Tensor) -> list[int]:
         logits: float (row, vocabulary).
         tokens: int (row, 1).
     """
+    # NaN, as of a row in which a mistake masks everything, counts as the highest.
+    logits = logits.nan_to_num(nan=math.inf, posinf=math.inf, neginf=-math.inf)
     own, ids = logits.gather(-1, tokens), torch.arange(logits.shape[-1])
     return ((logits > own) | ((logits == own) & (ids < tokens))).sum(-1).tolist()
 

@@ -6,7 +6,7 @@ A model of which a layer does not add up is drawn with its attention alone.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,12 +36,8 @@ _NORMS = {
 }
 
 
-class ObservedStack(NamedTuple):
-    """The calls of one pass through a stack, its layers, and the places of its attentions in their order."""
-
-    calls: Sequence[ModuleCall]
-    layers: Sequence[ModelLayer]
-    places: Sequence[Place]
+ObservedStack = tuple[Sequence[ModuleCall], Sequence[ModelLayer], Sequence[Place]]
+"""The calls of one pass through a stack, its layers, and kind and layer of its attentions in order."""
 
 
 def architecture_of(stacks: Mapping[Side, ObservedStack], sizes: Sizes, output: Any) -> Architecture:

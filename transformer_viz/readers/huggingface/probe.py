@@ -89,7 +89,7 @@ def probe(model: Any, longest: int) -> ProbedModel:
     for side, recording in recordings.items():
         layers = layers_of(recording.modules)
         modules |= zip(places[side], modules_around(recording, layers, has_scores=has_scores), strict=True)
-        stacks[side] = ObservedStack(recording.modules, layers, places[side])
+        stacks[side] = recording.modules, layers, places[side]
     architecture = architecture_of(stacks, sizes, model.get_output_embeddings())
     return ProbedModel(tuple(places["encoder"]), tuple(places["decoder"]), sizes, modules, architecture, encoder_output)
 

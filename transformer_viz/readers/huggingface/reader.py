@@ -144,19 +144,17 @@ class HuggingFaceDecoder:
         self._real: Tensor | None = None
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        """One token of every sentence, (batch,), or at first a prompt, (batch, position)."""
-        rows = tokens if tokens.dim() == 2 else tokens[:, None]
         options: dict[str, Any] = {"past_key_values": self._cache, "use_cache": True}
         if self._reader.kind.has_encoder:
-            options |= self._reader.of_encoder(self._memory, self._padding) | {"decoder_input_ids": rows}
+            options |= self._reader.of_encoder(self._memory, self._padding) | {"decoder_input_ids": tokens}
         else:
-            new = _real(rows, self._padding if self._real is None else None)
+            new = _real(tokens, self._padding if self._real is None else None)
             self._real = new if self._real is None else torch.cat([self._real, new], 1)
-            options |= {"input_ids": rows, "attention_mask": self._real, **self._reader.positions(self._real, rows)}
+            options |= {"input_ids": tokens, "attention_mask": self._real, **self._reader.positions(self._real, tokens)}
         with attention.observe_attention(_pass(self._reader.probed.decoder, tap, self._n_read)):
             logits = self._reader.model(**options).logits
-        self._n_read += rows.shape[1]
-        return logits if tokens.dim() == 2 else logits[:, -1]
+        self._n_read += tokens.shape[1]
+        return logits
 
     def reorder(self, rows: Tensor) -> None:
         """Keys, values and padding of each row; the memory too, whose keys may not be cached."""
@@ -184,7 +182,7 @@ def check_decoding(reader: HuggingFaceReader) -> None:
         padded = tokens.new_full(pads.shape, reader.pad_id).masked_scatter(~pads, tokens[:, :n_read])
         reading = reader.start_decoding(reader.encode(padded, pads), pads)
         opening = tokens[:, :2] if reader.kind.has_encoder else padded
-        steps = torch.cat([reading.read(opening)[:, -2:], reading.read(tokens[:, 2])[:, None]], 1)
+        steps = torch.cat([reading.read(opening)[:, -2:], reading.read(tokens[:, 2:])], 1)
         # Logits of tokens that are never written may be −∞.
         largest = float(whole[whole.isfinite()].abs().max())
         if not torch.allclose(steps, whole, rtol=0, atol=_TOLERANCE * largest):
