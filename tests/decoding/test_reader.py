@@ -11,7 +11,6 @@ from torch import Tensor
 from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.stepwise import stepwise
-from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
@@ -234,15 +233,6 @@ def test_what_is_drawn_is_drawn_as_often_as_it_is_probable() -> None:
     for sentence, total in all_of(table, int(table.encode(SOURCES[:1])[0])).items():
         p = math.exp(total)
         assert abs(counts.get(sentence, 0) - n * p) <= 5 * math.sqrt(n * p * (1 - p)) + 1, sentence
-
-
-def test_teacher_forcing_has_the_logits_of_every_row() -> None:
-    table = Table(2)
-    target_in = torch.tensor([[4, 0, 1], [4, 3, 3], [4, 1, 0]])
-    decoded = teacher_forced(table, SOURCES, PADDING, target_in, target_in, None)
-    for i, t in itertools.product(range(3), range(3)):
-        before = int(target_in[i, t - 1]) if t else 0
-        assert torch.equal(decoded.logits[i, t], table.logits[MEMORIES[i], before, target_in[i, t]])
 
 
 def test_a_reader_in_training_is_refused() -> None:

@@ -76,11 +76,9 @@ def stepwise(
     """
     assert not reader.training, "decoding needs a model in eval mode"
     n_sentences = len(source)
-    # Of one sentence it is enough to look at the token: nothing is written after its end.
-    is_alone = n_sentences == 1
     memory = reader.encode(source, source_padding, tap=tap)
     first = opening(reader, source)
-    ended, is_over = torch.zeros(n_sentences, dtype=torch.bool, device=source.device), False
+    ended = torch.zeros(n_sentences, dtype=torch.bool, device=source.device)
     written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
     decoder: Any = (
         reader.start_decoding(memory, source_padding) if cached else RecomputingDecoder(reader, memory, source_padding)
@@ -104,7 +102,7 @@ def stepwise(
             ids = torch.cat([first, *(token[:, None] for token in written)], 1)
             so_far = DecodingState(ids, first.shape[1], max_length, source, source_padding)
             chosen, probability = choose(_possible(reader.rules(so_far, row)))
-        token = chosen if is_alone else chosen.masked_fill(ended, reader.pad_id)
+        token = chosen.masked_fill(ended, reader.pad_id)
         written.append(token)
         if log is None:
             logits.append(row)
@@ -112,19 +110,12 @@ def stepwise(
             log(row, token)
         if probability is not None:
             probabilities.append(probability)
-        if is_alone:
-            is_over = token.item() in reader.end_ids
-        else:
-            ended = ended | is_end(reader, token)
-            is_over = bool(ended.all())
-        if is_over or (after_step is not None and not after_step(token)):
+        ended = ended | is_end(reader, token)
+        if bool(ended.all()) or (after_step is not None and not after_step(token)):
             break
     ids = torch.stack(written, 1)
-    if is_alone:
-        ended, lengths = torch.tensor([is_over]), torch.tensor([len(written)])
-    else:
-        # Until and with `<end>`, or all steps.
-        lengths = torch.where(ended, is_end(reader, ids).int().argmax(1) + 1, ids.shape[1])
+    # Until and with `<end>`, or all steps.
+    lengths = torch.where(ended, is_end(reader, ids).int().argmax(1) + 1, ids.shape[1])
     return Decoded(
         ids,
         lengths,

@@ -34,20 +34,19 @@ def hypothesis_parts(
         given_cross: cross-attention of these positions (layer, head, position, source), or None.
     """
     path = search.path(number)
-    n_steps = len(path)
+    n_steps, rows = len(path), [node.row for node in path]
     n_rows = search.n_given + n_steps
-    decoder, cross = search.attention(number)
     attentions: dict[Kind, Attention] = {}
-    if decoder is not None:
+    if search.decoder_rows is not None:
         reasons = search.decoder_reasons
         if reasons is None:
             reasons = (np.triu(np.ones((n_rows, n_rows)), 1) * int(Reason.FUTURE)).astype(np.uint8)
         reasons = np.ascontiguousarray(reasons[..., :n_rows, :n_rows])
-        weights = _after(given_decoder, decoder)
+        weights = _weights(given_decoder, search.decoder_rows[rows][..., :n_rows])
         attentions["decoder"] = Attention(weights=weights, reasons=reasons, layers=layers["decoder"])
-    if cross is not None and source_reasons is not None:
-        reasons = np.repeat(source_reasons[None], n_rows, 0)
-        attentions["cross"] = Attention(weights=_after(given_cross, cross), reasons=reasons, layers=layers["cross"])
+    if search.cross_rows is not None and source_reasons is not None:
+        reasons, weights = np.repeat(source_reasons[None], n_rows, 0), _weights(given_cross, search.cross_rows[rows])
+        attentions["cross"] = Attention(weights=weights, reasons=reasons, layers=layers["cross"])
     tokens = tuple(node.token for node in path)
     steps = [
         Step(
@@ -77,8 +76,9 @@ def hypothesis_parts(
     }
 
 
-def _after(given: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
-    """The rows below the given ones, for which the keys that came later do not exist."""
+def _weights(given: np.ndarray | None, recorded: np.ndarray) -> np.ndarray:
+    """Recorded rows (step, layer, head, key) as (layer, head, row, key), below the given ones, which have no later keys."""
+    rows = np.ascontiguousarray(np.moveaxis(recorded, 0, 2))
     if given is None or not given.shape[2]:
         return rows
     later = rows.shape[-1] - given.shape[-1]

@@ -161,19 +161,3 @@ class Search:
         while path[-1].parent is not None:
             path.append(self.nodes[path[-1].parent])
         return tuple(reversed(path))
-
-    def attention(self, number: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """What a node's path looked at, of the kinds that were kept.
-
-        Returns:
-            Decoder self-attention (layer, head, step, `n_given` + step) and cross-attention (layer, head, step, source).
-        """
-        rows = [node.row for node in self.path(number)]
-        decoder = None if self.decoder_rows is None else self.decoder_rows[rows][..., : self.n_given + len(rows)]
-        cross = None if self.cross_rows is None else self.cross_rows[rows]
-        return _steps_third(decoder), _steps_third(cross)
-
-
-def _steps_third(rows: np.ndarray | None) -> np.ndarray | None:
-    """(step, layer, head, key) -> (layer, head, step, key)."""
-    return None if rows is None else np.ascontiguousarray(np.moveaxis(rows, 0, 2))

@@ -11,7 +11,6 @@ from transformer_viz.decoding.beam import BeamResult, beam_search
 from transformer_viz.decoding.greedy import most_probable
 from transformer_viz.decoding.sampling import sampler
 from transformer_viz.decoding.stepwise import Decoded, stepwise
-from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, compose
@@ -189,7 +188,10 @@ def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgre
 
 
 def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decoded:
-    """One pass over sources and the targets that are given with them."""
+    """One pass over sources and given targets, as in training (Vaswani et al. 2017, section 3.1: masked self-attention).
+
+    The targets count as what was written; padded steps behind them do not count in the lengths.
+    """
     reader, device = request.model.model, request.model.device
     start = [] if reader.start_id is None else [reader.start_id]
     prompts = [sentence.prompt or start for sentence in request.sentences]
@@ -200,9 +202,12 @@ def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decod
     target_out, _ = padded_batch([row[1:] for row in whole], reader.pad_id, width, device=device)
     for row, sentence in zip(is_padding, request.sentences, strict=True):
         row[: sentence.padding.before] = True
-    return teacher_forced(
-        reader, *_source(request), target_in, target_out, is_padding if bool(is_padding.any()) else None, tap=tap
-    )
+    source, source_padding = _source(request)
+    memory = reader.encode(source, source_padding, tap=tap)
+    logits = reader.decode(target_in, memory, source_padding, is_padding if bool(is_padding.any()) else None, tap=tap)
+    # Padding before a prompt are steps too.
+    lengths = width - is_padding.flip(1).int().cumprod(1).sum(1)
+    return Decoded(target_out, lengths, torch.ones_like(lengths, dtype=torch.bool), logits)
 
 
 def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:

@@ -36,7 +36,7 @@ class Contents:
         vocabulary: SentencePiece's file.
         lexicon: the file of the shortlist, or None.
         config: its sizes.
-        weights: what is in the file of weights under the name that our module has for it.
+        weights: the tensors in the file of weights, by the names of our modules' parameters.
     """
 
     model: Path
@@ -53,7 +53,7 @@ class Contents:
 
 
 def is_one(folder: Path) -> bool:
-    """Whether it has a file of weights by its name, packed or not."""
+    """Whether a folder has a file that is named like Marian's weights, compressed or not."""
     return untrusted_files.is_folder(folder) and any(_is_weights(path) for path in untrusted_files.list_folder(folder))
 
 
@@ -131,7 +131,7 @@ def read_contents(folder: Path, name: str) -> Contents:
 
 
 def _is_weights(path: Path) -> bool:
-    """By its name, packed or not."""
+    """Whether a file is named like Marian's weights, compressed or not."""
     return _MODEL.fullmatch(path.name.removesuffix(".gz")) is not None
 
 
@@ -144,7 +144,7 @@ class Wanted(NamedTuple):
 
 
 def _names(config: ModelConfig) -> dict[str, Wanted]:
-    """What a file must have, by our names."""
+    """The tensors that a file must have, by the names of our modules' parameters."""
     width, inner, size = config.d_model, config.d_ff, config.target_vocabulary_size
     wanted: dict[str, Wanted] = {}
 

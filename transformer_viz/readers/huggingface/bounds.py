@@ -99,7 +99,7 @@ def without_implementations(config: Any) -> Any:
 
 
 def _settings(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """All of them, at any depth; those in a list have the list's name."""
+    """Every setting of a configuration with its name, at any depth; entries of a list have the list's name."""
     yield key, config
     if isinstance(config, dict):
         for name, value in config.items():
@@ -211,7 +211,7 @@ def _check_growth(growth: float) -> None:
 
 
 def _rules(step: Any) -> Iterator[Mapping[str, Any]]:
-    """Those that a step is made of, in their order."""
+    """The rules of one step of a tokenizer, in order; a step may be a sequence of steps."""
     if not isinstance(step, dict):
         return
     inner = next((step[part] for part in ("normalizers", "pretokenizers", "processors", "decoders") if part in step), None)
@@ -254,7 +254,7 @@ def _longest_piece(charsmap: bytes) -> float:
 
 
 def _check_pieces(model: bytes, most: int) -> None:
-    """Of a file of SentencePiece: pieces are its fields 1, how it normalizes is its field 3, and the map there field 2."""
+    """Checks a SentencePiece model: its fields 1 are pieces, its field 3 the normalizer, and field 2 of that a map of texts."""
     n = 0
     for number, value in _fields(model):
         n += number == 1
@@ -264,7 +264,7 @@ def _check_pieces(model: bytes, most: int) -> None:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Of a message of protocol buffers, those that hold bytes, by their numbers."""
+    """The fields of a protocol buffers message that hold bytes, with their numbers."""
     place = 0
 
     def whole() -> int:

@@ -37,8 +37,16 @@ def _is_count(value: Any, _: int) -> bool:
 
 
 class _Opening(NamedTuple):
-    """What logits processors are made for: so many tokens that were read first, the first place where a token is chosen by the
-    logits, so many that may be written, the tokens that end a sentence, the device, and the source."""
+    """What transformers' logits processors are constructed with.
+
+    Attributes:
+        n: tokens that were read before the first was written.
+        begin: the first position whose token the logits decide.
+        max_length: the most tokens to write.
+        ends: tokens that end a sentence.
+        device: of the logits.
+        source: ids of the source, or None.
+    """
 
     n: int
     begin: int
@@ -49,8 +57,14 @@ class _Opening(NamedTuple):
 
 
 class _Setting(NamedTuple):
-    """One that is served: values that change nothing, whether a value can be followed for a vocabulary of so many, what it
-    should be, and its processor, of transformers, the value and the opening."""
+    """A setting of a generation config that is applied.
+
+    Attributes:
+        neutral: values that change nothing.
+        is_possible: whether a value can be applied, for a vocabulary of so many tokens.
+        allowed: the possible values, in words.
+        processor: makes the logits processor from the module transformers, the value and the opening.
+    """
 
     neutral: tuple[Any, ...]
     is_possible: Callable[[Any, int], bool]

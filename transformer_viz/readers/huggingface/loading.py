@@ -190,20 +190,20 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         return wrap_model(model, tokenizer, name)
 
 
-def _open(folder: Path, read_contents: Contents, name: str, say: Say) -> tuple[Any, Any]:
+def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, Any]:
     """The model and its tokenizer, as transformers makes them."""
     from transformers import CONFIG_MAPPING, AutoTokenizer
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
     # As `AutoConfig` makes it of a file, of what was read of it already.
-    family = read_contents.config["model_type"]
-    if family == "mistral" and "layer_types" in read_contents.config:
+    family = contents.config["model_type"]
+    if family == "mistral" and "layer_types" in contents.config:
         family = "ministral"
     if family not in CONFIG_MAPPING:
         raise ModelError(
             f"{name}: transformers {version('transformers')} has no family {family!r}. A later version may have it."
         )
-    config = CONFIG_MAPPING[family].from_dict(dict(read_contents.config), name_or_path=str(folder))
+    config = CONFIG_MAPPING[family].from_dict(dict(contents.config), name_or_path=str(folder))
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, config=config, **only_here)
     own = tokenizer.vocab_files_names.values()
     names = sorted({"tokenizer.json", *own})
@@ -213,7 +213,7 @@ def _open(folder: Path, read_contents: Contents, name: str, say: Say) -> tuple[A
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
-        with bounds.limit_modules(read_contents.weights, name, say):
+        with bounds.limit_modules(contents.weights, name, say):
             model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
         # What is not in the file would be random.
         if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
@@ -269,7 +269,7 @@ def _loading_errors(folder: Path, name: str) -> Generator[None]:
 
 @contextmanager
 def quiet_transformers() -> Generator[None]:
-    """No progress bars and no advice for programmers; what matters of it is an error here."""
+    """Switches off the progress bars and warnings of transformers inside the `with` block; what matters is an error here."""
     from transformers import logging
 
     level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -286,7 +286,7 @@ def quiet_transformers() -> Generator[None]:
 
 @contextmanager
 def _counted(say: Say) -> Generator[None]:
-    """Says how many of the weights are there: transformers counts them for its progress bar."""
+    """Reports how many weights are loaded, from the hook of transformers' progress bar."""
     from transformers import logging
 
     def counted(things: Any) -> Iterator[Any]:

@@ -102,7 +102,7 @@ class Pieces:
 
 
 def _types(state: dict[str, Any]) -> Iterator[str]:
-    """Of a decoder, and of those that it is made of."""
+    """The types of a decoder and of the decoders that it consists of."""
     yield state["type"]
     for part in state.get("decoders", ()):
         yield from _types(part)

@@ -112,7 +112,7 @@ class HuggingFaceReader:
 
     @contextmanager
     def _seen_by(self, places: tuple[Place, ...], tap: Tap | None) -> Generator[None]:
-        """A tap sees attention within, and what surrounds it."""
+        """Shows a tap the attention at these places, and what surrounds it, inside the `with` block."""
         now = _pass(places, tap)
         with attention.observe_attention(now), hook_layers(now, self.probed.modules):
             yield
