@@ -142,11 +142,6 @@ def check(edits: Iterable[Edit], kind_sizes: dict[Kind, tuple[int, int]], n_sour
             _within(edit, "key", key, n_keys)
 
 
-def may_look_ahead(edits: Iterable[Edit]) -> bool:
-    """Whether a decoder row could see a later token, so that earlier rows must be computed again at every step."""
-    return any(edit.place.kind == "decoder" and not isinstance(edit, HeadOff) for edit in edits)
-
-
 def _one(part: str) -> Edit:
     place_text, colon, what = part.partition(":")
     if not colon or not is_address(place_text):

@@ -87,11 +87,6 @@ def memory_of_machine() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def free_memory(device: torch.device) -> int | None:
-    """Bytes that are free on a device now; None where that cannot be found out."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_of_machine()
-
-
 @contextmanager
 def few_threads(device: torch.device, n_parameters: int) -> Generator[None]:
     """One CPU thread for a small model's decoding: more are no faster, and where another program is busy,

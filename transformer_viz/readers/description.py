@@ -54,7 +54,7 @@ def check_memory(description: Description, name: str, device: "torch.device") ->
     from transformer_viz.model import devices
 
     for where in dict.fromkeys((torch.device("cpu"), device)):
-        free = devices.free_memory(where)
+        free = torch.cuda.mem_get_info(where)[0] if where.type == "cuda" else devices.memory_of_machine()
         if free is not None and description.memory > _SHARE * free:
             raise ModelError(
                 f"{name} needs {bytes_words(description.memory)} for its {description.n_parameters:,} parameters in single "

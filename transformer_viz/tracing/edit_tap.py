@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from transformer_viz import edits as plain
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.model.mistakes import Mistake, MistakeTap
 from transformer_viz.model.sizes import Sizes
@@ -100,4 +99,5 @@ def kind_sizes(sizes: Sizes) -> dict[Kind, tuple[int, int]]:
 
 def looks_ahead(edits: Sequence[Edit], mistake: Mistake | None) -> bool:
     """Whether a later token can change an earlier row, so that cached decoding would be wrong."""
-    return plain.may_look_ahead(edits) or (mistake is not None and mistake.looks_ahead)
+    changes_decoder = any(edit.place.kind == "decoder" and not isinstance(edit, HeadOff) for edit in edits)
+    return changes_decoder or (mistake is not None and mistake.looks_ahead)

@@ -18,9 +18,8 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.description import Say, check_memory, in_silence, model_errors
 from transformer_viz.readers.firefox import binary, shortlist
-from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, read_contents
+from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, LONGEST, TABLE, read_contents
 from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
-from transformer_viz.readers.firefox.settings import LONGEST
 from transformer_viz.readers.firefox.tokenizer import FirefoxTokenizer
 
 _WHY_NO_SELF_ATTENTION = (
