@@ -128,7 +128,22 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
         OptionError: the two runs differ in tokens, layers or heads.
     """
     if untrained is not None:
-        _check_same(trace, untrained)
+        for kind in KINDS:
+            a, b = trace.attentions.get(kind), untrained.attentions.get(kind)
+            shapes = ["none" if attention is None else str(attention.weights.shape) for attention in (a, b)]
+            if shapes[0] != shapes[1]:
+                raise OptionError(
+                    f"untrained: {kind} attention of the two runs has shapes {' and '.join(shapes)} (layer, head, query, key); "
+                    "give a run of the same tokens and sizes, as tv.untrained(checkpoint, trace) makes it"
+                )
+            if a is not None and b is not None and a.layers != b.layers:
+                words = f"the two runs keep different layers of {kind} attention; tv.untrained keeps the same"
+                raise OptionError(f"untrained: {words}")
+        # What was written may differ, since nobody looks at that.
+        if (trace.source_tokens, trace.target_tokens) != (untrained.source_tokens, untrained.target_tokens):
+            raise OptionError(
+                "untrained: the two runs read different tokens; tv.untrained(checkpoint, trace) makes one of the same"
+            )
     return Grades(sorted((grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)), key=_rank))
 
 
@@ -185,22 +200,3 @@ def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
     mass, score = grade.mass, grade.score
     by_mass = (mass is None, -(mass or 0.0))
     return (*by_mass, KINDS.index(grade.kind), score is None, -(score or 0.0), grade.layer, grade.head)
-
-
-def _check_same(trace: Trace, untrained: Trace) -> None:
-    """The same tokens read, the same layers and heads; what was written may differ, since nobody looks at that."""
-    for kind in KINDS:
-        a, b = trace.attentions.get(kind), untrained.attentions.get(kind)
-        shapes = ["none" if attention is None else str(attention.weights.shape) for attention in (a, b)]
-        if shapes[0] != shapes[1]:
-            words = " and ".join(shapes)
-            raise OptionError(
-                f"untrained: {kind} attention of the two runs has shapes {words} (layer, head, query, key); "
-                f"give a run of the same tokens and sizes, as tv.untrained(checkpoint, trace) makes it"
-            )
-        if a is not None and b is not None and a.layers != b.layers:
-            raise OptionError(f"untrained: the two runs keep different layers of {kind} attention; tv.untrained keeps the same")
-    if (trace.source_tokens, trace.target_tokens) != (untrained.source_tokens, untrained.target_tokens):
-        raise OptionError(
-            "untrained: the two runs read different tokens; tv.untrained(checkpoint, trace) makes one of the same"
-        )

@@ -123,25 +123,22 @@ def picture(
         OptionError: an option has an impossible value.
         ExportError: kaleido or a browser is missing; the message says what to install.
     """
-    figure = _titled(shown, what, options) if isinstance(shown, Trace) else shown
+    figure = shown
+    if isinstance(shown, Trace):
+        figure = figure_of(shown, what, **options)
+        now = view(shown, *(options.get(name) for name in ("kind", "layer", "head", "step")))
+        # A caption that says of which run. Other figures than the player have a title of their own, which says the head.
+        words = picture_title(shown)
+        if what == "player":
+            words = f"{picture_title(shown, now.kind, now.layer, now.head)}, {step_name(shown)} {now.step + 1}"
+        own = f" · {figure.layout.title.text}" if figure.layout.title.text else ""
+        at = {"x": 0, "xanchor": "left", "xref": "container", "y": 1, "yanchor": "top", "yref": "container"}
+        figure.update_layout(
+            title={"text": escape(words) + own, "font": {"size": 15}, "pad": {"t": 8, "l": 8}, **at},
+            margin_t=(figure.layout.margin.t or 0) + _TITLE,
+            height=(figure.layout.height or _HEIGHT) + _TITLE,
+        )
     return files.picture_of(figure, format, width, height or int(figure.layout.height or _HEIGHT), scale)
-
-
-def _titled(trace: Trace, what: str, options: Any) -> Any:
-    """A figure of a run with a caption that says of which."""
-    figure = figure_of(trace, what, **options)
-    now = view(trace, *(options.get(name) for name in ("kind", "layer", "head", "step")))
-    # Other figures have a title of their own, which says it.
-    is_player = what == "player"
-    step = f", {step_name(trace)} {now.step + 1}" if is_player else ""
-    words = picture_title(trace, *((now.kind, now.layer, now.head) if is_player else ())) + step
-    own = f" · {figure.layout.title.text}" if figure.layout.title.text else ""
-    at = {"x": 0, "xanchor": "left", "xref": "container", "y": 1, "yanchor": "top", "yref": "container"}
-    return figure.update_layout(
-        title={"text": escape(words) + own, "font": {"size": 15}, "pad": {"t": 8, "l": 8}, **at},
-        margin_t=(figure.layout.margin.t or 0) + _TITLE,
-        height=(figure.layout.height or _HEIGHT) + _TITLE,
-    )
 
 
 def table(trace: Trace, format: str = "csv") -> bytes:
