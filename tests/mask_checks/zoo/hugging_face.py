@@ -82,3 +82,14 @@ def marian_with_one_open_head_in_bfloat16() -> Model:
 
     attention.forward = opened
     return encoder_decoder(model, use_cache=False)
+
+
+@HUGGING_FACE.case()
+def mixtral_in_bfloat16() -> Model:
+    """What multiplies its experts knows no float64."""
+    import transformers
+
+    torch.manual_seed(5)
+    experts: dict[str, Any] = {"num_hidden_layers": 1, "num_local_experts": 3, "num_experts_per_tok": 2}
+    model = transformers.MixtralForCausalLM(transformers.MixtralConfig(**families.LLAMA | experts))
+    return decoder_only(model.bfloat16().eval().requires_grad_(False))
