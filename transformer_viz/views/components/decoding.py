@@ -24,6 +24,7 @@ _OF_A_PROMPT, _AUTO_LENGTH = 20, 0
 _LENGTHS = (_AUTO_LENGTH, 5, 10, 20, 50, 100, 200)
 """The most tokens that a search writes; the first is what suits the model."""
 _LONGEST_TARGET = 512
+_help = glossary.sentence
 
 
 def start(model: LoadedModel) -> None:
@@ -45,8 +46,7 @@ def popover(model: LoadedModel) -> None:
         return
     is_used = strategy(model) != STRATEGIES[0]
     with levels.only_in_all("decoding", is_used=is_used), st.popover(_words(model), key="decoding-popover"):
-        help_ = glossary.sentence("Decoding")
-        chosen = link.segmented_control("Decoding", key="decoding", help=help_)
+        chosen = link.segmented_control("Decoding", key="decoding", help=_help("Decoding"))
         if chosen == "beam":
             link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
             link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
@@ -94,7 +94,3 @@ def _words(model: LoadedModel) -> str:
     state, chosen = st.session_state, strategy(model)
     more = {"beam": f" {state.beam}", "sample": f", seed {state.seed}"}
     return f"Decoding: {chosen}{more.get(chosen, '')}"
-
-
-def _help(label: str) -> str:
-    return glossary.sentence(label)

@@ -146,7 +146,8 @@ class _Card:
             st.html(f"<h2>{escape(step.title)}</h2>")
             self._line = st.container(key="lesson-line")
             with st.container(key="lesson-more"):
-                st.html(f'<div class="lesson-text">{"".join(map(self._paragraph, step.text))}</div>')
+                text = "".join(f"<p>{''.join(map(self._element, pieces))}</p>" for pieces in step.text)
+                st.html(f'<div class="lesson-text">{text}</div>')
                 self._question, self._hints = st.container(), st.container(key="lesson-hints")
                 self._ways = st.container(horizontal=True, key="lesson-ways")
         if step.ask is None:
@@ -243,7 +244,7 @@ class _Card:
             if self.shown.is_done:
                 st.html(f'<p class="lesson-say" role="status"><b>✓ {escape(say("card.done"))}</b></p>')
             if not self.is_at_home:
-                st.button(say("card.to-page"), "lesson-home", on_click=_go_to, args=(place.start.page,))
+                st.button(say("card.to-page"), "lesson-home", on_click=state.update, kwargs={TO: place.start.page})
         n_hints = min(self.shown.n_hints, len(step.hints))
         with self._hints:
             for hint in step.hints[:n_hints]:
@@ -264,9 +265,6 @@ class _Card:
 
     def _say(self, sentence: str) -> None:
         st.html(f'<p class="lesson-say">{with_code(sentence)}</p>')
-
-    def _paragraph(self, pieces: tuple[Piece, ...]) -> str:
-        return f"<p>{''.join(map(self._element, pieces))}</p>"
 
     def _element(self, piece: Piece) -> str:
         """What a lesson says is text alone."""
@@ -305,10 +303,6 @@ def _covered_from(asked: Question, trace: Trace, *, is_by_words: bool, is_search
         is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
         return None if is_whole else row
     return None if is_whole or covers == "mistake" else trace.n_steps
-
-
-def _go_to(page: str) -> None:
-    st.session_state[TO] = page
 
 
 def _image(file: Path) -> str:

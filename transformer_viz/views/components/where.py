@@ -47,5 +47,6 @@ def beside(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
 
 
 def _go(block: Block, step: Any, trace: Trace) -> None:
-    focus.go_to_attention(block.kind, block.layer, trace)
+    if block.kind in trace.kinds and block.layer in trace.attentions[block.kind].layers:
+        st.session_state.kind, st.session_state.layer = block.kind, block.layer
     focus.go_to_step(step, trace)

@@ -44,7 +44,8 @@ def overview(trace: Trace) -> str:
 def page_of_focus(trace: Trace) -> int:
     """The page that has the head in focus."""
     state = st.session_state
-    return next((page for page in range(n_pages(trace)) if (state.layer, _one(state.head)) in heads(trace, page)), 0)
+    head = state.head if isinstance(state.head, int) else 0
+    return next((page for page in range(n_pages(trace)) if (state.layer, head) in heads(trace, page)), 0)
 
 
 def known_measures(trace: Trace) -> tuple[str, ...]:
@@ -88,10 +89,6 @@ def is_covered(trace: Trace) -> bool:
 
 def _order(trace: Trace) -> str:
     return LAYERS if is_covered(trace) else st.session_state.head_order
-
-
-def _one(head: Any) -> int:
-    return head if isinstance(head, int) else 0
 
 
 def _kept(key: tuple[str, ...], compute: Callable[[], Any]) -> Any:

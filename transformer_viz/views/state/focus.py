@@ -204,12 +204,6 @@ def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
         go_to_step(tile.get("step"), trace)
 
 
-def go_to_attention(kind: Any, layer: Any, trace: Trace) -> None:
-    """Makes a kind and a layer that the browser reports the focus; what is not of this run is passed over."""
-    if kind in trace.kinds and layer in trace.attentions[kind].layers:
-        st.session_state.kind, st.session_state.layer = kind, layer
-
-
 def go_to_step(number: Any, trace: Trace) -> None:
     """Moves to a step that the browser reports; what is no step of this run is passed over."""
     if isinstance(number, int) and number in range(len(trace.rows)):
