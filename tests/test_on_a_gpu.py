@@ -88,6 +88,22 @@ def test_a_padded_batch_is_that_of_the_cpu(tiny, on_cuda):
         assert_same(here, there, 1e-7)
 
 
+@pytest.mark.parametrize("variant", variants.names())
+def test_every_variant_in_float64(variant, make_model, make_tiny, cuda):
+    settings = variants.settings(variant)
+    here = make_tiny(make_model(3, **{**settings, "d_model": 20, "n_heads": 5, "n_encoder_layers": 2, "n_decoder_layers": 3}))
+    there = replace(here, model=deepcopy(here.model).to(cuda), device=cuda)
+    assert_same(tv.decode(here, "hello"), tv.decode(there, "hello"), 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("reverse", "Hello, World!"), ("numbers", "siebenhundertdrei"), ("dates", "3. Mai 1999")]
+)
+def test_shipped_checkpoints_write_the_same(name, text):
+    here, there = (tv.decode(tv.load_checkpoint(name, device=each), text) for each in ("cpu", "cuda"))
+    assert_same(here, there, 1e-4)
+
+
 @needs("transformers")
 @pytest.mark.parametrize("name", ["marian", "t5", "gpt2", "gemma2", "bert"])
 def test_models_of_others_write_the_same(name, cuda):

@@ -162,16 +162,20 @@ def test_an_editable_install_is_the_checkout(tmp_path: Path) -> None:
 
 
 COMMANDS = """
+from pathlib import Path
 from transformer_viz import app_folders
 from transformer_viz.commands import main
 train = "train german-toy --layers 1 --d-model 8 --heads 2 --d-ff 8 --steps 2 --samples 2 --device cpu"
-for command in ("decode hello --json", train, "checkpoints --json", "checkpoints"):
+(Path.home() / "texts.txt").write_text("abc")
+home = Path.home()
+survey = f"survey --checkpoint reverse-small --texts {home}/texts.txt -o {home}/survey --workers 1 --verdict-texts 0"
+for command in ("decode hello --json", train, survey, "checkpoints --json", "checkpoints"):
     assert main(command.split()) == 0
 print(app_folders.trained_as_typed())
 """
 
 
-def test_from_an_empty_folder_it_decodes_trains_and_lists(machine: Machine) -> None:
+def test_from_an_empty_folder_it_decodes_trains_surveys_and_lists(machine: Machine) -> None:
     command = machine.site / "bin" / "transformer-viz"
     assert machine.python(str(command), "--version") == f"transformer_viz {tv.__version__}\n"
     lines = machine.python("-c", COMMANDS).splitlines()
@@ -184,12 +188,12 @@ def test_from_an_empty_folder_it_decodes_trains_and_lists(machine: Machine) -> N
     trained = Path(listed["trained_folder"])
     assert trained.is_relative_to(machine.home)
     assert (trained / "german-toy-pre-norm-0" / "model.safetensors").is_file()
+    assert (machine.home / "survey" / "summary.json").is_file()
     assert lines[-2] == f"what you train goes to {trained}"
     assert lines[-1] == f"~/{trained.relative_to(machine.home).as_posix()}"
     assert not list(machine.empty.iterdir())
 
 
-@pytest.mark.slow
 def test_the_app_decodes_and_looks_as_its_settings_say(machine: Machine) -> None:
     """What a browser is told: the session's settings first, then the page."""
     rerun = BackMsg(rerun_script=ClientState()).SerializeToString()
