@@ -69,14 +69,14 @@ def test_greedy_is_their_generate(name, monkeypatch):
             assert np.abs(drawn(trace, kind) - drawn(alone, kind)).max() < 1e-5
             assert np.array_equal(trace.attentions[kind].reasons, alone.attentions[kind].reasons)
     monkeypatch.setattr(model, "generation_config", bare(model))
-    for text, ids in every:
+    for text, ids in every[:2]:
         plain = decode(reader.with_generation(False), text, max_length=N_WRITTEN)
         assert written(plain) == theirs(model, ids) and plain.model_kind == reader.model.kind
 
 
 def test_about_half_of_what_is_written_ends():
     """Guards tests in which nothing ends, and tests in which nothing is written."""
-    traces = [trace for name in WRITERS for trace in decode(family(name), list(TEXTS), max_length=N_WRITTEN)]
+    traces = [trace for name in [*WRITERS][::2] for trace in decode(family(name), list(TEXTS), max_length=N_WRITTEN)]
     lengths = [len(written(trace)) for trace in traces]
     n_ended = sum(length < N_WRITTEN for length in lengths)
     assert len(lengths) / 4 < n_ended < len(lengths) * 3 / 4
