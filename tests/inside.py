@@ -46,6 +46,20 @@ def visit(at: "AppTest", page: str | None) -> "AppTest":
     return at
 
 
+def fail_with_the_page(patch: pytest.MonkeyPatch) -> None:
+    """A page that raises fails its test at once: no test asks for it. Elements run a page by the private name alone."""
+    from streamlit.testing.v1 import AppTest
+
+    run = AppTest._run
+
+    def checked(at: AppTest, *arguments: Any, **options: Any) -> AppTest:
+        run(at, *arguments, **options)
+        assert not at.exception, at.exception
+        return at
+
+    patch.setattr(AppTest, "_run", checked)
+
+
 def tree(at: "AppTest") -> Any:
     """All that the page sent, in its order; AppTest gives elements by their kind only, and not those of every kind."""
     return at._tree

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.responses import Response
 
@@ -19,15 +20,17 @@ class Answer:
 
 
 def scope(
-    path: str = "/", kind: str = "http", method: str = "GET", client: str = "192.168.1.7", **headers: str
+    url: str = "/", kind: str = "http", method: str = "GET", scheme: str = "http", client: str = "192.168.1.7", **headers: str
 ) -> dict[str, Any]:
+    path, _, query = url.partition("?")
     raw = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
     found: dict[str, Any] = {
         "type": kind,
-        "path": path,
+        "scheme": scheme,
+        "path": unquote(path),
         "raw_path": path.encode(),
         "root_path": "",
-        "query_string": b"",
+        "query_string": query.encode(),
         "headers": raw,
     }
     found |= {"method": method} if kind == "http" else {"extensions": {"websocket.http.response": {}}, "subprotocols": []}
@@ -48,8 +51,8 @@ async def asked(app: Any, request: dict, *messages: dict) -> Answer:
     return Answer(sent)
 
 
-def ask(app: Any, path: str = "/", **given: str) -> Answer:
-    return asyncio.run(asked(app, scope(path, **given)))
+def ask(app: Any, url: str = "/", **given: str) -> Answer:
+    return asyncio.run(asked(app, scope(url, **given)))
 
 
 async def passed_on(request, receive, send):

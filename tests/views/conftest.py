@@ -1,12 +1,16 @@
 """The app through AppTest, on a tiny random checkpoint of its own."""
 
+import contextlib
 import functools
+import io
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 import streamlit as st
 import torch
@@ -16,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from tests import inside, tiny_models
 from tests.surveys.made import survey as made_survey
 from tests.training import tiny
-from transformer_viz import checkpoints
+from transformer_viz import app_folders, checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -34,10 +38,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packages_read_once() -> Iterator[None]:
-    """Each new AppTest looks for components in what every installed package says: half a second, and always the same."""
+def _every_page() -> Iterator[None]:
+    """A page that raises fails its test.
+
+    Each new AppTest looks for components in what every installed package says: half a second, and always the same.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
+        inside.fail_with_the_page(patch)
         yield
 
 
@@ -147,6 +155,42 @@ def own_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(checkpoints, "folders", lambda: [own])
     _cache(own)
     return own
+
+
+@pytest.fixture
+def model(folder: Path) -> checkpoints.Checkpoint:
+    """The checkpoint of `folder`."""
+    return checkpoints.load_checkpoint(str(folder / "reverse"), "cpu")
+
+
+@pytest.fixture
+def shipped(folder: Path, only: Callable[[Path], Path]) -> Path:
+    """The app finds the checkpoints that the repository ships."""
+    return only(app_folders.ROOT / "checkpoints")
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """What the page offers to download, by file name."""
+    files: dict[str, bytes] = {}
+    monkeypatch.setattr(st, "download_button", lambda label, data, name, *_, **__: files.update({name: data}))
+    return files
+
+
+@pytest.fixture
+def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], dict[str, Any]]:
+    """Runs lines in a namespace of their own; `figures` are those that it showed, `said` is what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(lines: str) -> dict[str, Any]:
+        figures: list[dict[str, Any]] = []
+        names: dict[str, Any] = {}
+        monkeypatch.setattr(go.Figure, "show", lambda figure, **_: figures.append(json.loads(figure.to_json())))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(compile(lines, "shown", "exec"), names)
+        return {**names, "figures": figures, "said": said.getvalue()}
+
+    return run
 
 
 @pytest.fixture

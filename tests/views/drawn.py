@@ -1,6 +1,7 @@
-"""The charts that a page sent to the browser, as the browser gets them."""
+"""What a page sent to the browser, as the browser gets it: its words, its charts, the player."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring
@@ -9,6 +10,11 @@ import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from transformer_viz.views.components import chart
+
+Start = Callable[..., AppTest]
+"""The fixture `start`: a session on a page, with what its link says."""
+CODE = {"explore_tab": "Export", "export_format": "code"}
+"""The tab of Explore with the lines that draw the pictures above it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,54 @@ def charts(at: AppTest) -> list[Drawn]:
 def pictures(at: AppTest) -> list[dict[str, Any]]:
     """Their figures alone."""
     return [drawn.figure for drawn in charts(at)]
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    """The page after a click on the button with these words."""
+    return next(button for button in at.button if button.label == label).click().run()
+
+
+def drop(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    """The page after files were dropped into its first box."""
+    return at.file_uploader[0].set_value([(name, data, "") for name, data in files]).run()
+
+
+def chart_of(at: AppTest, key: str) -> dict[str, Any]:
+    """The figure of the chart with this key."""
+    return next(drawn.figure for drawn in charts(at) if drawn.key == key)
+
+
+def said(at: AppTest) -> str:
+    """All words of the page but those of controls, charts, tables and programs."""
+    kinds = (at.error, at.warning, at.info, at.success, at.markdown, at.caption, at.text)
+    return "\n".join(str(element.value) for kind in kinds for element in kind).translate({ord("\\"): "", ord("\u00a0"): " "})
+
+
+def player(at: AppTest) -> dict[str, Any]:
+    """What the step player was sent."""
+    (part,) = [part for part in at.get("bidi_component") if part.proto.component_name == "transformer-viz-player"]
+    return json.loads(part.proto.json)
+
+
+def codes(at: AppTest) -> str:
+    """All programs and commands that are shown."""
+    return "\n".join(code.value for code in at.code)
+
+
+def programs(at: AppTest, language: str = "python") -> list[str]:
+    """The lines behind every open fold *Show the code*: of Python, or of a terminal ("bash")."""
+    folds = [fold.code[0] for fold in at.expander if fold.label == "Show the code" and fold.code]
+    return [code.value for code in folds if code.language == language]
+
+
+def shown(again: dict[str, Any]) -> list[dict[str, Any]]:
+    """What lines drew that `run_code` has run."""
+    return [picture_of(figure) for figure in again["figures"]]
+
+
+def on_page(at: AppTest, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
+    """What the page draws, as `shown` has it."""
+    return [picture_of(figure) for figure in pictures(at)][first:last]
 
 
 def markups(at: AppTest, name: str) -> list[Element]:

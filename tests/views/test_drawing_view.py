@@ -1,8 +1,6 @@
 """“The model” on Explore and the drawing on Train: what the browser is sent, and that it stays as it was left."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 import pytest
@@ -15,8 +13,6 @@ from transformer_viz.model.architecture import architecture_of
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.train.model_drawing import at_sizes_of
-
-Start = Callable[..., AppTest]
 
 
 def drawings(at: AppTest) -> list[Element]:
@@ -37,13 +33,7 @@ def lit(drawing: Element) -> list[tuple[str | None, str | None]]:
     return [(block.get("data-at"), block[0][0].tail) for block in blocks(drawing) if len(block[0])]
 
 
-def test_nothing_is_sent_while_it_is_closed(start: Start) -> None:
-    at = start(text="abc")
-    assert not drawings(at)
-    assert not at.toggle(key="where").value
-
-
-def test_the_attention_in_focus_is_lit(start: Start) -> None:
+def test_the_attention_in_focus_is_lit(start):
     at = start(text="abc", where="true", kind="decoder", layer="2", head="3")
     [drawing] = drawings(at)
     assert lit(drawing) == [("decoder.1.attention", "layer 2, head 3")]
@@ -53,34 +43,20 @@ def test_the_attention_in_focus_is_lit(start: Start) -> None:
     assert lit(drawing) == [("decoder.0.attention", "layer 1, mean of heads")]
 
 
-def test_what_is_drawn_is_the_models_own_architecture(start: Start, folder: Path) -> None:
+def test_what_is_drawn_is_the_models_own_architecture(start, folder):
     config = ModelConfig.from_json(json.loads((folder / "reverse" / "config.json").read_text())["model"])
     [drawing] = drawings(start(text="abc", where="true"))
     assert [block[1][0].tail for block in blocks(drawing)] == [f" {block.sentence}" for block in architecture_of(config)]
 
 
-def test_it_stays_open_from_page_to_page_and_in_the_link(start: Start, visit: Callable[..., AppTest]) -> None:
-    at = start(text="abc")
-    at.toggle(key="where").set_value(True).run()
-    assert link_of(at)["where"] == "true"
-    assert drawings(at)
-    at = visit(at, "train")
-    assert at.toggle(key="where").value
-    assert drawings(at)
-    at.toggle(key="where").set_value(False).run()
-    at = visit(at, None)
-    assert not drawings(at)
-    assert "where" not in link_of(at)
-
-
-def test_it_is_there_while_the_answer_is_hidden_and_for_a_projector(start: Start) -> None:
+def test_it_is_there_while_the_answer_is_hidden_and_for_a_projector(start):
     for more in ({"hide_answer": "true"}, {"projector": "true"}):
         [drawing] = drawings(start(text="hello", where="true", **more))
         assert "olleh" not in tostring(drawing, "unicode")
         assert ("large" in drawing.get("class", "")) is ("projector" in more)
 
 
-def test_on_train_it_changes_with_the_switches(start: Start) -> None:
+def test_on_train_it_changes_with_the_switches(start):
     at = start("train", where="true", train_variant="post-norm")
     [before] = drawings(at)
     at.toggle(key="train_final_norm").set_value(True).run()
@@ -92,7 +68,7 @@ def test_on_train_it_changes_with_the_switches(start: Start) -> None:
     assert [names[n].count("Cross-attention") for n in (0, 1)] == [2, 1]
 
 
-def test_what_differs_from_a_published_variant_is_marked_and_said(start: Start) -> None:
+def test_what_differs_from_a_published_variant_is_marked_and_said(start):
     at = start("train", where="true", train_variant="post-norm", train_beside="torch-reference")
     mine, theirs = drawings(at)
     marked = [titles_of(drawing, "marked") for drawing in (mine, theirs)]
@@ -103,7 +79,7 @@ def test_what_differs_from_a_published_variant_is_marked_and_said(start: Start) 
 
 
 @pytest.mark.parametrize("variant", variants.names())
-def test_every_variant_stands_beside_every_other_at_its_sizes(variant: str) -> None:
+def test_every_variant_stands_beside_every_other_at_its_sizes(variant):
     for other in variants.names():
         recipe = recipe_for("reverse", other)
         config = ModelConfig(source_vocabulary_size=9, target_vocabulary_size=8, **{**variants.settings(other), **recipe.model})

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
@@ -15,10 +14,9 @@ from tests.views.test_models_view import words
 from transformer_viz import load_model, readers
 from transformer_viz.server_settings import Limits
 from transformer_viz.views.cache import long_jobs, model_list
-from transformer_viz.views.cache.job_queue import GRACE, HEARTBEAT_TIMEOUT, JobQueue
+from transformer_viz.views.cache.job_queue import GRACE, JobQueue
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
-Start = Callable[..., AppTest]
 LIMITS = Limits(run_seconds=3)
 SAID = "was not loaded in time: a run may take 3 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)"
 
@@ -63,16 +61,10 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
     model_list.refused.clear()
 
 
-def test_what_is_there_already_is_answered_meanwhile(start: Start, endless: Endless) -> None:
-    mine = start(checkpoint=GPT2, text="The house")
-    assert not pictures(mine) and not mine.exception
-    assert pictures(start(text="hello"))
-    assert not endless.ended.is_set()
-
-
-def test_its_time_is_over_and_the_next_model_is_loaded(start: Start, endless: Endless) -> None:
+def test_its_time_is_over_and_the_next_model_is_loaded(start, endless):
     """Where the loading says something: then it ends itself."""
     mine, other = start(checkpoint=GPT2, text="The house"), start(checkpoint=MARIAN, text="The house")
+    assert not pictures(mine) and pictures(start(text="hello")), "what is there already is answered meanwhile"
     assert "1 run before yours" in words(other)
     endless.clock = LIMITS.run_seconds + 1
     endless.steps.release()
@@ -82,20 +74,10 @@ def test_its_time_is_over_and_the_next_model_is_loaded(start: Start, endless: En
     assert endless.asked == [GPT2, MARIAN]
 
 
-def test_one_that_hears_nothing_is_left_behind(start: Start, endless: Endless) -> None:
+def test_one_that_hears_nothing_is_left_behind(start, endless):
     endless.says = False
     mine, other = start(checkpoint=GPT2, text="The house"), start(checkpoint=BERT, text="The house")
     endless.clock = LIMITS.run_seconds + GRACE + 1
     until(lambda: bool(pictures(other.run())))
     assert f"{GPT2} {SAID}" in words(mine.run())
     assert not endless.ended.is_set()
-
-
-def test_a_visitor_who_has_gone_holds_up_nobody(start: Start, endless: Endless) -> None:
-    start(checkpoint=GPT2, text="The house")
-    other = start(checkpoint=BERT, text="The house")
-    endless.clock = HEARTBEAT_TIMEOUT + 1
-    other.run()
-    endless.steps.release()
-    until(endless.ended.is_set)
-    until(lambda: bool(pictures(other.run())))

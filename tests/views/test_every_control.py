@@ -1,16 +1,13 @@
 """Every widget of every page is in the link, or stands here with the reason why not. New pages are covered as they come."""
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
 from transformer_viz.views import pages, path
 
-Start = Callable[..., AppTest]
 VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 
 EXCEPTIONS = {
@@ -64,12 +61,12 @@ _WIDGETS = {
 }
 
 
-def test_every_page_is_gone_through() -> None:
+def test_every_page_is_gone_through():
     assert [page or "" for page in PAGES] == ["" if view.ORDER == 0 else path(view) for view in pages()]
 
 
 @pytest.mark.xdist_group("rooms")
-def test_every_widget_is_in_the_link_or_says_why_not(start: Start, everything: Path) -> None:
+def test_every_widget_is_in_the_link_or_says_why_not(start, everything):
     there = [(page, widget) for page in PAGES for room in rooms(start, page) for widget in room.widgets]
     unknown = {f"{w.key!r} of {page or 'explore'}" for page, w in there if not w.is_bound and w.key not in EXCEPTIONS}
     assert not unknown, f"a link does not have {', '.join(sorted(unknown))}. {WHAT_TO_DO}"
@@ -78,7 +75,7 @@ def test_every_widget_is_in_the_link_or_says_why_not(start: Start, everything: P
     assert not gone, "none of the pages has these any more: take them out of the list"
 
 
-def test_every_widget_in_the_source_too() -> None:
+def test_every_widget_in_the_source_too():
     """What no room of the test above happens to show: no page draws a widget by itself, but those that say why."""
     wrong = []
     for file in sorted(VIEWS.rglob("*.py")):

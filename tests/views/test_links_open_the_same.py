@@ -1,15 +1,11 @@
 """A link opens the same view: for every control of every page, and for all of them together."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import Start
 from tests.views.rooms import PAGES, enter, rooms
 from tests.views.widgets import change, controls, link_of, seen
-
-Start = Callable[..., AppTest]
 
 
 def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
@@ -30,8 +26,11 @@ ASKING = {"by_length", "certificate", "effect", "gallery", "patching", "verdict"
 
 @pytest.mark.xdist_group("rooms")
 @pytest.mark.parametrize("page", PAGES)
-def test_every_control(start: Start, everything: Path, page: str | None) -> None:
-    """One session goes from room to room and gives every control another value; each time the link opens what is seen."""
+def test_every_control(start, visit, everything, page):
+    """One session goes from room to room and gives every control another value; then the link opens what is seen.
+
+    At the end it goes to another page and back, where all is as it was.
+    """
     at, done = enter(start, page, {}), set()
     for settings in (room.settings for room in rooms(start, page)):
         for key, value in settings.items():
@@ -39,6 +38,7 @@ def test_every_control(start: Start, everything: Path, page: str | None) -> None
         if "opened" in settings:
             at.session_state["opened_latest"] = next(iter(at.session_state["opened"]))
         at.run()
+        n_before = len(done)
         for key in [control.key for control in controls(at) if control.is_bound and control.key not in done | ALONE | ASKING]:
             done.add(key)
             control = next((control for control in controls(at) if control.key == key), None)
@@ -47,13 +47,16 @@ def test_every_control(start: Start, everything: Path, page: str | None) -> None
                 continue
             at.run()
             assert link_of(at) != before, f"{page or 'explore'}: the link says nothing of {key}"
+        if len(done) > n_before:
             opens_the_same(start, page, at)
+    left = link_of(at)
+    assert link_of(visit(visit(at, "learn" if page is None else None), page)) == left
 
 
 @pytest.mark.parametrize(
     ("page", "key"), [(None, "projector"), ("compare", "projector"), ("train", "train_task"), ("train", "train_variant")]
 )
-def test_what_takes_the_rest_of_the_page_with_it(start: Start, everything: Path, page: str | None, key: str) -> None:
+def test_what_takes_the_rest_of_the_page_with_it(start, everything, page, key):
     at = enter(start, page, {})
     change(at, next(control for control in controls(at) if control.key == key))
     at.run()
@@ -62,7 +65,7 @@ def test_what_takes_the_rest_of_the_page_with_it(start: Start, everything: Path,
 
 
 @pytest.mark.parametrize(("page", "key", "value"), [(None, "step", "3"), ("train", "moment", "3")])
-def test_where_the_player_rests(start: Start, everything: Path, page: str | None, key: str, value: str) -> None:
+def test_where_the_player_rests(start, everything, page, key, value):
     at = enter(
         start,
         page,
@@ -72,19 +75,9 @@ def test_where_the_player_rests(start: Start, everything: Path, page: str | None
     opens_the_same(start, page, at)
 
 
-@pytest.mark.parametrize(
-    ("page", "query", "key"),
-    [
-        (None, {"text": "ab", "explore_tab": "Heads", "heads_part": "By length", "by_length_samples": "20"}, "by_length"),
-        ("masks", {"sources": "hello\nab", "masks_tab": "Certificate", "mistake": "no-causal"}, "certificate"),
-        ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again", "edits": "cross:1-2"}, "effect"),
-        pytest.param("masks", {"sources": "hello\nab", "masks_tab": "Mistakes"}, "gallery", marks=pytest.mark.slow),
-    ],
-)
-def test_what_was_asked_for(start: Start, everything: Path, page: str | None, query: dict[str, str], key: str) -> None:
-    at = start(page, **query)
+def test_what_was_asked_for(start, everything):
+    at = start(text="ab", explore_tab="Heads", heads_part="By length", by_length_samples="20")
     before = seen(at)
-    at.toggle(key=key).set_value(True).run(timeout=120)
-    assert seen(at)["texts"] != before["texts"]
-    assert link_of(at)[key] == "true"
-    opens_the_same(start, page, at)
+    at.toggle(key="by_length").set_value(True).run(timeout=120)
+    assert seen(at)["texts"] != before["texts"] and link_of(at)["by_length"] == "true"
+    opens_the_same(start, None, at)

@@ -1,49 +1,32 @@
 """Masks with models that are not ours: every tab, what is drawn and clicked, and what cannot be."""
 
-import base64
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
-from tests.views.drawn import charts
-from tests.views.test_masks_view import TABS, said, titles
-from tests.views.widgets import link_of
+from tests.views.drawn import chart_of, said
+from tests.views.test_masks_view import TABS, titles
 from transformer_viz import check_masks, decode, decode_batch, effect, load_model
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.text_display import display_text
 from transformer_viz.vocabulary import PAD
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
-Start = Callable[..., AppTest]
 TEXTS = "The capital of France is\nThe house"
 
 
 @pytest.mark.parametrize("tab", TABS)
 @pytest.mark.parametrize("name", [MARIAN, GPT2, BERT])
-def test_every_tab_opens(start: Start, name: str, tab: str) -> None:
+def test_every_tab_opens(start, name, tab):
     at = start("masks", checkpoint=name, masks_tab=tab)
-    assert not at.exception
-    assert not at.error
-    assert not at.warning
+    assert not at.error and not at.warning
     header = next(str(words.value) for words in at.markdown if str(words.value).startswith("Sentence 1"))
-    assert "letter" not in header
-    assert ".**." not in header
-    assert any("this page has no words" in part.proto.body for part in at.get("html")) == (tab == "Masks")
+    assert "letter" not in header and ".**." not in header
 
 
-def drawn(at: AppTest, key: str) -> np.ndarray:
-    """The numbers of a chart's first trace."""
-    z = next(chart.figure for chart in charts(at) if chart.key == key)["data"][0]["z"]
-    values = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"])
-    return values.reshape([int(n) for n in z["shape"].split(",")])
-
-
-def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -> None:
+def test_padding_before_prompts_is_drawn_and_named(start, models):
     at = start("masks", checkpoint=GPT2, sources=TEXTS, sentence="2", masks_of="sentence")
     trace = decode_batch(load_model(str(models / GPT2), "cpu"), TEXTS.split("\n"))[1]
     n = trace.target_tokens.count(PAD)
@@ -58,28 +41,8 @@ def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -
     assert "It has 2 tokens, and 3 of padding before them" in said(at)
 
 
-def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: Path) -> None:
-    model = load_model(str(models / GPT2), "cpu")
-    at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab=TABS[2], kind="decoder", layer="1", head="1")
-    next(button for button in at.button if button.label == "L1 H1 off").click().run()
-    assert at.query_params["edits"] == "decoder.1.1:zero"
-    # The page has gone to the head that changed most.
-    at.selectbox(key="layer").set_value(1)
-    at.selectbox(key="head").set_value(0).run()
-    before, after = (decode_batch(model, TEXTS.split("\n"), edits=edits)[0] for edits in ((), ["decoder.1.1:zero"]))
-    assert np.abs(after.decoder.weights[1, 0] - before.decoder.weights[1, 0]).max() > 0.01
-    assert f"it goes on with **{display_text(after.text)}**" in said(at)
-    expected = np.where(
-        np.broadcast_to(after.decoder.mask, after.decoder.weights.shape)[1, 0], np.nan, after.decoder.weights[1, 0]
-    )
-    np.testing.assert_allclose(drawn(at, "lab-after"), expected, atol=1e-6)
-    again = start("masks", **link_of(at))
-    np.testing.assert_array_equal(drawn(again, "lab-after"), drawn(at, "lab-after"))
-
-
-def test_an_edit_of_an_encoder_says_what_becomes_of_its_fills(start: Start, models: Path) -> None:
-    edit = "encoder.1.1:*=1"
-    text = "The capital of France is [MASK]."
+def test_an_edit_of_an_encoder_says_what_becomes_of_its_fills(start, models):
+    edit, text = "encoder.1.1:*=1", "The capital of France is [MASK]."
     at = start("masks", checkpoint=BERT, sources=text, masks_tab=TABS[2], edits=edit)
     model = load_model(str(models / BERT), "cpu")
     first, second = (decode(model, text, edits=edits).fills[0].candidates[0] for edits in ((), [edit]))
@@ -89,7 +52,7 @@ def test_an_edit_of_an_encoder_says_what_becomes_of_its_fills(start: Start, mode
     assert table["p after"][0] == pytest.approx(second[1])
 
 
-def test_the_certificate_is_of_the_texts_that_were_typed(start: Start, models: Path) -> None:
+def test_the_certificate_is_of_the_texts_that_were_typed(start, models):
     at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab="Certificate")
     at.toggle(key="certificate").set_value(True).run()
     report = check_masks(load_model(str(models / GPT2), "cpu"), texts=TEXTS.split("\n"))
@@ -99,7 +62,7 @@ def test_the_certificate_is_of_the_texts_that_were_typed(start: Start, models: P
     assert "Sound" not in said(at), "another text has not been tried"
 
 
-def test_targets_have_a_loss_and_prompts_none(start: Start, models: Path) -> None:
+def test_targets_have_a_loss_and_prompts_none(start, models):
     targets = " Paris.\n is small."
     at = start("masks", checkpoint=GPT2, sources=TEXTS, targets=targets, masks_tab="Loss")
     model = load_model(str(models / GPT2), "cpu")
@@ -111,7 +74,7 @@ def test_targets_have_a_loss_and_prompts_none(start: Start, models: Path) -> Non
     assert f"{len(steps)} real tokens" in " ".join(caption.value for caption in at.caption)
 
 
-def test_mistakes_are_made_in_our_own_models_alone(start: Start) -> None:
+def test_mistakes_are_made_in_our_own_models_alone(start):
     at = start("masks", checkpoint=BERT, masks_tab="Mistakes", mistake="no-causal")
     assert "choose one of its checkpoints" in said(at)
     assert not [box for box in at.selectbox if box.key == "mistake"]
@@ -119,13 +82,7 @@ def test_mistakes_are_made_in_our_own_models_alone(start: Start) -> None:
     assert said(at).count("**Here:**") > 0
 
 
-def test_a_line_that_cannot_be_read_is_named(start: Start) -> None:
-    at = start("masks", checkpoint=GPT2, sources="The\n" + "x" * 90)
-    assert not at.exception
-    assert "this model reads at most 63" in said(at)
-
-
-def test_a_change_is_tried_on_many_texts_of_the_persons_own(start: Start, models: Path) -> None:
+def test_a_change_is_tried_on_many_texts_of_the_persons_own(start, models):
     edit, many = "decoder:off", "The house is\nThe capital\nParis\nsmall"
     at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab=TABS[2], edits=edit, many=many, effect="true")
     found = effect(load_model(str(models / GPT2), "cpu"), texts=many.split("\n"), edits=[edit], max_length=8)
@@ -135,8 +92,7 @@ def test_a_change_is_tried_on_many_texts_of_the_persons_own(start: Start, models
     assert at.toggle(key="effect").label == "The effect over 2 texts"
 
 
-def test_an_encoder_alone_needs_mask_tokens_in_the_many_texts(start: Start) -> None:
+def test_an_encoder_alone_needs_mask_tokens_in_the_many_texts(start):
     at = start("masks", checkpoint=BERT, sources="The house", masks_tab=TABS[2], edits="encoder:*=1", effect="true")
-    assert not at.exception
     assert "Put [MASK] into each text" in said(at)
-    assert drawn(at, "lab-after").shape == (4, 4), "all else is there"
+    assert numbers(chart_of(at, "lab-after")["data"][0]["z"]).shape == (4, 4), "all else is there"

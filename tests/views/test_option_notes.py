@@ -1,12 +1,11 @@
 """Notes below the options of a box: what a name or a file says stays a text in a string of a style."""
 
-import pytest
 import streamlit as st
 
 from transformer_viz.views.components import option_notes
 
 
-def test_no_sign_ends_the_string_or_the_style(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_sign_ends_the_string_or_the_style(monkeypatch):
     sent: list[str] = []
     monkeypatch.setattr(st, "html", sent.append)
     option_notes.show('a "box"', ['"; } </style><script>\\\n', "", "für Ä, x-y."])

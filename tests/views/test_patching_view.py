@@ -1,8 +1,5 @@
 """Patching on Compare: nothing before it is asked for, then the effects that Python finds, the run of a place, and refusals."""
 
-import threading
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -11,30 +8,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
+from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.until import until
-from tests.views.drawn import Drawn, charts, markups, text_of, token_words
+from tests.views.drawn import Drawn, charts, markups, programs, said, text_of, token_words
 from tests.views.rooms import files
-from tests.views.test_compare_view import decoded, said
-from tests.views.test_long_jobs import finished
-from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.addresses import Place
 from transformer_viz.attribution import patch as patches
-from transformer_viz.server_settings import Limits
-from transformer_viz.views.cache import computing, long_jobs
-from transformer_viz.views.cache.job_queue import JobQueue
 
-Start = Callable[..., AppTest]
 BOTH = {"text": "zzzzz", "checkpoint": "reverse", "b_text": "aaaaa", "b_checkpoint": "reverse"}
-WORDS = "Putting each place of A into B"
 ASKED = {**BOTH, "patching": "true"}
-
-
-@pytest.fixture
-def model(folder: Path) -> tv.Checkpoint:
-    return tv.load_checkpoint(str(folder / "reverse"), device="cpu")
 
 
 @pytest.fixture
@@ -47,7 +31,7 @@ def maps(at: AppTest) -> dict[str, Drawn]:
 
 
 def drawn_effects(at: AppTest) -> dict[str, np.ndarray]:
-    return {kind: decoded(drawn.figure["data"][0]["z"]) for kind, drawn in maps(at).items()}
+    return {kind: numbers(drawn.figure["data"][0]["z"]) for kind, drawn in maps(at).items()}
 
 
 def outcome(at: AppTest) -> Element:
@@ -61,25 +45,19 @@ def same(at: AppTest, found: Any) -> None:
         np.testing.assert_allclose(drawn, found.effects[kind].reshape(drawn.shape), atol=1e-6)
 
 
-def test_nothing_is_computed_before_somebody_asks(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_computed_before_somebody_asks(start, folder, monkeypatch):
     for name in ("patch", "patched_run", "extent"):
         monkeypatch.setattr(patches, name, lambda *_, **__: pytest.fail("computed"))
     at = start("compare", **BOTH)
-    assert not at.exception
     assert not maps(at)
     assert at.toggle(key="patching").label == "Patch A into B"
     assert not {"patching", "patch_by", "patch_place"} & set(at.query_params)
 
 
-def test_the_button_shows_what_python_finds(
-    start: Start,
-    model: tv.Checkpoint,
-    pair: tuple[tv.Trace, tv.Trace],
-    run_code,  # noqa: F811
-) -> None:
+def test_the_button_shows_what_python_finds(start, model, pair, run_code):
     at = start("compare", **BOTH, code="true")
     at.toggle(key="patching").set_value(True).run()
-    assert not at.exception and not at.error
+    assert not at.error
     found = tv.patch(model, *pair)
     same(at, found)
     assert at.query_params["patching"] == "true"
@@ -96,7 +74,7 @@ def test_the_button_shows_what_python_finds(
     assert again["patched_run"] == changed
     kinds = {kind: drawn.figure for kind, drawn in maps(at).items()}
     effects = again["figures"][0]["data"][0]["z"]
-    np.testing.assert_allclose(decoded(effects), decoded(kinds[best.place.kind]["data"][0]["z"]), atol=1e-6)
+    np.testing.assert_allclose(numbers(effects), numbers(kinds[best.place.kind]["data"][0]["z"]), atol=1e-6)
     same(start("compare", **link_of(at)), found)
 
 
@@ -105,10 +83,9 @@ def extent_of(model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace]) -> str:
     return f"{of.n_places:,} places, each a pass over {of.n_tokens} tokens"
 
 
-def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace]) -> None:
+def test_a_link_opens_layers_and_one_place(start, model, pair):
     link = {**ASKED, "patch_by": "layer", "patch_place": "encoder.1:3"}
     at = start("compare", **link)
-    assert not at.exception
     same(at, tv.patch(model, *pair, by="layer"))
     changed = tv.patched_run(model, *pair, Place("encoder", 0), 2)
     assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
@@ -127,12 +104,10 @@ def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, p
     assert "patch_place" not in at.query_params
 
 
-@pytest.mark.parametrize("place", ["encoder.9:1", "cross.1.9:1", "cross.1:1", "cross.1.1:9", "decoder.1.1:99"])
-def test_a_place_that_is_not_there_is_said(start: Start, model: tv.Checkpoint, place: str) -> None:
+@pytest.mark.parametrize("place", ["encoder.9:1", "cross.1:1", "cross.1.1:9"])
+def test_a_place_that_is_not_there_is_said(start, folder, place):
     at = start("compare", **ASKED, patch_place=place)
-    assert not at.exception
-    assert f"patch_place={place}" in " ".join(each.value for each in at.warning).replace("\\", "")
-    assert maps(at)
+    assert f"patch_place={place}" in said(at) and maps(at)
 
 
 @pytest.mark.parametrize(
@@ -143,29 +118,25 @@ def test_a_place_that_is_not_there_is_said(start: Start, model: tv.Checkpoint, p
         ({"b_edits": "decoder:off"}, "in run B an edit or a mistake lets rows see later tokens"),
     ],
 )
-def test_why_it_cannot_be_done_is_said(start: Start, folder: Path, link: dict[str, str], words: str) -> None:
+def test_why_it_cannot_be_done_is_said(start, folder, link, words):
     at = start("compare", **{**ASKED, **link})
-    assert not at.exception
     assert f"**Patching A into B** is not possible here: {words}" in said(at)
     assert not maps(at)
 
 
-def test_two_models_and_a_file_cannot_be_patched(start: Start, everything: Path) -> None:
+def test_two_models_and_a_file_cannot_be_patched(start, everything):
     at = start("compare", **{**ASKED, "b_checkpoint": "reverse-small"})
-    assert not at.exception
     assert "A is of reverse and B of reverse-small: patching puts what a model computed into the same model" in said(at)
     at = start("compare", files("run"), **ASKED, b_file="run")
-    assert not at.exception
     assert "patching reads both runs again, and a file has no model" in said(at)
 
 
 @needs("transformers")
 @pytest.mark.usefixtures("models")
-def test_models_that_are_not_ours(start: Start, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_are_not_ours(start, models, monkeypatch):
     text, edit = "The capital of France is", "decoder.1.2:zero"
     texts = {"text": text, "b_text": text, "b_edits": edit, "patching": "true"}
     at = start("compare", **{**texts, "b_edits": ""}, checkpoint=BERT, b_checkpoint=BERT)
-    assert not at.exception
     assert "an encoder alone writes nothing" in said(at)
     model = tv.load_model(str(models / GPT2), "cpu")
     runs = tv.decode(model, text), tv.decode(model, text, edits=[edit])
@@ -173,43 +144,8 @@ def test_models_that_are_not_ours(start: Start, models: Path, monkeypatch: pytes
     # A layer at a time is as much as is read at once.
     monkeypatch.setattr(patches, "MOST_WORK", whole.n_places * whole.n_tokens * model.n_parameters / whole.n_layers)
     at = start("compare", **texts, checkpoint=GPT2, b_checkpoint=GPT2, patch_layers="2")
-    assert not at.exception and not at.error
+    assert not at.error
     box = at.selectbox(key="patch_layers")
     assert box.options == [f"layer {number + 1}" for number in model.model.sizes.layers["decoder"]]
     same(at, tv.patch(model, *runs, layers=[1]))
     assert at.query_params["patch_layers"] == "layer 2"
-
-
-def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
-    start: Start, model: tv.Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # No other test has these held.
-    texts = {"text": "hello", "b_text": "jello"}
-    pair = tv.decode(model, "hello"), tv.decode(model, "jello")
-    at, queue = start("compare", **{**BOTH, **texts}), JobQueue(Limits(), now=lambda: 0.0)
-    steps, patch = threading.Semaphore(0), patches.patch
-
-    def slow(*runs: Any, on_progress: Any, **asked: Any) -> Any:
-        for share in (0.25, 0.75):
-            on_progress(share)
-            assert steps.acquire(timeout=60)
-        return patch(*runs, on_progress=on_progress, **asked)
-
-    monkeypatch.setattr(patches, "patch", slow)
-    monkeypatch.setattr(long_jobs, "queue", lambda: queue)
-    monkeypatch.setattr(computing, "QUICK", 0.0)
-    for name in ("FIRST_WAIT", "POLL"):
-        monkeypatch.setattr(long_jobs, name, 0.0)
-    at.toggle(key="patching").set_value(True).run()
-    job = at.session_state["long_job"]
-    until(lambda: job.progress is not None)
-    assert [bar.proto.text.replace("\\", "") for bar in at.run().get("progress")] == [f"{WORDS}: 25 %"]
-    assert extent_of(model, pair) in said(at) and not maps(at)
-    at.button(key="long-job-stop").click().run()
-    steps.release(1)
-    until(lambda: queue.is_idle)
-    at.button(key="long-job-again").click().run()
-    steps.release(2)
-    finished(at)
-    same(at, patch(model, *pair))
-    assert outcome(at)

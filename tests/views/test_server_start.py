@@ -54,44 +54,15 @@ def lives() -> None:
 
 
 @pytest.mark.parametrize("address", ["localhost", "0.0.0.0"])
-def test_the_browser_opens_on_this_machine(options, opens, address):
+def test_the_browser_opens_on_this_machine_if_somebody_sits_there(options, opens, address):
     options["server.address"] = address
-    lives()
-    opens.assert_called_once_with("http://localhost:8501/")
-
-
-def test_where_nobody_sits_no_browser_opens(options, opens):
-    options["server.headless"] = True
-    lives()
-    opens.assert_not_called()
-
-
-def test_a_browser_that_does_not_open_stops_nothing(options, opens):
-    """An error in a thread would fail the test, as any warning does."""
+    # In a thread, where any other error would fail the test, as any warning does.
     opens.side_effect = FileNotFoundError("xdg-open")
     lives()
+    opens.assert_called_once_with("http://localhost:8501/")
+    options["server.headless"] = True
+    lives()
     opens.assert_called_once()
-
-
-def test_without_a_server_nobody_waits():
-    warm_up.wait()
-
-
-def test_a_page_waits_until_all_is_ready(monkeypatch):
-    """Guards a page that goes on while the other thread is halfway through an import."""
-    has_come, order = threading.Event(), []
-    monkeypatch.setattr(views, "pages", lambda: (has_come.wait(20), order.append("ready")))
-    warm_up.begin()
-    has_come.set()
-    warm_up.wait()
-    order.append("page")
-    assert order == ["ready", "page"]
-
-
-def test_what_fails_is_left_to_the_page(monkeypatch):
-    monkeypatch.setattr(views, "pages", Mock(side_effect=ModuleNotFoundError(name="plotly")))
-    warm_up.begin()
-    warm_up.wait()
 
 
 def test_what_it_gets_ready_is_what_a_page_needs():

@@ -6,23 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.attribution import planted
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.views.drawn import charts, table_of
+from tests.views.drawn import charts, said, table_of
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
-from transformer_viz.evaluation.sample_texts import sample_texts
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore.trial import runs
 from transformer_viz.views.explore.trial.on_trial import QUESTIONS
 
-Start = Callable[..., AppTest]
 HERE = {"text": planted.TEXT, "explore_tab": "Heads", "heads_part": "On trial", "layer": "1", "head": "1"}
 
 
@@ -43,13 +40,7 @@ def copiers(folder: Path, saved_copiers: Path, only: Callable[[Path], Path]) -> 
     return lambda name: tv.load_checkpoint(str(saved_copiers / name), "cpu")
 
 
-def said(at: AppTest) -> str:
-    assert not at.exception
-    parts = [*at.markdown, *at.caption, *at.info, *at.error, *at.warning]
-    return "\n".join(str(element.value) for element in parts).replace("\\", "")
-
-
-def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+def test_the_table_is_the_verdict_by_word_and_by_position(start, copiers):
     at = start(**HERE, checkpoint="one", verdict="true")
     model = copiers("one")
     trace = tv.decode(model, planted.TEXT)
@@ -63,27 +54,26 @@ def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers:
         assert f"by {mode}, {verdict_words(found.at('L1 H1'), found)}" in said(at)
         assert f"by {mode}, 8 are judged and {left_out_words(found)}" in said(at)
     names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted norm L1 H1"]
-    maps = list(table["map"])
-    assert maps[:7] == names
-    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted norm of all heads L1", "by chance"} <= {*maps}
+    assert list(table["map"])[:7] == names
+    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted norm of all heads L1", "by chance"} <= {*table["map"]}
     assert list(at.session_state["verdict_table"]["selection"]["rows"]) == [0]
     assert "A single run has no interval" in said(at)
 
 
 @pytest.mark.parametrize(("name", "stay"), [("one", "0 %"), ("two", "100 %")])
-def test_the_two_halves_are_apart(start: Start, copiers: Callable[[str], Checkpoint], name: str, stay: str) -> None:
+def test_the_two_halves_are_apart(start, copiers, name, stay):
     """Both heads point at the cause; only where there is no second one is the first needed."""
     at = start(**HERE, checkpoint=name, verdict="true")
     points = "L1 H1, by word, points where the cause is in 100 % of 8 judged steps (12 % by chance); by position, points"
     assert points in said(at)
     assert "Whether it is needed is a separate question." in said(at) and "without this head" not in said(at)
-    at = start(**HERE, checkpoint=name, question="Is it needed?", knock_out="true", trial_samples="20")
+    needed_of = {"question": "Is it needed?", "knock_out": "true"}
+    at = start(**HERE, checkpoint=name, **needed_of, trial_samples="20")
     # Wilson's of 0 and of 20 of 20: 1.96² / (20 + 1.96²) is 0.161.
     wilson = {"0 %": "0 % to 16 %", "100 %": "84 % to 100 %"}[stay]
     needed = f"without this head {stay} of 20 right answers stay (95 % interval {wilson})"
     assert f"L1 H1: {needed}. Whether it points at the cause is a separate question." in said(at)
     assert "judged steps" not in said(at)
-    needed_of = {"question": "Is it needed?", "knock_out": "true"}
     at = start(**HERE, checkpoint=name, **needed_of, trial_texts="abba\n\nhgfe\n")
     assert f"without this head {stay} of 2 right answers stay" in said(at)
     model = copiers(name)
@@ -95,7 +85,7 @@ def test_the_two_halves_are_apart(start: Start, copiers: Callable[[str], Checkpo
     assert points in said(at) and f"; without this head {stay} of 2 right answers stay" in said(at)
 
 
-def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+def test_the_proof_moves_the_head_alone_and_with_others(start, copiers):
     at = start(**HERE, checkpoint="two", question="Could it look elsewhere?", counter_proof="true")
     model = copiers("two")
     trace = tv.decode(model, planted.TEXT)
@@ -108,23 +98,7 @@ def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: C
     assert f"together with others, {percent_words(joint)}" in charts(at)[-1].words and alone != joint
 
 
-def test_others_are_those_of_the_kind_or_of_the_layer(start: Start) -> None:
-    at = start(
-        text="hello",
-        explore_tab="Heads",
-        heads_part="On trial",
-        layer="2",
-        head="3",
-        question="Could it look elsewhere?",
-        counter_proof="true",
-    )
-    assert "with all of cross-attention" in str(charts(at)[-1].figure["layout"]["annotations"])
-    at.segmented_control(key="trial_together").set_value("the heads of its layer").run()
-    assert "with all of L2" in str(charts(at)[-1].figure["layout"]["annotations"])
-    assert link_of(at)["trial_together"] == "the heads of its layer"
-
-
-def test_curves_have_their_numbers_in_words(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+def test_curves_have_their_numbers_in_words(start, copiers):
     at = start(**HERE, checkpoint="one", question="Is its order faithful?", curves="true")
     model = copiers("one")
     found = tv.faithfulness(model, tv.decode(model, planted.TEXT), ["L1 H1", "L1 mean", "gradient", "rollout", "alti"])
@@ -135,7 +109,7 @@ def test_curves_have_their_numbers_in_words(start: Start, copiers: Callable[[str
     assert table["lost without them"].tolist() == [mean.value for curve in found for mean in curve.comprehensiveness]
 
 
-def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_computed_or_drawn_unless_asked(start, own_folder, monkeypatch):
     computed: list[str] = []
 
     def counted(words: str, *given: Any, **named: Any) -> Any:
@@ -163,10 +137,6 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
     ("query", "why"),
     [
         ({"kind": "encoder"}, "No single step depends on one row"),
-        (
-            {"kind": "encoder", "question": "Is its order faithful?", "curves": "true"},
-            "No single step depends on one row",
-        ),
         ({"head": "mean", "question": "Is it needed?"}, "Choose a head above"),
         ({"head": "max", "question": "Could it look elsewhere?", "counter_proof": "true"}, "Choose a head above"),
         ({"text": "a", "verdict": "true"}, "has nothing to point at: "),
@@ -175,43 +145,18 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
         ({"question": "Is it needed?", "trial_texts": "héllo", "knock_out": "true"}, "é"),
     ],
 )
-def test_what_cannot_be_is_said(start: Start, query: dict[str, str], why: str) -> None:
+def test_what_cannot_be_is_said(start, query, why):
     at = start(**{**HERE, "text": "hello", **query})
     assert why in said(at)
     assert not at.dataframe
 
 
-def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
-    how = {"trial_every": "true", "trial_samples": "20", "trial_how": "mean"}
-    at = start(**HERE, checkpoint="one", question="Is it needed?", knock_out="true", **how)
-    model = copiers("one")
-    found = tv.knock_out(model, [tv.decode(model, text) for text in sample_texts(model, 20, 0)], how="mean")
-    table = table_of(at, "log p lost")
-    assert list(table["answers that stay"]) == [each.stays.value for each in found.heads]
-    assert list(table["log p lost"]) == pytest.approx([-each.log_p.value for each in found.heads])
-    needed = found.at("cross", 0, 0)
-    ends = needed.log_p.interval
-    assert ends and table["log p lost, 95 %"][8] == f"{-ends[1]:.3f} to {-ends[0]:.3f}"
-    drawn = [picture.figure for picture in charts(at)[-2:]]
-    assert [figure["layout"]["meta"]["said"][0] for figure in drawn] == [
-        f"{1 - needed.stays.value:.3f}",
-        f"{-needed.log_p.value:.3f}",
-    ]
-
-
 @needs("transformers")
 @pytest.mark.usefixtures("models")
-def test_other_models_are_judged_or_refused_by_name(start: Start) -> None:
+def test_other_models_are_judged_or_refused_by_name(start):
     at = start(**{**HERE, "checkpoint": BERT, "text": "The house"})
     assert f"{BERT} is an encoder alone: it writes nothing" in said(at)
-    at = start(
-        checkpoint=GPT2,
-        text="The house",
-        explore_tab="Heads",
-        heads_part="On trial",
-        knock_out="true",
-        question="Is it needed?",
-    )
+    at = start(**{**HERE, "checkpoint": GPT2, "text": "The house"}, knock_out="true", question="Is it needed?")
     model = tv.load_model(GPT2, "cpu")
     assert model.tokenizer.unknown_id is None
     found = tv.knock_out(model, [tv.decode(model, "The house")], heads=[HeadPlace("decoder", 0, 0)])

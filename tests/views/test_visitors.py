@@ -1,17 +1,17 @@
 """Each browser is known again, the owner's too, and neither by anything that stands in a link."""
 
-import asyncio
 import re
 import webbrowser
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 import streamlit as st
 from starlette.responses import HTMLResponse
 
+from tests.views.asgi import ask
 from transformer_viz import server_settings
 from transformer_viz.views.server import opening, visitors
 from transformer_viz.views.server.visitors import Visitors
@@ -48,38 +48,16 @@ class Browser:
 
     def open(self, url: str, method: str = "GET", accept: str = "text/html,*/*") -> tuple[int, str]:
         self.visited.append(url)
-        path, _, query = url.partition("?")
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        headers = {"host": "viz:8501", "accept": accept, **({"cookie": cookie} if cookie else {})}
-        scope = {
-            **{
-                "type": "http",
-                "method": method,
-                "scheme": self.scheme,
-                "path": unquote(path),
-                "query_string": query.encode(),
-            },
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
-        sent: list[Any] = []
-
-        async def send(message):
-            sent.append(message)
-
-        async def receive():
-            return {"type": "http.request"}
-
-        asyncio.run(self.app(scope, receive, send))
-        told = [(name.decode(), value.decode()) for name, value in sent[0]["headers"]]
-        for name, value in told:
-            if name == "set-cookie":
-                self.set_cookies.append(value)
-                self.cookies |= {key: morsel.value for key, morsel in SimpleCookie(value).items()}
-        to = dict(told).get("location")
+        answer = ask(self.app, url, scheme=self.scheme, method=method, host="viz:8501", accept=accept, cookie=cookie)
+        if given := answer.headers.get("set-cookie"):
+            self.set_cookies.append(given)
+            self.cookies |= {key: morsel.value for key, morsel in SimpleCookie(given).items()}
+        to = answer.headers.get("location")
         if to is not None:
             assert urlsplit(to).netloc == "" and not to.startswith("//"), "it leads to another server"
             return self.open(to)
-        return sent[0]["status"], b"".join(message.get("body", b"") for message in sent).decode()
+        return answer.status, answer.body.decode()
 
     @property
     def is_owner(self) -> bool:
@@ -202,18 +180,14 @@ def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, mo
         assert visitors.is_owner({}, {"Host": host}, None)
 
 
+FORWARDED = [("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-Proto", "https"), ("Forwarded", "for=127.0.0.1"), ("Via", "1.1 x")]
+
+
 @pytest.mark.parametrize(
     ("headers", "address"),
     [
-        ({}, None),
-        ({"Host": "viz.example"}, None),
-        ({"Host": "192.168.1.5:8501"}, None),
-        (HERE, "192.168.1.7"),
-        ({**HERE, "X-Forwarded-For": "127.0.0.1"}, None),
-        ({**HERE, "X-Forwarded-Proto": "https"}, None),
-        ({**HERE, "Forwarded": "for=127.0.0.1"}, None),
-        ({**HERE, "Via": "1.1 proxy"}, None),
-        ({**HERE, "X-Real-Ip": "127.0.0.1"}, None),
+        *[({}, None), ({"Host": "viz.example"}, None), ({"Host": "192.168.1.5:8501"}, None), (HERE, "192.168.1.7")],
+        *[({**HERE, name: value}, None) for name, value in (*FORWARDED, ("X-Real-Ip", "127.0.0.1"))],
     ],
     ids=str,
 )

@@ -1,27 +1,22 @@
 """A text that cannot be read: the error offers a way that works, and the last picture stays; words about a head go there."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
-from transformer_viz import app_folders, load_checkpoint, tasks
+from tests.views.drawn import press
+from transformer_viz import load_checkpoint, tasks
 from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.tracing.decode import decode
 from transformer_viz.views.components.ways import readable_parts, readers
 
-Start = Callable[..., AppTest]
 BEGUN = {"what_if_how": "a beginning of your own", "what_if_begin": "xy"}
 REVERSE = tasks.make_task("reverse", {"alphabet": "abc", "max_length": 5, "trained_lengths": [1, 5]})
 
 
 @given(st.text("abcxé ", max_size=12))
-def test_every_way_that_is_offered_is_readable_and_a_part_of_the_text(text: str) -> None:
+def test_every_way_that_is_offered_is_readable_and_a_part_of_the_text(text):
     for part in readable_parts(REVERSE, text).values():
         assert REVERSE.read(part)
         rest = iter(text)
@@ -38,15 +33,11 @@ def test_every_way_that_is_offered_is_readable_and_a_part_of_the_text(text: str)
         ("", {}),
     ],
 )
-def test_what_is_offered(text: str, wanted: dict[str, str]) -> None:
+def test_what_is_offered(text, wanted):
     assert readable_parts(REVERSE, text) == wanted
 
 
-def test_a_tab_between_words_becomes_a_space() -> None:
-    assert readable_parts(tasks.make_task("reverse"), "two\twords") == {"Leave out what it does not know": "two words"}
-
-
-def test_other_models_that_read_it_are_named_in_their_order() -> None:
+def test_other_models_that_read_it_are_named_in_their_order():
     others = [
         ("small", REVERSE),
         ("copy", tasks.make_task("copy")),
@@ -56,47 +47,36 @@ def test_other_models_that_read_it_are_named_in_their_order() -> None:
     assert readers("hello", others) == ["copy", "sort"]
 
 
-@pytest.fixture
-def shipped(folder: Path, only: Callable[[Path], Path]) -> Path:
-    """The shipped checkpoints."""
-    return only(app_folders.ROOT / "checkpoints")
-
-
-def pressed(at: AppTest, label: str) -> AppTest:
-    return next(button for button in at.button if button.label == label).click().run()
-
-
-def test_too_long_is_cut_by_a_click_and_what_was_shown_stays(start: Start, shipped: Path) -> None:
+def test_too_long_is_cut_by_a_click_and_what_was_shown_stays(start, shipped):
     at = start(text="hello")
     at.text_input(key="text").set_value("ab" * 17).run()
     assert "at most 32" in at.error[0].value
     assert any("The last picture, of hello" in caption.value for caption in at.caption)
     assert at.text_input(key="text").value == "ab" * 17
-    pressed(at, "Use the first 32")
+    press(at, "Use the first 32")
     assert not at.error
     assert at.text_input(key="text").value == "ab" * 16
 
 
-def test_another_alphabet_is_read_with_another_model(start: Start, shipped: Path) -> None:
+def test_another_alphabet_is_read_with_another_model(start, shipped):
     at = start(text="你好")
     assert at.error
-    pressed(at, "Read it with pinyin")
+    press(at, "Read it with pinyin")
     assert not at.error
     assert (at.session_state.checkpoint, at.session_state.text) == ("pinyin", "你好")
 
 
-@pytest.mark.parametrize("name", ["dates", "numbers"])
-def test_another_model_opens_on_its_own_head(start: Start, shipped: Path, name: str) -> None:
+def test_another_model_opens_on_its_own_head(start, shipped):
     """A first visitor is at a head whose weights have gradations, one who follows a link at the best head."""
     for link, place_of in (({}, graded_head), ({"step": "3"}, best_head)):
         at = start(**link)
-        at.selectbox(key="checkpoint").set_value(name).run()
-        place = place_of(decode(load_checkpoint(name), at.session_state.text))
+        at.selectbox(key="checkpoint").set_value("dates").run()
+        place = place_of(decode(load_checkpoint("dates"), at.session_state.text))
         assert place is not None
         assert (at.session_state.layer, at.session_state.head) == place[:2]
 
 
-def test_masks_has_examples_that_its_checkpoint_reads(start: Start, shipped: Path) -> None:
+def test_masks_has_examples_that_its_checkpoint_reads(start, shipped):
     """Compare, too, can leave another checkpoint behind; what somebody typed stays."""
     at = start("masks")
     before = at.session_state.sources
@@ -108,16 +88,16 @@ def test_masks_has_examples_that_its_checkpoint_reads(start: Start, shipped: Pat
     assert at.session_state.sources == "3 March 2024"
 
 
-def test_a_head_that_somebody_chose_stays(start: Start, shipped: Path) -> None:
+def test_a_head_that_somebody_chose_stays(start, shipped):
     at = start(text="hello")
     at.selectbox(key="head").set_value(3).run()
     at.selectbox(key="checkpoint").set_value("dates").run()
     assert at.session_state.head == 3
 
 
-def test_the_best_head_is_a_click_away(start: Start, shipped: Path) -> None:
+def test_the_best_head_is_a_click_away(start, shipped):
     at = start(text="hello", kind="encoder", layer="2", head="3", all_controls="true")
-    pressed(at, "best: L1 H1")
+    press(at, "best: L1 H1")
     assert (at.session_state.kind, at.session_state.layer, at.session_state.head) == ("cross", 0, 0)
 
 
@@ -128,9 +108,7 @@ def test_the_best_head_is_a_click_away(start: Start, shipped: Path) -> None:
         ("masks", {"sources": "hello", "masks_tab": "Change and run again", "edits": "cross.1.1:zero", "kind": "encoder"}),
     ],
 )
-def test_an_empty_difference_says_so_and_where_the_largest_is(
-    start: Start, shipped: Path, page: str | None, link: dict[str, Any]
-) -> None:
+def test_an_empty_difference_says_so_and_where_the_largest_is(start, shipped, page, link):
     """The encoder reads the source alone: nothing of the output can change it."""
     at = start(page, **link)
     assert any("No difference in this head" in markdown.value for markdown in at.markdown)
