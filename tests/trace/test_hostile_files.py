@@ -45,7 +45,7 @@ def stored(array: np.ndarray) -> bytes:
 OTHERS = [b"", b"PK", b"hi", b"\x93NUMPY\x01\x00", b"\x80\x04N.", b"PK\x05\x06" + bytes(18)]
 
 
-@pytest.mark.parametrize("given", [3, None, ["a"], io.StringIO("text"), "a\0b", "nowhere.npz", Path(), *OTHERS], ids=str)
+@pytest.mark.parametrize("given", [3, None, ["a"], io.StringIO("text"), "a\0b", "nowhere.npz", Path(), *OTHERS])
 def test_what_is_no_trace_file(given):
     with pytest.raises(TraceError):
         load_trace(given)
