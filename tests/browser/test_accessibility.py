@@ -12,7 +12,6 @@ import transformer_viz as tv
 from tests.browser.accessible import background, contrast, faults
 from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
 from tests.browser.drawn import DRAWN
-from tests.needs import slow
 from transformer_viz.export import assets
 from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import place_label, row_labels
@@ -43,7 +42,7 @@ PAGES = {
     "open": "/?checkpoint=trace+file",
 }
 # Each theme and each width once; ALL has every way in which a page opens.
-ONCE = [("explore", "light", WIDE), ("masks", "dark", PHONE), ("survey", "light", PHONE), ("search", "dark", WIDE)]
+ONCE = [("explore", "light", WIDE), ("masks", "dark", PHONE)]
 ALL = [(name, scheme, width) for name in PAGES for scheme in ("light", "dark") for width in (WIDE, PHONE)]
 
 
@@ -103,7 +102,8 @@ def popovers(page: Page, seen: set[str]) -> Iterator[str]:
             page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize("scheme", ["light", slow("dark")])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], trace: tv.Trace, scheme: str) -> None:
     for width in (WIDE, PHONE):
         page = open_page(tv.export.html(trace, step=1), width=width, height=TALL, scheme=scheme)

@@ -69,6 +69,7 @@ def open_app(page: Page, server: str) -> None:
     page.wait_for_function("[...document.querySelectorAll('.chart')].filter((chart) => chart.__drawn).length === 4")
 
 
+@pytest.mark.slow
 def test_another_figure_is_drawn_into_the_same_chart_and_one_that_stands_there_is_not(page: Page, server: str) -> None:
     open_app(page, server)
     page.evaluate(COUNT)

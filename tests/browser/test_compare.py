@@ -92,6 +92,7 @@ def test_it_opens_on_the_text_of_all_pages_and_the_table_and_the_tiles_choose_he
     wait_for_link(page, kind="decoder self-attention", layer="layer 1", head="head 4")
 
 
+@pytest.mark.slow
 def test_swap_by_keyboard_and_an_error_of_one_side(page: Page, server: str) -> None:
     page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=halle&b_checkpoint=reverse&kind=cross&layer=1&head=1")
     there = difference(page)

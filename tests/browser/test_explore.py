@@ -151,6 +151,7 @@ def test_keys_belong_to_the_control_that_has_the_focus(page: Page, server: str) 
     assert step_of(page) == 0 != before
 
 
+@pytest.mark.slow
 def test_escape_gives_the_arrows_back_to_the_player(page: Page, server: str) -> None:
     open_app(page, server)
     enter(page, "abcd")
@@ -335,6 +336,7 @@ def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> No
 # ---- the first visit
 
 
+@pytest.mark.slow
 def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page, server: str) -> None:
     open_app(page, server, "", "reversethis")
     assert step_of(page) == 0

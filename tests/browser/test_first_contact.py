@@ -83,7 +83,8 @@ def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, o
     expect(ways).to_have_count(0)
 
 
-@pytest.mark.parametrize("away", ["text", slow("Not now"), slow("Step on")])
+@pytest.mark.slow
+@pytest.mark.parametrize("away", ["text", "Not now", "Step on"])
 def test_whoever_does_something_else_is_not_asked_again(page: Page, server: str, away: str) -> None:
     page.context.clear_cookies()
     open_bare(page, server)
@@ -121,6 +122,7 @@ def test_all_is_there_at_once_where_a_link_says_something(page: Page, server: st
     assert rows_with_numbers(page, CROSS, pitch) == set(range(12))
 
 
+@pytest.mark.slow
 def test_after_the_last_step_there_is_somewhere_to_go(page: Page, server: str) -> None:
     open_bare(page, server)
     page.get_by_role("button", name="Last step").click()
@@ -168,6 +170,7 @@ def test_playing_moves_no_button_and_ends_at_the_last_step(page: Page, server: s
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_list_of_models_says_what_each_one_does_and_the_link_has_its_name_alone(page: Page, server: str) -> None:
     open_bare(page, server)
     box = page.get_by_role("combobox", name="Checkpoint")

@@ -40,6 +40,7 @@ def guess_by_letter(page: Page, letter: str) -> None:
     box.press("Enter")
 
 
+@pytest.mark.slow
 def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> None:
     """Letters, a cell of the map, a source token; right and wrong; revealing without a guess, and covering again."""
     open_app_hidden(page, server)

@@ -107,6 +107,7 @@ def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(pa
     assert len(sent) == before
 
 
+@pytest.mark.slow
 def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another: Page, hello: Trace) -> None:
     open_app(page, server)
     point_at_cell(page, 2, 5)

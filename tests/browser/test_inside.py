@@ -120,6 +120,7 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
     assert "step=4" in page.url
 
 
+@pytest.mark.slow
 def test_it_follows_the_step_and_the_pinned_cell(page: Page, server: str) -> None:
     open_inside(page, server)
     row, title = page.locator(".inside .row-title"), page.locator(f"{EXPLAINED} h2")

@@ -190,6 +190,7 @@ def test_hints_fold_and_what_is_done_survive_a_reload(page: Page, server: str, l
     expect(button(page, "Next")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_step_moves_the_player_of_a_run_that_is_there_already(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
     open_step(page, server, lessons["map"], 5)
     button(page, "Skip").click()
@@ -200,6 +201,7 @@ def test_a_step_moves_the_player_of_a_run_that_is_there_already(page: Page, serv
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 12 of 12")
 
 
+@pytest.mark.slow
 def test_on_a_phone_it_begins_small_and_covers_nothing(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_step(page, server, lessons["map"], 3)
@@ -306,6 +308,7 @@ TELLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "number"), asking(lambda ask, link: ask.kind in TELLS, ("heads", 5)))
 def test_numbers_of_heads_causes_and_searches_are_not_told(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int

@@ -15,6 +15,7 @@ OPENINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPENINGS)
 def test_what_a_lesson_points_at_is_there(page: Page, server: str, name: str) -> None:
     page.goto(f"{server}{OPENINGS[name]}")

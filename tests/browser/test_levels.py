@@ -56,7 +56,8 @@ def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, 
     expect(page.get_by_role("button", name="Compare with")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1280, slow(1366)])
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 1366])
 def test_all_controls_of_the_map_stand_in_one_row(page: Page, server: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 720})
     page.goto(f"{server}/?text=hello&all_controls=true")

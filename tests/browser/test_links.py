@@ -46,6 +46,7 @@ def same_in_another(page: Page, another: Page, *keys: str) -> None:
         assert there[what] == here[what], what
 
 
+@pytest.mark.slow
 def test_explore(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
     page.get_by_role("radio", name="decoder self-attention").click()

@@ -119,7 +119,7 @@ def same_mosaics(page: Page, trace: Trace) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "knows"),
     [
-        ("reverse", "Hello <b> $x$", True),
+        slow("reverse", "Hello <b> $x$", True),
         slow("reverse", "abcdefghijklmnopqrstuvwxyz012345", True),
         slow("german", "der Hund sieht den alten Mann, wenn die Frau das Haus sieht", False),
         ("german", "ich möchte ein Bier", True),
@@ -321,7 +321,8 @@ def test_other_programs_may_ask(pages: dict[str, str], open_page: Callable[..., 
     assert "There is no option “beam_size”" in said
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), slow("dark", 1440)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1440)])
 def test_nothing_is_wrong_for_eyes_and_screen_readers(
     pages: dict[str, str], open_page: Callable[..., Page], scheme: str, width: int
 ) -> None:

@@ -54,6 +54,7 @@ def expect_strip(page: Page, name: str, tokens: Iterable[str]) -> None:
     expect(page.locator(f"[data-part={name}] .token")).to_have_text([display_token(token) for token in tokens])
 
 
+@pytest.mark.slow
 def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet: Page, url: str, models: Path) -> None:
     page, model = quiet, tv.load_model(str(models / GPT2), "cpu")
     page.goto(f"{url}/?checkpoint={GPT2}&all_controls=true")

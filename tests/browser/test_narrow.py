@@ -71,6 +71,7 @@ def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Pa
     assert page.evaluate("document.querySelector('.stMain').scrollHeight") < 2_000
 
 
+@pytest.mark.slow
 def test_a_phone_sees_the_tab_that_a_link_opens(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/?text=abc&step=2&explore_tab=Export")
@@ -125,6 +126,7 @@ def test_a_finger_taps_cells_letters_small_maps_and_the_player(phone: Page, serv
     wait_for_link(phone, kind="decoder self-attention", layer="layer 2", head="head 3")
 
 
+@pytest.mark.slow
 def test_a_tapped_cell_is_said_at_the_bottom_and_nothing_moves(phone: Page, server: str) -> None:
     phone.goto(f"{server}/?text=hello&step=3")
     wait_for_step(phone, 2)

@@ -89,6 +89,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     expect(page.locator("[data-part=output] button")).to_have_text([f"o{i}" for i in range(11)])
 
 
+@pytest.mark.slow
 def test_a_run_that_was_downloaded_comes_back(page: Page, server: str, tmp_path: Path) -> None:
     page.goto(f"{server}/?text=hello&layer=2&head=3")
     at_step(page, 4)

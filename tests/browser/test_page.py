@@ -77,7 +77,8 @@ def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> 
     same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style(narrow=True))
 
 
-@pytest.mark.parametrize("colours", ["log", slow("head")])
+@pytest.mark.slow
+@pytest.mark.parametrize("colours", ["log", "head"])
 def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edited: Trace, colours: Scale) -> None:
     """The head's maximum is of what is not masked; small maps say which colours they have."""
     page = open_page(tv.export.html(edited, colours=colours))
@@ -89,6 +90,7 @@ def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edite
     )
 
 
+@pytest.mark.slow
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
     assert edited.cross.reasons.ndim == 4
     page = open_page(tv.export.html(edited))
@@ -120,6 +122,7 @@ def test_keys_step_and_a_tile_becomes_the_focus(open_page: Callable[..., Page]) 
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 2 of 7")
 
 
+@pytest.mark.slow
 def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> None:
     """An encoder alone, and a decoder whose outputs and reasons nobody recorded."""
     rows = np.full((2, 3, 5, 5), 0.2, dtype=np.float32)
@@ -173,6 +176,7 @@ def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open
     expect(lines).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_what_is_pointed_at_is_marked_as_in_the_app(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
     page = open_page(tv.export.html(trace, "cross", 1, 0, 3))

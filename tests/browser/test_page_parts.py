@@ -11,7 +11,6 @@ import transformer_viz as tv
 from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
 from tests.figures.conftest import build
 from tests.figures.test_hovers import run
-from tests.needs import slow
 from transformer_viz import figures
 from transformer_viz.export.pages import plotly_file
 from transformer_viz.figures.theme import Style, ThemeName
@@ -28,7 +27,8 @@ def edited() -> Trace:
     return tv.decode(checkpoint, "edit it", edits=["cross.2.3:4-5,decoder.1.2:off"])
 
 
-@pytest.mark.parametrize("scheme", ["light", slow("dark")])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_small_maps_are_the_figures_own(open_page: Callable[..., Page], scheme: ThemeName) -> None:
     trace = build()
     page = open_page(tv.export.html(trace, "cross", 1, 2), scheme=scheme)
@@ -63,6 +63,7 @@ def hover(page: Page, chart: str, key: int, query: int) -> str:
     return words.text_content() or ""
 
 
+@pytest.mark.slow
 def test_a_cell_whose_labels_were_left_out_is_named(open_page: Callable[..., Page]) -> None:
     """100 columns and 70 rows: the axes have room for every other one."""
     trace = run(100, 70)
@@ -142,6 +143,7 @@ def test_in_a_notebook_neither_reaches_the_other(open_page: Callable[..., Page])
     assert page.evaluate("[typeof Plotly, document.styleSheets.length]") == ["undefined", 1]
 
 
+@pytest.mark.slow
 def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_path: Path) -> None:
     (tmp_path / "plotly.min.js").write_bytes(plotly_file())
     trace = build()

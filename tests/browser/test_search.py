@@ -25,6 +25,7 @@ def trace() -> tv.Trace:
     return tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "thisqaipa", strategy="beam")
 
 
+@pytest.mark.slow
 def test_greedy_and_beam_stand_beside_each_other_where_they_differ(page: Page, server: str, trace: tv.Trace) -> None:
     page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small&beam=5")
     expect(page.locator(".stMain")).to_contain_text("apiaqsiht (right), log p")

@@ -83,6 +83,7 @@ def test_every_tab_fits_without_scrolling_sideways(page: Page, server: str) -> N
             assert max(across) <= width, f"{tab} at {width} px"
 
 
+@pytest.mark.slow
 def test_the_report_needs_no_network_and_has_the_same_numbers(open_page: Callable[..., Page]) -> None:
     page = open_page(export.survey_html(MADE), width=390, height=900)
     page.locator("[data-kind='cross'] .main-svg").first.wait_for()

@@ -37,6 +37,7 @@ def test_a_thousand_decodes_leave_memory_flat():
     assert measured("pages")["grown"] < 12_000_000
 
 
+@pytest.mark.slow
 def test_a_run_leaves_nothing_behind(tiny):
     """Guards against whatever a run might leave: on a module, in a cache, in a list of some registry.
 

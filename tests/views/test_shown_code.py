@@ -178,6 +178,7 @@ def test_the_effect_over_many_strings(start, everything, run_code):
     assert f"{percent_words(float(changed), 1)} of the outputs changed" in said(at)
 
 
+@pytest.mark.slow
 def test_the_certificate(start, everything, run_code):
     at = start("masks", **OPEN, sources="hello", masks_tab="Certificate", mistake="no-causal", certificate="true")
     report = run_code(programs(at)[0])["report"]
