@@ -57,7 +57,7 @@ _CSS = """
   outline: 3px solid var(--chosen) !important; outline-offset: 1px;
 }
 /* Streamlit writes white on a primary button, in every theme, and has its own colours for code and for an open button. */
-button[kind="primary"] { color: var(--paper); }
+button[kind^="primary"] { color: var(--paper); }
 button[kind="tertiary"]:is(:hover, :focus-visible, :active) { color: var(--ink); }
 pre .token { color: var(--ink) !important; }
 pre .token:is(.keyword, .function, .class-name, .parameter) { color: var(--code) !important; }
