@@ -119,7 +119,7 @@ def _heard(trace: Trace, at: focus.Focus, what: str, report: Any) -> None:
     """What the player reports: a step, or a source token or a cell that was clicked, which is a guess where the model looks,
     or a written token, to which it goes back; nonsense is passed over."""
     step = focus.step()
-    if report.get("run") != st.session_state.run:
+    if what not in ("step", "pin") or report.get("run") != st.session_state.run:
         return
     if what == "step" and report.get("step") in range(trace.n_given, trace.n_steps + 1):
         focus.set_step(int(report["step"]))

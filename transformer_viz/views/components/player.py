@@ -70,7 +70,9 @@ def show(content: dict[str, Any], on_report: Callable[[str, Any], None]) -> None
 
 
 def _report(name: str, on_report: Callable[[str, Any], None]) -> None:
-    on_report(name, (st.session_state.get("player") or {}).get(name) or {})
+    report = (st.session_state.get("player") or {}).get(name)
+    if isinstance(report, dict if name in ("step", "pin") else str):
+        on_report(name, report)
 
 
 @cache
