@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import transformer_viz
 
 ADDED = {
@@ -110,6 +112,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_each_is_one_new_file(tmp_path: Path) -> None:
     package = tmp_path / "transformer_viz"
     shutil.copytree(Path(transformer_viz.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -194,6 +194,7 @@ def test_from_an_empty_folder_it_decodes_trains_surveys_and_lists(machine: Machi
     assert not list(machine.empty.iterdir())
 
 
+@pytest.mark.slow
 def test_the_app_decodes_and_looks_as_its_settings_say(machine: Machine) -> None:
     """What a browser is told: the session's settings first, then the page."""
     rerun = BackMsg(rerun_script=ClientState()).SerializeToString()

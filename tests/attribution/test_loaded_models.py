@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 import transformer_viz as tv
 from tests.attribution import plain
-from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrap_model
+from tests.readers.families import DECODERS, TEXTS, WRITERS, cases, family, own, tokenizer, untapped, wrap_model
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
@@ -55,7 +55,7 @@ def test_parameters_that_require_gradients_change_nothing(method):
     assert np.array_equal(tv.attribute(other, trace, method).values, expected.values)
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", cases(WRITERS))
 def test_every_family_can_be_asked(name):
     """Also for gradients, after passes without any; a later token gives nothing."""
     trace = tv.decode(family(name), TEXTS[0], max_length=3)

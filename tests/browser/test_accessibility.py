@@ -217,6 +217,7 @@ def test_every_chart_of_every_page_says_what_it_shows(page: Page, server: str, n
             page.keyboard.press("Enter")
 
 
+@pytest.mark.slow
 def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> None:
     open_explore(page, server)
     tokens = page.locator("[data-part=output] button")

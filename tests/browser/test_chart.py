@@ -161,6 +161,7 @@ def drag(page: Page, chart: str) -> None:
     page.mouse.up()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "chart"),
     [
@@ -249,6 +250,7 @@ def test_on_touch_a_finger_scrolls_and_does_not_zoom(browser: Browser, server: s
     phone.close()
 
 
+@pytest.mark.slow
 def test_the_words_at_the_hand_are_the_cells(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&kind=decoder&layer=2&head=3&step=6")
     wait_for_step(page, 5)

@@ -77,6 +77,7 @@ def checkpoint() -> tv.Checkpoint:
     return tv.load_checkpoint("reverse", device="cpu")
 
 
+@pytest.mark.slow
 def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     expect_output(page, [*"sihtesrever", "<end>"])
@@ -91,6 +92,7 @@ def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, se
     assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in candidates]
 
 
+@pytest.mark.slow
 def test_plotly_is_asked_for_ahead_of_the_charts_that_need_it_and_loaded_once(page: Page, server: str) -> None:
     open_app(page, server)
     page.wait_for_function("window.Plotly")
@@ -129,6 +131,7 @@ def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str, 
     expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
 
 
+@pytest.mark.slow
 def test_keys_belong_to_the_control_that_has_the_focus(page: Page, server: str) -> None:
     open_app(page, server, "?text=reversethis&all_controls=true")
     before = step_of(page)
@@ -168,6 +171,7 @@ def test_escape_gives_the_arrows_back_to_the_player(page: Page, server: str) -> 
     wait_for_step(page, before - 2)
 
 
+@pytest.mark.slow
 def test_one_press_of_back_leaves_the_page(page: Page, server: str) -> None:
     """Each page writes its link several times: as it opens, and with every step that rests."""
     open_app(page, server)
@@ -354,6 +358,7 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
     expect(page).to_have_url(re.compile(r"[?&]step=11\b"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "text", "step"), [((1280, 720), "reversethis", 6), slow((1440, 900), "incomprehensibility", 19)]
 )

@@ -58,6 +58,7 @@ def test_nothing_is_on_the_page_before_it_happened(page: Page, server: str) -> N
     expect(page.locator("[data-part=answer]")).to_have_text("")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "judged"), [("s", "Right. Step 1 of 12"), slow("r", "Not so: you said r. Step 1 of 12")])
 def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, option: str, judged: str) -> None:
     page.context.clear_cookies()
@@ -103,6 +104,7 @@ def test_whoever_does_something_else_is_not_asked_again(page: Page, server: str,
     expect(sentence).to_contain_text("Step 1 of 12")
 
 
+@pytest.mark.slow
 def test_it_opens_at_a_head_whose_weights_look_like_weights(page: Page, server: str) -> None:
     open_bare(page, server)
     page.get_by_role("button", name="Last step").click()
@@ -113,6 +115,7 @@ def test_it_opens_at_a_head_whose_weights_look_like_weights(page: Page, server: 
     assert in_between.any(axis=1).sum() > 6
 
 
+@pytest.mark.slow
 def test_all_is_there_at_once_where_a_link_says_something(page: Page, server: str) -> None:
     page.goto(f"{server}/?step=1")
     wait_for_step(page, 0)

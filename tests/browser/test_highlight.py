@@ -126,6 +126,7 @@ def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another:
     another.wait_for_function("!location.search.includes('pin=')")
 
 
+@pytest.mark.slow
 def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
     open_app(page, server)
     page.locator(SOURCE).first.focus()
@@ -174,6 +175,7 @@ def test_a_box_pins_what_a_click_does_and_knows_what_was_clicked(page: Page, ser
     wait_for_link(page, pin="2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cross", slow("decoder"), slow("encoder")])
 def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, hello: Trace, kind: Kind) -> None:
     open_app(page, server, f"&kind={kind}&step=3&lines=on")
@@ -226,6 +228,7 @@ def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, serve
         assert found.startswith(duration)
 
 
+@pytest.mark.slow
 def test_the_head_that_aligns_draws_a_crossing_and_is_asked_by_a_pin(page: Page, server: str, hello: Trace) -> None:
     """The large map shows another head, which says nothing of words then."""
     open_app(page, server, "&lines=on&aligner=2.1&step=4")

@@ -46,6 +46,7 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
+@pytest.mark.slow
 def test_every_number_is_that_of_tv_inside(page: Page, server: str) -> None:
     open_inside(page, server, "text=ab&kind=decoder&layer=1&head=2&step=2")
     model = tv.load_checkpoint("reverse", "cpu")

@@ -161,6 +161,7 @@ def test_reload_wandering_and_back_lose_nothing(page: Page, server: str, lessons
     assert "lesson" not in page.url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, slow(1440)])
 def test_a_link_with_a_step_alone_goes_to_where_it_begins(page: Page, server: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
@@ -287,6 +288,7 @@ def test_a_row_is_hidden_until_its_question_is_answered(
     assert page.locator("[data-part=output] button").nth(row).inner_text() == trace.output_tokens[row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "number"), asking(hides_all, ("future", 1)))
 def test_no_picture_is_there_where_all_of_it_would_tell(
     page: Page, server: str, lessons: dict[str, Lesson], name: str, number: int
@@ -352,6 +354,7 @@ def test_nothing_is_wrong_with_a_page_beside_a_card(page: Page, server: str, les
     assert not [*faults(page, CARD)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["Answer", slow("Skip")])
 def test_the_row_that_was_asked_about_is_shown_with_what_is_right(
     page: Page, server: str, lessons: dict[str, Lesson], way: str

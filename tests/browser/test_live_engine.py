@@ -209,6 +209,7 @@ def test_a_beginning_of_ones_own_and_banned_tokens(engine: Engine) -> None:
     compared(engine(checkpoint, [("reversethis", each) for each in options], "float32"), traces, "float32")
 
 
+@pytest.mark.slow
 def test_drawn_tokens_are_those_of_the_same_seed(engine: Engine) -> None:
     """The generator is PyTorch's own, so that a seed draws the same; temperatures are high, so that much can be drawn."""
     checkpoint = tv.load_checkpoint("german", device="cpu")
@@ -283,6 +284,7 @@ def check_random_models(engine: Engine, numbers: range) -> None:
     assert spread / len(numbers) > 0.45, "attention is so flat that a fault in it would not be seen"
 
 
+@pytest.mark.slow
 def test_models_of_any_switches(engine: Engine) -> None:
     check_random_models(engine, range(12))
 

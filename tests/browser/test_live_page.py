@@ -168,6 +168,7 @@ def test_the_saved_run_is_that_of_decode(pages: dict[str, str], open_page: Calla
         np.testing.assert_array_equal(trace.attentions[kind].reasons, attention.reasons)
 
 
+@pytest.mark.slow
 def test_the_pictures_follow_each_keystroke(pages: dict[str, str], open_page: Callable[..., Page]) -> None:
     """No Enter; and the text that came last is the one that is shown, however fast one types."""
     page = open_page(pages["reverse"])
@@ -180,6 +181,7 @@ def test_the_pictures_follow_each_keystroke(pages: dict[str, str], open_page: Ca
     page.wait_for_function("() => document.title === 'attentio → oitnetta'")
 
 
+@pytest.mark.slow
 def test_masks_are_edited_by_a_click_and_heads_switched_off(
     pages: dict[str, str], open_page: Callable[..., Page], tmp_path: Path
 ) -> None:
@@ -265,6 +267,7 @@ def test_hostile_texts_do_nothing_but_say_so(pages: dict[str, str], open_page: C
     typed(page, "fine")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hash",
     [
@@ -283,6 +286,7 @@ def test_hostile_addresses_leave_the_page_whole(
     typed(page, "fine")
 
 
+@pytest.mark.slow
 def test_damaged_weights_are_told_and_the_example_stays(pages: dict[str, str], open_page: Callable[..., Page]) -> None:
     whole = pages["reverse"]
     place = whole.index('"weights":{"data":"') + 5000

@@ -92,6 +92,7 @@ def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: st
     expect(page.locator(".share-legend")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_file_is_looked_at_by_what_it_holds_with_the_keyboard(page: Page, server: str, tmp_path: Path) -> None:
     model = tv.load_checkpoint("reverse", device="cpu")
     trace = tv.decode(model, "hello")

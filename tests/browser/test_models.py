@@ -154,6 +154,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
         assert reasons == after.encoder.reasons[1].tolist()
 
 
+@pytest.mark.slow
 def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models: Path) -> None:
     page = quiet
     page.goto(f"{url}/?checkpoint={BERT}")

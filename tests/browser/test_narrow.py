@@ -48,6 +48,7 @@ OF_PAGES = ".st-key-pages [class*=st-key-page-]:not(.st-key-page-training) a"
 """The links of pages; a training that another test has started has one of its own."""
 
 
+@pytest.mark.slow
 def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/?text=abc&step=2")
@@ -80,6 +81,7 @@ def test_a_phone_sees_the_tab_that_a_link_opens(page: Page, server: str) -> None
     assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
 
 
+@pytest.mark.slow
 def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/?decoding=beam&text=thisqaipa&checkpoint=reverse-small&step=9")

@@ -109,6 +109,7 @@ def test_a_run_that_was_downloaded_comes_back(page: Page, server: str, tmp_path:
     expect(page.locator("[data-part=output] button")).to_have_text([*"olleh", "<end>"])
 
 
+@pytest.mark.slow
 def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path, open_page: Callable[..., Page]) -> None:
     tokens = [*HOSTILE]
     trace = Trace.from_arrays(
@@ -164,6 +165,7 @@ def test_what_is_no_trace_is_said_and_what_is_too_large_is_not_sent(page: Page, 
     assert not sent
 
 
+@pytest.mark.slow
 def test_a_file_that_is_too_large_is_refused_with_what_is_allowed_and_a_way_out(
     page: Page, server: str, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def test_the_source_token_with_the_most_weight_is_marked(open_page: Callable[...
             assert looked == [bool(row.any()) and place == row.argmax() for place in range(len(row))]
 
 
+@pytest.mark.slow
 def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> None:
     trace = build()
     page = open_page(tv.export.html(trace, "decoder", 2, 1, 4), width=390, height=844, scheme="dark")

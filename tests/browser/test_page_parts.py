@@ -81,6 +81,7 @@ def test_a_cell_whose_labels_were_left_out_is_named(open_page: Callable[..., Pag
     assert hover(page, encoder, 21, 65) == "query 66·s65key 22·s21may look"
 
 
+@pytest.mark.slow
 def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edited: Trace) -> None:
     page = open_page(tv.export.html(edited, "cross", 1, 2, 3))
     page.get_by_text("Masks in force").click()

@@ -61,6 +61,7 @@ def paper(page: Page) -> np.ndarray:
     return np.median(np.asarray(Image.open(BytesIO(page.screenshot())).convert("RGB"))[:, -5], axis=0)
 
 
+@pytest.mark.slow
 def test_a_dark_page_is_printed_on_white_paper(page: Page, server: str) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(f"{server}/?text=abc&step=2")

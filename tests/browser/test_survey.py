@@ -23,6 +23,7 @@ def share_words(page: Page) -> str:
     return page.locator(".stMain").inner_text()
 
 
+@pytest.mark.slow
 def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=decoder")
     expect(page).to_have_title(re.compile("^Over many texts"))

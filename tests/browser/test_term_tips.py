@@ -26,6 +26,7 @@ def term(page: Page, word: str) -> Locator:
     return page.locator("dfn:visible").filter(has_text=word).first
 
 
+@pytest.mark.slow
 def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: str) -> None:
     page.goto(server)
     wait_until_drawn(page)

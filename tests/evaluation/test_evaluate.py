@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.evaluation.remembering import Remembering
+from tests.needs import slow
 from transformer_viz import decode
 from transformer_viz.errors import OptionError
 from transformer_viz.evaluation.evaluate import evaluate
@@ -25,7 +26,7 @@ def test_samples_are_split_evenly(tiny):
     assert all(len(text) == length for _, length, text in task.drawn)
 
 
-@pytest.mark.parametrize("fault", ["a wrong letter", "one too many"])
+@pytest.mark.parametrize("fault", ["a wrong letter", slow("one too many")])
 def test_numbers_are_those_of_decoding_the_same_strings(tiny, fault):
     """Of a task whose answers are what the model writes, but for strings of five symbols. All summed by hand over traces."""
     written = cache(lambda text: [token for token in decode(tiny, text).output_tokens if token != END][:11])

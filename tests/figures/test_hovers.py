@@ -10,13 +10,14 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.figures.sent import axis_of, heatmaps
+from tests.needs import slow
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import head_softmax
 from transformer_viz.training.result import TrainingSnapshot
 
-SIZES = [(7, 5), (71, 67)]
+SIZES = [(7, 5), slow((71, 67))]
 """Tokens of the source and of the target: with room for all labels, and without."""
 
 

@@ -1,6 +1,5 @@
 """The certificate is right about every animal in the zoo: nothing broken passes, nothing sound is accused."""
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from tests.mask_checks.zoo.broken import BROKEN
 from tests.mask_checks.zoo.hugging_face import HUGGING_FACE
 from tests.mask_checks.zoo.parts import PAD, Case
 from tests.mask_checks.zoo.sound import SOUND
+from tests.needs import slow
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -20,7 +20,6 @@ from transformer_viz.tasks.reverse import Reverse
 OURS = [*BROKEN, *SOUND]
 # torch tells everybody that its nested tensors are a prototype.
 quiet = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 def judge(case: Case) -> None:
@@ -36,7 +35,7 @@ def test_the_verdict_and_the_fault_are_right(case):
     judge(case)
 
 
-@pytest.mark.parametrize("case", HUGGING_FACE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*map(slow, HUGGING_FACE[:-3]), *HUGGING_FACE[-3:]], ids=lambda case: case.name)
 def test_so_they_are_for_models_of_hugging_face(case):
     pytest.importorskip("transformers")
     judge(case)

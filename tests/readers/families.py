@@ -4,11 +4,13 @@ Weights are ten times as large as models begin with, so that attention is far fr
 so that about half of what is written ends.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 import torch
 
+from tests.needs import slow
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrap_model
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>", "[MASK]")
@@ -103,6 +105,13 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 WRITERS = ENCODER_DECODERS | DECODERS
 ALL = WRITERS | ENCODERS
+FIRST = {"marian", "t5", "gpt2", "gemma2", "bert", "modernbert"}
+"""Two of each kind, unlike each other."""
+
+
+def cases(names: Iterable[str]) -> list[Any]:
+    """The cases of a test that goes through families: those that are not among the first are slow."""
+    return [name if name in FIRST else slow(name) for name in names]
 
 
 def tokenizer(*, ends: bool = False) -> Any:

@@ -55,7 +55,7 @@ def drawn(trace: Trace, kind: Kind) -> np.ndarray:
     return trace.attentions[kind].weights
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", families.cases(WRITERS))
 def test_greedy_is_their_generate(name, monkeypatch):
     """In a padded batch as alone (prompts are padded before, sources after), with the generation config and without it."""
     reader, model = family(name), own(name)
@@ -83,7 +83,7 @@ def test_about_half_of_what_is_written_ends():
     assert sum(length > 2 for length in lengths) > len(lengths) / 2
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", families.cases(WRITERS))
 def test_attention_is_theirs_to_the_bit_and_cached_nearly(name):
     reader, text = family(name), TEXTS[0]
     target = (5, 9, 9, 3, 30, 12, 7)

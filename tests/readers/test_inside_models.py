@@ -105,7 +105,7 @@ def states(name: str, trace: tv.Trace, kind: Kind) -> Array:
     return torch.cat(found[f"{kind}_hidden_states" if both else "hidden_states"][:2]).numpy()
 
 
-@pytest.mark.parametrize("name", families.ALL)
+@pytest.mark.parametrize("name", families.cases(families.ALL))
 def test_what_each_family_tells_fits_together(name: str) -> None:
     """From the state that the model itself hands to its second layer to the probability of what was written."""
     model = families.family(name)

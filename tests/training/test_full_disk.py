@@ -67,6 +67,7 @@ def rust_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safetensors.torch, "save_file", save_file)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rust_is_heard")
 def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path, monkeypatch):
     # Held-out texts are not decoded: that takes most of the time here, and writes nothing.

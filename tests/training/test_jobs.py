@@ -52,6 +52,7 @@ def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
         jobs.start(RECIPE, "one", ME)
 
 
+@pytest.mark.slow
 def test_pause_resume_and_a_kill(trained):
     """Guards a training that a page can no longer reach, or that is lost when its process is."""
     job = jobs.start(replace(RECIPE, steps=10**6), "long.name-1", ME)

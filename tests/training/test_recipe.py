@@ -114,6 +114,7 @@ def recipes() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     yield "model.source_vocabulary_size", 7, {**BASE, "model": {**BASE["model"], "source_vocabulary_size": 7}}
 
 
+@pytest.mark.slow
 def test_whatever_a_recipe_says_is_trained_by_or_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(make_checkpoint, "check_held_out", lambda *_: {})
     monkeypatch.setattr(estimate, "memory_of_machine", lambda: 4 * 2**30)

@@ -6,6 +6,7 @@ from functools import cache
 
 from streamlit.testing.v1 import AppTest
 
+from tests.needs import slow
 from tests.views.widgets import TABS, Widget, controls
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.trace.store import to_bytes
@@ -13,6 +14,8 @@ from transformer_viz.views import pages, path
 from transformer_viz.views.components.opened import Opened
 
 PAGES = [None if view.ORDER == 0 else path(view) for view in pages()]
+CASES = [slow(page) if page in (None, "train") else page for page in PAGES]
+"""Of a test that goes through all rooms of a page; those with the most rooms are slow."""
 OPENINGS: dict[str | None, dict[str, str]] = {
     None: {"text": "hello", "all_controls": "true"},
     "masks": {"sources": "hello\nab"},

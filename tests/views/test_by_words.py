@@ -3,7 +3,7 @@
 import pytest
 
 import transformer_viz as tv
-from tests.needs import needs
+from tests.needs import needs, slow
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import CODE, codes, on_page, shown, titles
 from tests.views.test_search_view import tab
@@ -13,7 +13,7 @@ pytestmark = needs("transformers")
 TEXTS = {MARIAN: "The house is smallish.", GPT2: "Unrelated houses are", BERT: "Unrelated houses are [MASK]."}
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", [slow(MARIAN), GPT2, slow(BERT)])
 def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(models, start, name, run_code):
     at = start(checkpoint=name, text=TEXTS[name], unit="words", **CODE)
     assert not at.error

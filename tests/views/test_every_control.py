@@ -65,6 +65,7 @@ def test_every_page_is_gone_through():
     assert [page or "" for page in PAGES] == ["" if view.ORDER == 0 else path(view) for view in pages()]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("rooms")
 def test_every_widget_is_in_the_link_or_says_why_not(start, everything):
     there = [(page, widget) for page in PAGES for room in rooms(start, page) for widget in room.widgets]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.needs import needs
+from tests.needs import needs, slow
 from tests.readers import firefox_files
 from tests.views.drawn import CODE, codes, said, titles
 from tests.views.test_drawing_view import drawings, titles_of
@@ -29,7 +29,7 @@ def translator(saved_translator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "packaged", dict)
 
 
-@pytest.mark.parametrize(("page", "query"), [(None, {}), (None, {"decoding": "beam"}), ("compare", {}), ("masks", {})])
+@pytest.mark.parametrize(("page", "query"), [(None, {}), (None, {"decoding": "beam"}), ("compare", {}), slow("masks", {})])
 def test_every_page_and_tab_opens(start, page, query):
     at = start(*([page] if page else []), checkpoint=NAME, text=TEXT, **query)
     assert not at.error and not at.warning

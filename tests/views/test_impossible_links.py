@@ -3,7 +3,7 @@
 import pytest
 
 from tests.views.drawn import said
-from tests.views.rooms import OPENINGS, PAGES, rooms
+from tests.views.rooms import CASES, OPENINGS, rooms
 from tests.views.widgets import link_of
 
 WRONG = "é"
@@ -13,7 +13,7 @@ WHAT_IF, HEADS = {"explore_tab": "What if"}, {"explore_tab": "Heads"}
 
 
 @pytest.mark.xdist_group("rooms")
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "learn"])
+@pytest.mark.parametrize("page", [page for page in CASES if page != "learn"])
 def test_every_control_of_a_room_is_said_in_one_sentence(start, everything, page):
     for room in rooms(start, page):
         if "opened" in room.settings:

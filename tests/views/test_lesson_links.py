@@ -3,7 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.rooms import PAGES, rooms
+from tests.needs import slow
+from tests.views.rooms import CASES, rooms
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.learn.lesson import LESSONS, find_lessons, read_lesson
 from transformer_viz.learn.links import PAGES as NAMES
@@ -34,7 +35,7 @@ def test_a_link_opens_what_it_names(start, shipped, address):
         assert (set_to["kind"], set_to["layer"], set_to["head"]) == (link.kind, layer - 1, link.head)
 
 
-@pytest.mark.parametrize("file", [*find_lessons(), find_lessons(LESSONS / "zh")[0]])
+@pytest.mark.parametrize("file", [*map(slow, find_lessons()[1:]), find_lessons()[0], slow(find_lessons(LESSONS / "zh")[0])])
 def test_each_step_opens_by_its_name_alone_and_asks_its_question(start, shipped, file):
     """Of other languages one lesson: `lessons --check` says that all have the same steps."""
     lesson, language = read_lesson(file), "" if file.parent.name == "en" else f"{file.parent.name}."
@@ -62,7 +63,7 @@ def test_a_part_that_is_drawn_twice_opens_from_another_page_too(start, shipped, 
 
 
 @pytest.mark.xdist_group("rooms")
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "learn"])
+@pytest.mark.parametrize("page", [page for page in CASES if page != "learn"])
 def test_a_lesson_may_name_every_control_of_a_page(start, everything, page):
     """Only the list of the lessons themselves is nowhere to go to."""
     name = page or "explore"

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import Start
-from tests.views.rooms import PAGES, enter, rooms
+from tests.views.rooms import CASES, enter, rooms
 from tests.views.widgets import change, controls, link_of, seen
 
 
@@ -25,7 +25,7 @@ ASKING = {"by_length", "certificate", "effect", "gallery", "patching", "verdict"
 
 
 @pytest.mark.xdist_group("rooms")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", CASES)
 def test_every_control(start, visit, everything, page):
     """One session goes from room to room and gives every control another value; then the link opens what is seen.
 

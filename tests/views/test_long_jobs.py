@@ -170,6 +170,7 @@ def test_two_wait_for_each_other_and_see_their_own(start, slow):
         assert link_of(at)["text"] == text
 
 
+@pytest.mark.slow
 def test_a_check_says_how_far_it_is_and_is_cancelled(start, queue, own_folder, monkeypatch):
     go_on, shares = threading.Semaphore(0), list[float]()
 

@@ -120,6 +120,7 @@ def progress(at: AppTest) -> list[str]:
     return [bar.proto.text for bar in at.get("progress")]
 
 
+@pytest.mark.slow
 def test_a_click_elsewhere_loses_no_string_that_is_decoded(start, model, steps):
     at = start("masks", sources="hello", masks_tab=TABS[2], edits="cross.2.1:zero")
     at.toggle(key="effect").set_value(True).run()

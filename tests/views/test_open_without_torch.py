@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from transformer_viz import decode
 from transformer_viz.trace.store import to_bytes
 
@@ -11,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = '''
 import sys
 from pathlib import Path
+
+import pytest
 
 class NoTorch:
     def find_spec(self, name, path=None, target=None):
@@ -48,6 +52,7 @@ assert "torch" not in sys.modules
 '''
 
 
+@pytest.mark.slow
 def test_everything_that_is_drawn_of_a_file_needs_no_torch(tiny, tmp_path):
     for strategy in ("greedy", "beam"):
         (tmp_path / f"{strategy}.npz").write_bytes(to_bytes(decode(tiny, "hello", strategy=strategy)))

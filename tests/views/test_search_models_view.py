@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.needs import needs
+from tests.needs import needs, slow
 from tests.tiny_models import BERT, GPT2, MARIAN, MBART
 from tests.views.drawn import CODE, codes, on_page, pictures, said, shown, table_of
 from tests.views.test_search_view import tree
@@ -56,7 +56,7 @@ def test_an_encoder_alone_is_read_whatever_decoding_the_link_says(models, start)
     ("name", "query", "switches"),
     [
         (GPT2, {"chat": "true", "generation": "false", "search_length": "5"}, ModelOptions(chat=True, generation=False)),
-        (MBART, {**LANGUAGES, "refill": "true"}, ModelOptions(**LANGUAGES)),
+        slow(MBART, {**LANGUAGES, "refill": "true"}, ModelOptions(**LANGUAGES)),
     ],
 )
 def test_a_switched_model_is_searched_so_in_the_lines_too(models, start, name, query, switches, run_code):

@@ -65,6 +65,7 @@ def test_the_browser_opens_on_this_machine_if_somebody_sits_there(options, opens
     opens.assert_called_once()
 
 
+@pytest.mark.slow
 def test_what_it_gets_ready_is_what_a_page_needs():
     """And the server itself begins without any of it. (Streamlit imports plotly itself.)"""
     heavy = ("torch", "pandas", "transformer_viz.checkpoints", "transformer_viz.views.explore.page")

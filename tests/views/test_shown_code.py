@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.needs import slow
 from tests.trace.conftest import is_same
 from tests.views.drawn import CODE, codes, on_page, pictures, programs, said, shown, table_of
 from tests.views.rooms import OPENINGS, files
@@ -44,7 +45,7 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**WHAT_IF, "what_if_how": "a target of your own", "what_if_target": "x\\y"}, 4, None),
         (None, {**EXPLORE, "explore_tab": "Heads", "tint": "entropy_share"}, 4, None),
         (None, {**EXPLORE, "explore_tab": "Masks"}, 4, None),
-        (None, LENGTHS, 4, None),
+        slow(None, LENGTHS, 4, None),
         (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 4, None),
         (None, {**ON_TRIAL, "question": "Could it look elsewhere?", "counter_proof": "true"}, 4, None),
         (None, {**SEARCH, **CODE}, 0, None),
@@ -170,6 +171,7 @@ def test_open(start, everything, run_code, tmp_path, name, tab, format):
         assert is_same(load_trace(made), held[name].trace)
 
 
+@pytest.mark.slow
 def test_the_effect_over_many_strings(start, everything, run_code):
     at = start("masks", **OPEN, sources="hello", masks_tab="Change and run again", edits="cross:1-2", effect="true")
     again = run_code(programs(at)[0])

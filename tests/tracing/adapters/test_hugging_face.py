@@ -13,7 +13,7 @@ import torch
 transformers = pytest.importorskip("transformers")
 
 from tests.inside import attention_of, hooks  # noqa: E402
-from tests.readers.families import ALL, BART, BERT, ENCODER_DECODERS, ENCODERS, PAD, SHARED, own, untapped  # noqa: E402
+from tests.readers.families import ALL, BART, BERT, ENCODER_DECODERS, ENCODERS, PAD, SHARED, cases, own, untapped  # noqa: E402
 from tests.readers.test_families import returned  # noqa: E402
 from transformer_viz import export, trace_module  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
@@ -26,7 +26,7 @@ SOURCE, TARGET = [5, 9, 3, 7, 6], [2, 8, 4, 6, 3]
 """Equally long, so that shapes tell nothing."""
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", cases(ALL))
 def test_attention_is_that_of_the_eager_model(name: str) -> None:
     source = SOURCE if name in ENCODER_DECODERS or name in ENCODERS else None
     target = None if name in ENCODERS else TARGET
