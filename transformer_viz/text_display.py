@@ -13,7 +13,7 @@ def shorten(text: str, most: int = 40) -> str:
 
 def display_token(token: str, most: int = LONGEST_LABEL) -> str:
     """A token with its blanks made visible, cut after `most` characters."""
-    return display_text(shorten(token, most))
+    return (token if len(token) <= most else token[: most - 1] + "…").translate(_BLANKS)
 
 
 def display_text(text: str) -> str:

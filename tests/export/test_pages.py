@@ -55,7 +55,8 @@ def data_of(page: str) -> dict[str, Any]:
 
 
 def array(value: dict[str, Any]) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"]).reshape(value["shape"])
+    shape = [int(size) for size in value["shape"].split(",")]
+    return np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"]).reshape(shape)
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ def test_the_page_has_the_labels_of_the_axes(trace: Trace) -> None:
     page = content(trace, view(trace), theme="light", large=False, with_answer=True)
     for kind in trace.kinds:
         rows, columns = on_axes(trace, kind)
-        seen = [[label.replace("\u202e", "\\u202e") for label in page["kinds"][kind][side]] for side in ("queries", "keys")]
+        linked = page["kinds"][kind]["linked"]
+        seen = [[label.replace("\u202e", "\\u202e") for label in linked[side]] for side in ("rows", "keys")]
         assert seen == [rows, columns]
-        assert page["kinds"][kind]["mosaic"]["light"]["data"][-1]["text"] == list(figures.mosaic(trace, kind).data[-1].text)
+        assert page["kinds"][kind]["mosaic"]["data"][-1]["text"] == list(figures.mosaic(trace, kind).data[-1].text)

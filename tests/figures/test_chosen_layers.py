@@ -81,7 +81,7 @@ def test_the_exported_page_has_true_numbers(part, whole):
     assert kind["numbers"] == [0, 2]
     assert [names[0] for names in kind["names"]] == ["layer 1 head 1", "layer 3 head 1"]
     all_of_it = content(whole, view(whole), theme="auto", large=False, with_answer=True)["kinds"]["cross"]
-    assert kind["weights"]["shape"][0] == 2
+    assert len(kind["weights"]) == 2
     assert len(kind["sentences"]) == 2
     assert all_of_it["numbers"] == [0, 1, 2]
 
@@ -94,7 +94,7 @@ def test_half_precision_is_drawn_from_its_own_numbers(half, whole):
             assert mine.dtype == np.float32
             np.testing.assert_allclose(mine, whole.attentions[kind].head(1, head), atol=2**-12, rtol=0)
         data = content(half, view(half), theme="auto", large=False, with_answer=True)["kinds"][kind]
-        assert data["weights"]["dtype"] == "f4"
+        assert data["weights"].dtype == np.float32
         a, b = (tv.figures.mosaic(trace, kind).data[0].z for trace in (half, whole))
         np.testing.assert_allclose(a, b, atol=2**-12, rtol=0)
     for one, other in zip(tv.analysis.alignment(half), tv.analysis.alignment(whole), strict=True):

@@ -12,7 +12,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.margins import text_width
+from transformer_viz.figures.parts import text_width
 from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace

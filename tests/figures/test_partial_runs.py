@@ -12,7 +12,7 @@ from transformer_viz import Trace, figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.strips import output_strip
-from transformer_viz.figures.mask_reasons import colour
+from transformer_viz.figures import masks
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import REASON_WORDS, Reason
 
@@ -109,4 +109,4 @@ def test_a_mask_without_a_known_reason_has_a_colour_and_words_of_its_own() -> No
     for code in REASON_WORDS:
         at = (code - low) / (high - low)
         below = [shade for place, shade in cells["colorscale"] if place <= at]
-        assert below[-1] == colour(code, "light"), "each code falls into its own band of the scale"
+        assert below[-1] == masks.LOOKS[code][0], "each code falls into its own band of the scale"

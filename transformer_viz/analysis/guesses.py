@@ -67,7 +67,7 @@ def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, g
         pieces += [begins, of_run(trace.output_tokens[step])]
     if kind != "encoder":
         begins = "" if not pieces else ", and " if trace.output_tokens else "; "
-        pieces += [f"{begins}{head_title(layer, head)} ", *top_key_sentences(trace, kind, layer, head)[step]]
+        pieces += [f"{begins}{head_title(layer, head)} ", *top_key_sentences(trace, kind, [(layer, head)])[0][step]]
     return sentence(*pieces, ".")
 
 

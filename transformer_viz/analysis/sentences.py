@@ -41,18 +41,20 @@ def step_sentences(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    n, is_stepped = len(trace.rows), trace.is_stepped(kind)
-    begins, ends = _of_decoder(trace, kind, with_answer) if trace.writes else _of_encoder_alone(trace)
-    if not is_stepped:
-        return [[(*begins[t], *ends[t]) for t in range(n)]] * len(heads)
+    writes = trace.writes
+    begins, ends = _of_decoder(trace, kind, with_answer) if writes else _of_encoder_alone(trace)
+    if not trace.is_stepped(kind):
+        return [[(*begin, *end) for begin, end in zip(begins, ends, strict=True)]] * len(heads)
     sentences: list[list[Sentence]] = []
-    for layer, head in heads:
-        looks, title = top_key_sentences(trace, kind, layer, head), head_title(layer, head)
-        if trace.writes:
-            sentences.append([sentence(*begins[t], f", {title} ", *looks[t], *ends[t]) for t in range(n)])
-        else:
-            parts = zip(begins, looks, ends, strict=True)
-            sentences.append([sentence(where, f"{title}, ", token, " ", *look, *end) for (where, token), look, end in parts])
+    for (layer, head), looks in zip(heads, top_key_sentences(trace, kind, heads), strict=True):
+        title, of_head = head_title(layer, head), []
+        for begin, look, end in zip(begins, looks, ends, strict=True):
+            if writes:
+                of_head.append((*begin, ("plain", f", {title} "), *look, *end))
+            else:
+                where, token = begin
+                of_head.append((where, ("plain", f"{title}, "), token, ("plain", " "), *look, *end))
+        sentences.append(of_head)
     return sentences
 
 
@@ -122,22 +124,25 @@ def so_far(trace: Trace) -> list[Sentence]:
     return sentences
 
 
-def top_key_sentences(trace: Trace, kind: Kind, layer: int, head: Head) -> list[Sentence]:
-    """`looks 96 % at `l` (token 4)`: of each row of a head the key with the most weight."""
+def top_key_sentences(trace: Trace, kind: Kind, heads: Sequence[tuple[int, Head]]) -> list[list[Sentence]]:
+    """`looks 96 % at `l` (token 4)`: for each head, of each row the key with the most weight."""
     attention, word = trace.attentions[kind], noun(trace)
-    tokens = [of_run(key) for key in attention.keys]
-    places = [f" ({place_words(key, word)})" for key in range(len(tokens))]
-    looks: list[Sentence] = []
-    for row in attention.head(layer, head):
-        if not np.isfinite(row).all():
-            looks.append((("plain", "has no numbers here"),))
-        elif not row.any():
-            looks.append((("plain", "may look at nothing"),))
-        else:
-            key = int(row.argmax())
-            share = percent_words(float(row[key]))
-            looks.append(sentence(f"looks {share} at ", tokens[key], places[key]))
-    return looks
+    keys: list[Sentence] = [
+        (of_run(token), ("plain", f" ({place_words(key, word)})")) for key, token in enumerate(attention.keys)
+    ]
+    sentences: list[list[Sentence]] = []
+    for layer, head in heads:
+        looks: list[Sentence] = []
+        for row in attention.head(layer, head):
+            if not np.isfinite(row).all():
+                looks.append((("plain", "has no numbers here"),))
+            elif not row.any():
+                looks.append((("plain", "may look at nothing"),))
+            else:
+                key = int(row.argmax())
+                looks.append((("plain", f"looks {percent_words(float(row[key]))} at "), *keys[key]))
+        sentences.append(looks)
+    return sentences
 
 
 def step_name(trace: Trace) -> str:
@@ -152,7 +157,7 @@ def of_run(text: str, most: int = _LONGEST_CODE) -> Piece:
 
 def sentence(*pieces: str | Piece) -> Sentence:
     """A sentence of pieces, of which those without a style are plain words."""
-    return tuple(("plain", piece) if isinstance(piece, str) else piece for piece in pieces)
+    return tuple([("plain", piece) if isinstance(piece, str) else piece for piece in pieces])
 
 
 def plain(sentence: Sentence) -> str:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from transformer_viz.figures.figure_data import typed
+
 _FOLDER = Path(__file__).parent / "page"
 PLAYER_SCRIPTS = ("arrays.js", "charts.js", "pieces.js", "player.js", "lines.js", "aligned.js", "highlight.js")
 """The step player and linked pointing, in the app too."""
@@ -23,9 +25,9 @@ def script(*names: str) -> str:
 
 @cache
 def templates() -> Environment:
-    """The templates of `page/`; what is put into them is text, not markup."""
+    """The templates of `page/`; what is put into them is text, not markup, and in data an array is bytes, as in figures."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "default": typed}
     return environment

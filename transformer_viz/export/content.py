@@ -3,7 +3,6 @@
 Sentences are made here and not by the page's script, so that only one place words them.
 """
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -19,6 +18,7 @@ from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import Scale
+from transformer_viz.figures.figure_data import typed
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attention import check_index
@@ -116,7 +116,7 @@ def content(
     colours: Scale = "fixed",
     codes: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """The page's data, ready for JSON; `codes` are reasons of masks that may occur, by default those that do."""
+    """The page's data, with arrays; `codes` are reasons of masks that may occur, by default those that do."""
     pieces: dict[tuple[str, str], int] = {}
     """Pieces of sentences by their numbers, each stored once: the sentences of all heads share most of theirs."""
     kinds = {}
@@ -143,10 +143,8 @@ def content(
             "numbers": list(attention.layers),
             "heads": attention.n_heads,
             "names": [[head_title(layer, head) for head in heads] for layer in attention.layers],
-            "keys": place_labels(attention.keys),
-            "queries": row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens),
-            "weights": packed(weights),
-            "reasons": packed(attention.reasons),
+            "weights": weights,
+            "reasons": attention.reasons,
             "sentences": sentences,
             "picture": page_templates.player_template(
                 trace, kind, scale=colours, large=large, with_answer=with_answer, codes=codes
@@ -177,22 +175,17 @@ def content(
         "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": page_templates.candidate_steps(trace),
-        "true": page_templates.true_keys(trace, with_answer=with_answer),
+        "true": trace.alignment if with_answer else (None,) * len(trace.alignment),
         "kinds": kinds,
         "pieces": list(pieces),
-        "colours": {"light": page_templates.page_colours("light"), "dark": page_templates.page_colours("dark")},
+        "colours": page_templates.PAGE_COLOURS,
+        "dark": page_templates.dark_colours(colours),
     }
-
-
-def packed(array: np.ndarray) -> dict[str, Any]:
-    """An array as base64 of its little-endian bytes, with type and shape; nothing is rounded."""
-    data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    return {"dtype": data.dtype.str[1:], "shape": list(data.shape), "bdata": base64.b64encode(data.tobytes()).decode()}
 
 
 def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | None:
     """The label and the map of the aligning head, for aligned.js; None without one."""
-    return None if aligner is None else {"label": str(aligner), "weights": packed(aligner.map_of(trace))}
+    return None if aligner is None else {"label": str(aligner), "weights": typed(aligner.map_of(trace))}
 
 
 def linked(

@@ -4,10 +4,9 @@ import math
 from typing import Any
 
 from transformer_viz.figures.figure_data import Plain, bar
-from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.parts import axis, on_axes
+from transformer_viz.figures.parts import axis, on_axes, text_width
 from transformer_viz.figures.theme import Theme, token_label
-from transformer_viz.trace.steps import Candidate, Step
+from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
 
 N_CANDIDATES = 6
@@ -89,16 +88,14 @@ def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:
     its id for the hover where labels do not tell, and whether it is the step's own. Of a covered step nothing is known."""
     if step is None or not (step.candidates or step.probability):
         return []
-    ids = step.candidate_ids or (None,) * len(step.candidates)
-    own = (step.token, step.probability), step.token_id
-    best = list(zip(step.candidates, ids, strict=True))[:N_CANDIDATES]
-
-    def is_own(candidate: Candidate, number: int | None) -> bool:
-        return candidate[0] == step.token if number is None else number == step.token_id
-
-    if not any(is_own(*each) for each in best):
-        best = [*best[: N_CANDIDATES - 1], own]
-    return [(*found, "" if number is None else f" (id {number})", is_own(found, number)) for found, number in best]
+    best, has_own = [], False
+    for place, (token, p) in enumerate(step.candidates[:N_CANDIDATES]):
+        number = step.candidate_ids[place] if step.candidate_ids else None
+        is_own = token == step.token if number is None else number == step.token_id
+        best.append((token, p, "" if number is None else f" (id {number})", is_own))
+        has_own |= is_own
+    own = step.token, step.probability, "" if step.token_id is None else f" (id {step.token_id})", True
+    return best if has_own else [*best[: N_CANDIDATES - 1], own]
 
 
 def _probability(p: float) -> str:

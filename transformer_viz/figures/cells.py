@@ -124,12 +124,6 @@ def rings(true_keys: Sequence[int | None], chosen: int, size: float, theme: Them
     return {"x": [key for key, _ in at], "y": [row for _, row in at], "marker": marker}
 
 
-def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, noun: str = "", **more: Any) -> dict[str, Any]:
-    """Numeric columns with labels, so that equal tokens stay apart; `noun` says what they are, where they do not."""
-    looks: dict[str, Any] = {**({"tickangle": -90} if is_crowded(tokens) else {}), **more}
-    return named_axis(theme, size, token_labels(tokens), key_title(tokens, kind, noun), **looks)
-
-
 def key_title(tokens: tuple[str, ...], kind: Kind, noun: str) -> str:
     """The title of a map's axis of columns."""
     return KEY_TITLES[kind].format(noun or unit(tokens))
@@ -140,21 +134,28 @@ def is_crowded(tokens: tuple[str, ...]) -> bool:
     return len(tokens) > 16 or max(map(len, tokens)) > 7
 
 
-def query_axis(
-    names: Sequence[str], queries: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, noun: str = "", **more: Any
-) -> dict[str, Any]:
-    """Numeric rows, row 0 on top, with their labels; `noun` as for `key_axis`."""
-    return named_axis(theme, size, names, QUERY_TITLES[kind].format(noun or unit(queries)), down=True, **more)
+def map_labels(trace: Trace, kind: Kind) -> tuple[list[str], list[str]]:
+    """The labels of a map's columns, and of its rows with what was written from them, to be drawn."""
+    attention, written = trace.attentions[kind], None if kind == "encoder" else trace.output_tokens
+    return token_labels(attention.keys), [escape(label) for label in row_labels(attention.queries, written)]
 
 
-def query_labels(trace: Trace, kind: Kind) -> list[str]:
-    """The labels of a map's rows, with what was written from them."""
-    written = None if kind == "encoder" else trace.output_tokens
-    return [escape(label) for label in row_labels(trace.attentions[kind].queries, written)]
-
-
-def token_axes(trace: Trace, kind: Kind, theme: Theme, size: int, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Columns and rows of a run's map."""
+def token_axes(
+    trace: Trace,
+    kind: Kind,
+    theme: Theme,
+    size: int,
+    labels: tuple[Sequence[str], Sequence[str]] | None = None,
+    *,
+    upright: bool = False,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns and rows of a run's map: numeric, so that equal tokens stay apart, row 0 on top, with labels, by default
+    `map_labels`. Those of the columns are turned where they are many or long, or `upright` in any case."""
     noun, attention = axis_noun(trace), trace.attentions[kind]
-    columns = key_axis(attention.keys, kind, theme, size, noun=noun, **more)
-    return columns, query_axis(query_labels(trace, kind), attention.queries, kind, theme, size, noun=noun, **more)
+    columns, rows = labels or map_labels(trace, kind)
+    turned: dict[str, Any] = {"tickangle": -90} if upright or is_crowded(attention.keys) else {}
+    down = QUERY_TITLES[kind].format(noun or unit(attention.queries))
+    return (
+        named_axis(theme, size, columns, key_title(attention.keys, kind, noun), **turned),
+        named_axis(theme, size, rows, down, down=True),
+    )

@@ -67,7 +67,7 @@ class PlainFigure:
     def to_json(self) -> str:
         """The JSON that Plotly's `to_json` gives, exact; a ValueError where a number by itself is none."""
         figure = {"data": self.data, "layout": self.layout, **({"frames": self.frames} if self.frames else {})}
-        return json.dumps(figure, default=_typed, allow_nan=False, separators=(",", ":"))
+        return json.dumps(figure, default=typed, allow_nan=False, separators=(",", ":"))
 
 
 def plotly_figure(draw: Callable[P, PlainFigure]) -> Callable[P, go.Figure]:
@@ -86,7 +86,7 @@ def plain(figure: Callable[P, go.Figure]) -> Callable[P, PlainFigure]:
     return cast(Callable[P, PlainFigure], unwrap(figure))
 
 
-def _typed(array: Any) -> Any:
+def typed(array: Any) -> Any:
     """An array as base64: a third of the bytes of a list, and unrounded. Browsers have no 64-bit whole numbers."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a figure has arrays and what JSON has, not {type(array).__name__}")

@@ -8,13 +8,13 @@ import numpy as np
 
 from transformer_viz.analysis.align import common
 from transformer_viz.analysis.mask_parts import MaskPart
-from transformer_viz.analysis.word_pooling import axis_noun, kind_title
+from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError
-from transformer_viz.figures import cells, mask_reasons
-from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
+from transformer_viz.figures import cells
+from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import legend, named_axis, panel, panel_axes, words_at
-from transformer_viz.figures.theme import Style, base_layout, escape, token_labels
-from transformer_viz.terms import Kind
+from transformer_viz.figures.theme import Style, ThemeName, base_layout, escape, token_labels
+from transformer_viz.terms import REASON_WORDS, Kind, Reason
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 
@@ -26,6 +26,19 @@ _LABEL, _LEAST_APART = 9, 7
 that is drawn apart from its neighbours."""
 _FIXED = {"yref": "paper", "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False}
 """The settings of a legend whose entries cannot be clicked, since they name colours of cells."""
+LOOKS: dict[int, tuple[str, str, str]] = {
+    Reason.ALLOWED: ("#f4f7fa", "#1b222c", "may look"),
+    Reason.PADDING: ("#e0a458", "#d9a05b", "may not look: <b>it is padding</b>"),
+    Reason.FUTURE: ("#7b8fa6", "#5f7896", "may not look: <b>it is in the future</b>"),
+    Reason.BOTH: ("#8c5a2b", "#96683f", "may not look: <b>it is padding, and in the future</b>"),
+    Reason.EDITED: ("#b5488a", "#c56aa2", "may not look: <b>an edit or a mistake masks it</b>"),
+    Reason.UNKNOWN: ("#9aa0a6", "#7d838a", "may not look: <b>a mask takes it away, why was not recorded</b>"),
+    Reason.WINDOW: ("#4f9d8f", "#4a9186", "may not look: <b>it is outside the window of this layer</b>"),
+}
+"""Of each reason the colours in the light and in the dark theme, and the words of the hover."""
+_N_CODES = max(LOOKS) + 1
+_BANDS = [max(code for code in LOOKS if code <= number) for number in range(_N_CODES)]
+"""The reason that a number has the colour of: those between the reasons, which no mask holds, that of the one below."""
 
 
 @plotly_figure
@@ -60,13 +73,15 @@ def mask(
         line = {"width": 2, "color": style.colours.accent}
         frames = [scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)]
     title = f"{kind_title(trace, kind, in_full=False)}: {(matrix > 0).sum()} of {matrix.size} cells masked"
-    drawn = [mask_reasons.cells(matrix, style.theme), *frames, *mask_reasons.legend([0, *cells.codes_in(matrix)], style.theme)]
+    drawn = [reason_cells(matrix, style.theme), *frames, *reason_legend([0, *cells.codes_in(matrix)], style.theme)]
     return PlainFigure(drawn, mask_layout(trace, kind, title, style, height))
 
 
 def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int = 330) -> dict[str, Any]:
     """The layout of `mask`."""
-    colours, size, noun, attention = style.colours, style.size - 2, axis_noun(trace), trace.attentions[kind]
+    colours, size, attention = style.colours, style.size - 2, trace.attentions[kind]
+    labels = token_labels(attention.keys), token_labels(attention.queries)
+    columns, rows = cells.token_axes(trace, kind, colours, size, labels, upright=True)
     return {
         **base_layout(colours, size + 1),
         "showlegend": True,
@@ -78,12 +93,50 @@ def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int 
             "yanchor": "top",
             "pad": {"t": 2},
         },
-        "xaxis": cells.key_axis(attention.keys, kind, colours, size, noun=noun, tickangle=-90),
-        "yaxis": cells.query_axis(token_labels(attention.queries), attention.queries, kind, colours, size, noun=noun),
+        "xaxis": columns,
+        "yaxis": rows,
         "legend": legend(size + 1, **_FIXED),
         "height": height,
         "margin": {"t": 84, "l": 8, "r": 8, "b": 8},
     }
+
+
+def reason_cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1) -> Plain:
+    """One heatmap of reasons (query, key); the hover says each cell in words, and the axes name its query and key."""
+    words = np.full(_N_CODES, "", object)
+    words[list(LOOKS)] = [look[2] for look in LOOKS.values()]
+    return heatmap(
+        z=reasons.astype(np.uint8),
+        zmin=-0.5,
+        zmax=_N_CODES - 0.5,
+        # Each code has a flat band.
+        colorscale=[
+            [(number + edge) / _N_CODES, LOOKS[code][theme == "dark"]] for number, code in enumerate(_BANDS) for edge in (0, 1)
+        ],
+        showscale=False,
+        xgap=gap,
+        ygap=gap,
+        # An array, which Plotly does not look through cell by cell.
+        text=words[reasons],
+        hovertemplate="query %{y}<br>key %{x}<br>%{text}<extra></extra>",
+    )
+
+
+def reason_legend(codes: Sequence[int], theme: ThemeName) -> list[Plain]:
+    """An entry for each reason; the points themselves are nowhere."""
+    look: dict[str, Any] = {"symbol": "square", "size": 12, "line": {"width": 1, "color": "#8a94a0"}}
+    return [
+        scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=REASON_WORDS[code],
+            showlegend=True,
+            marker={**look, "color": LOOKS[code][theme == "dark"]},
+            hoverinfo="skip",
+        )
+        for code in codes
+    ]
 
 
 @plotly_figure
@@ -136,7 +189,7 @@ def mask_grid(
             title = f"{part.title}<br>{(part.reasons > 0).sum()} of {part.reasons.size} cells"
             at = left, 1 - (top + 4) / inner
             layout["annotations"].append(words_at(title, *at, size + 1, colours.muted, yanchor="top"))
-            drawn += panel(number, [mask_reasons.cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])
+            drawn += panel(number, [reason_cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])
             every = math.ceil(_LABEL / cell)
             looks: dict[str, Any] = {"every": every, "automargin": False}
             across = named_axis(colours, size - 1, token_labels(part.keys), tickangle=-90, **looks)
@@ -144,4 +197,4 @@ def mask_grid(
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))
         top += height + _TITLE + gap
     codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})
-    return PlainFigure([*drawn, *mask_reasons.legend(codes, style.theme)], layout)
+    return PlainFigure([*drawn, *reason_legend(codes, style.theme)], layout)

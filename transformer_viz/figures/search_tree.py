@@ -6,8 +6,7 @@ from typing import Any
 
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
-from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.parts import HOVER, axis, legend
+from transformer_viz.figures.parts import HOVER, axis, legend, text_width
 from transformer_viz.figures.theme import Style, Theme, base_layout, escape, token_label
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State

@@ -52,12 +52,6 @@ class SecondMap:
         self.has_signs = result.is_signed and max(self.values.shape) <= cells.GAPS_UP_TO
         self.is_covered = is_covered
 
-    @property
-    def types(self) -> list[str]:
-        """The types of the traces that a step changes."""
-        own = ["heatmap"] * (1 + len(self.unasked)) + ["scatter"] * (bool(self.unasked) + self.has_signs)
-        return ["heatmap", *own] if self.is_covered else own
-
     def traces(self) -> list[Plain]:
         """Numbers, what cannot be asked, signs; above them the cover."""
         cover = [cells.cover_trace(self.values.shape, self.theme)] if self.is_covered else []
@@ -73,7 +67,8 @@ class SecondMap:
         """What a step changes in each: later rows are blank."""
         is_there = np.arange(len(self.values))[:, None] <= step
         if self.is_covered:
-            return [{"z": cells.only(is_there, False)}, *({} for _ in self.types[1:])]
+            n_others = 1 + len(self.unasked) + bool(self.unasked) + self.has_signs
+            return [{"z": cells.only(is_there, False)}, *({} for _ in range(n_others))]
         seen = np.where(is_there, self.values, np.float32(np.nan))
         greys = [{"z": cells.only(here & is_there, True)} for _, here in self.unasked]
         x, y = cells.hatch_outline(np.isnan(self.values) & is_there)

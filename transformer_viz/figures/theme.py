@@ -122,9 +122,10 @@ class Style:
 def escape(text: str) -> str:
     """Text as Plotly draws it literally: it renders labels as markup, and `$…$` as formulas where MathJax is loaded."""
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
-    safe = "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
+    if not safe.isprintable():
+        safe = "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
     # An arrow would turn round between two right-to-left words, unless left-to-right marks stand around it.
-    has_words_from_right = not safe.isascii() and any(bidirectional(symbol) in ("R", "AL") for symbol in safe)
+    has_words_from_right = "→" in safe and not {"R", "AL"}.isdisjoint(map(bidirectional, safe))
     return safe.replace("→", "\u200e→\u200e") if has_words_from_right else safe
 
 

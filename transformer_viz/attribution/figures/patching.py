@@ -7,8 +7,7 @@ from transformer_viz.attribution.result.patching import Patching
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.figures.cells import cells_of
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure, scatter
-from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, words_at
+from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, text_width, words_at
 from transformer_viz.figures.theme import Style, base_layout, token_label
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, layer_label, place_label
 from transformer_viz.trace.trace import Trace

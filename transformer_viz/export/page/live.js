@@ -53,9 +53,8 @@ class LiveKind extends Kind {
     const linked = { ...pattern.linked, rows: queries, keys, read: [null, ...written.slice(1).keys()] };
     super({ ...pattern, ...trace.attentions[kind], tokens, rowTokens, keys, queries, linked, legend: legendOf(kind, trace), trace });
     this.codes = [...new Set(this.allReasons.values)].filter(Boolean).sort((a, b) => a - b);
-    const { light } = pattern.mask, { xaxis, yaxis } = tokenAxes(light.layout, this, places);
-    const layout = { ...light.layout, xaxis: { ...xaxis, tickangle: -90 }, yaxis };
-    this.mask = { ...pattern.mask, light: { ...light, layout } };
+    const { layout } = pattern.mask, { xaxis, yaxis } = tokenAxes(layout, this, places);
+    this.mask = { ...pattern.mask, layout: { ...layout, xaxis: { ...xaxis, tickangle: -90 }, yaxis } };
   }
 }
 
@@ -270,12 +269,12 @@ class LivePage extends Page {
   }
 
   mosaicFigure(kind) {
-    return kind.trace ? mosaicOf(kind, kind.tiles[this.isDark ? "dark" : "light"]) : super.mosaicFigure(kind);
+    return kind.trace ? mosaicOf(kind, recoloured(kind.tiles, this.darkened)) : super.mosaicFigure(kind);
   }
 
   focusParts(kind, isNarrow) {
-    const { light, dark } = kind.picture;
-    return kind.trace ? sizedParts(changed(light, this.isDark ? dark : []), kind, isNarrow, run.large) : super.focusParts(kind, isNarrow);
+    const parts = super.focusParts(kind, kind.trace ? false : isNarrow);
+    return kind.trace ? sizedParts(parts, kind, isNarrow, run.large) : parts;
   }
 }
 

@@ -1,7 +1,7 @@
 // The masks in force, each cell with its reason, drawn when their section is opened.
 
-function maskFigure(kind, { layer, head }, isDark) {
-  const { heatmap, legend, layout } = isDark ? changed(kind.mask.light, kind.mask.dark) : kind.mask.light;
+function maskFigure(kind, { layer, head }, darkened) {
+  const { heatmap, legend, layout } = recoloured(kind.mask, darkened);
   const reasons = kind.reasonsOf(layer, Number.isInteger(head) ? head : 0);
   const { rows, columns } = kind;
   const z = [], text = [];

@@ -7,7 +7,7 @@ class Kind {
     this.allReasons = unpacked(data.reasons);
     [this.rows, this.columns] = this.all.shape.slice(2);
     this.size = this.rows * this.columns;
-    this.codes = Object.keys(data.picture.light.masked).map(Number);
+    this.codes = Object.keys(data.picture.masked).map(Number);
   }
 
   // Weights of one head, or of a layer's heads combined, row after row. float32 as in the file: sums are rounded as there.
@@ -68,13 +68,10 @@ class Kind {
   }
 }
 
-// A template with some properties set anew: each change is a path and a value.
-function changed(template, ...changes) {
-  const copy = structuredClone(template);
-  for (const [path, value] of changes.flat()) {
-    let place = copy;
-    for (const key of path.slice(0, -1)) place = place[key] ??= {};
-    place[path.at(-1)] = structuredClone(value);
-  }
-  return copy;
+// A copy of a template in which each of these colours is replaced by its other one.
+function recoloured(part, colours) {
+  if (typeof part === "string") return Object.hasOwn(colours, part) ? colours[part] : part;
+  if (Array.isArray(part)) return part.map((entry) => recoloured(entry, colours));
+  if (part === null || typeof part !== "object") return part;
+  return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, recoloured(value, colours)]));
 }

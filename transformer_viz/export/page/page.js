@@ -139,8 +139,13 @@ class Page extends Player {
     return chart;
   }
 
+  // The colour that stands for each one of the templates, which are for a light page.
+  get darkened() {
+    return this.isDark ? run.dark : {};
+  }
+
   get colours() {
-    return run.colours[this.isDark ? "dark" : "light"];
+    return recoloured(run.colours, this.darkened);
   }
 
   drawMosaics() {
@@ -155,13 +160,13 @@ class Page extends Player {
     });
   }
 
-  mosaicFigure({ mosaic: { light, dark } }) {
-    return changed(light, this.isDark ? dark : []);
+  mosaicFigure({ mosaic }) {
+    return recoloured(mosaic, this.darkened);
   }
 
   // The large map's figure without its numbers.
-  focusParts({ picture: { light, dark, narrow } }, isNarrow) {
-    return changed(light, this.isDark ? dark : [], isNarrow ? narrow : []);
+  focusParts({ picture: { wide, narrow, ...parts } }, isNarrow) {
+    return recoloured({ ...parts, ...(isNarrow ? narrow : wide) }, this.darkened);
   }
 
   async drawLinked(chart, figure, kind) {
@@ -206,7 +211,7 @@ class Page extends Player {
     Object.values(kinds).forEach((kind, place) => {
       const one = Number.isInteger(head) ? head : 0;
       const own = { layer: Math.min(layer, kind.layers - 1), head: Math.min(one, kind.heads - 1) };
-      drawChart(room.children[place], maskFigure(kind, own, this.isDark));
+      drawChart(room.children[place], maskFigure(kind, own, this.darkened));
     });
   }
 
@@ -216,13 +221,13 @@ class Page extends Player {
     const kind = kinds[name], row = Math.min(this.step, kind.rows - 1);
     const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
     const list = element("dl");
-    kind.keys.forEach((label, column) => {
+    kind.linked.keys.forEach((label, column) => {
       const line = element("div"), i = row * kind.columns + column;
       line.append(element("dt", "", label), element("dd", "", reasons[i] ? "masked" : exact(weights[i])));
       list.append(line);
     });
     const called = kind.names[layer][kind.headNumber(head)];
-    const words = `${kind.title}, ${called}, row ${kind.queries[row]}: its weight on each key`;
+    const words = `${kind.title}, ${called}, row ${kind.linked.rows[row]}: its weight on each key`;
     part("numbers").querySelector(".numbers").replaceChildren(element("p", "", words), list);
   }
 
