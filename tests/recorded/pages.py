@@ -50,7 +50,6 @@ def alone(folder: Path, models: Path) -> Generator[None]:
 
 def forget() -> None:
     """Checkpoints and runs are cached by name: those of other tests are other ones."""
-    st.cache_data.clear()
     st.cache_resource.clear()
     store.results.clear()
 

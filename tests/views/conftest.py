@@ -105,7 +105,6 @@ _cached_of: list[Path] = []
 
 def _cache(*folder: Path) -> None:
     if _cached_of != [*folder]:
-        st.cache_data.clear()
         st.cache_resource.clear()
         store.results.clear()
         _cached_of[:] = folder

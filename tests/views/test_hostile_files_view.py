@@ -45,7 +45,7 @@ def damage(folder: Path, n: int, rng: random.Random) -> int:
 def test_no_damaged_checkpoint_takes_a_page_down(start, own_folder):
     n_unusable = damage(own_folder, 5, random.Random(0))
     for page in (None, "masks", "compare", "train", "survey"):
-        st.cache_data.clear()
+        st.cache_resource.clear()
         at = start(page)
         if page not in ("train", "survey"):
             assert f"{n_unusable} checkpoint folder(s) cannot be used" in [found.label for found in at.expander], page

@@ -38,7 +38,7 @@ refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20
 _access = threading.Lock()
 
 
-@st.cache_data(ttl=30, show_spinner=False)
+@st.cache_resource(ttl=30, show_spinner=False)
 def entries() -> list[Entry]:
     """The checkpoint folders, looked up again after half a minute so that new ones appear."""
     return checkpoints.entries()
@@ -49,7 +49,7 @@ def models() -> dict[str, readers.Entry]:
     return {entry.name: entry for entry in _models(os.environ.get(app_folders.MODELS_VARIABLE))}
 
 
-@st.cache_data(ttl=30, show_spinner=False)
+@st.cache_resource(ttl=30, show_spinner=False)
 def _models(folders: str | None) -> list[readers.Entry]:
     return readers.entries()
 

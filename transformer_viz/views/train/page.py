@@ -30,7 +30,7 @@ Files = Mapping[Side, UploadedFile]
 _MOST_MEGABYTES = 64
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
-_estimate = st.cache_data(max_entries=64, show_spinner="Estimating …")(estimate.estimate)
+_estimate = st.cache_resource(max_entries=64, show_spinner="Estimating …")(estimate.estimate)
 
 
 def show() -> None:
@@ -209,7 +209,7 @@ def _chosen_job() -> Job | None:
     return known[link.selectbox("Training", names, key="train_job") if len(known) > 1 else link.option("train_job", names)]
 
 
-@st.cache_data(show_spinner=False)
+@st.cache_resource(show_spinner=False)
 def _shipped_history() -> list[dict[str, Any]]:
     """The rows of the example's history; empty where the checkpoint was not shipped."""
     path = app_folders.ROOT / "checkpoints" / _EXAMPLE / "history.csv"
