@@ -53,7 +53,7 @@ class Prompt(JobQueue):
     def submit(self, key: Any, work: Callable[[Job], Any], late_error: Exception | None = None) -> Job:
         job = super().submit(key, work, late_error)
         self.n_submitted += 1
-        if self.n_before(job) == 0:
+        if job.n_before == 0:
             until(lambda: job.state != "waiting")
         return job
 
@@ -75,7 +75,7 @@ def slow(queue: JobQueue, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(runs, "decode", slow)
     yield slow
     slow.tokens.release(10_000)
-    until(lambda: queue.is_idle)
+    until(lambda: not queue.jobs)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_a_check_says_how_far_it_is_and_is_cancelled(start, queue, own_folder, m
     at.button(key="long-job-stop").click().run()
     assert run.is_cancelled and not at.get("progress")
     go_on.release(1)
-    until(lambda: queue.is_idle)
+    until(lambda: not queue.jobs)
     assert shares == [0.25], "its work has ended"
     at.button(key="long-job-again").click().run()
     finished(at)

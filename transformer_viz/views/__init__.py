@@ -1,5 +1,6 @@
 """One package a page. A page is a module `PAGE/page.py` with `TITLE`, `ICON`, `ORDER`, `show()`; other packages are shared."""
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -7,6 +8,7 @@ from types import ModuleType
 _HERE = Path(__file__).parent
 
 
+@cache
 def names() -> list[str]:
     """What the pages are called in an address, without importing them."""
     return sorted(path.parent.name for path in _HERE.glob("*/page.py"))
@@ -17,6 +19,7 @@ def path(page: ModuleType) -> str:
     return page.__name__.split(".")[-2]
 
 
+@cache
 def pages() -> list[ModuleType]:
     """The pages' modules, in the order in which the navigation shows them."""
     found = [import_module(f"{__name__}.{name}.page") for name in names()]

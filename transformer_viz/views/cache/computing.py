@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 
+from transformer_viz.errors import BusyError
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.cache.job_queue import Job
@@ -75,32 +76,32 @@ def computed(function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
     return store.get(key_of(Call(function, *args, **kwargs)))
 
 
-def decode(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+def decode(cost: float, function: Callable[..., R], *args: Any, waits: bool = True, **kwargs: Any) -> R:
     """The result of a call that writes tokens, shown as they come; after Stop it ends with what is written.
 
     Args:
         cost: multiplications that it takes, at the most.
         function: has the keywords `max_length` and `on_token` of `tv.decode`.
         args: of the function.
+        waits: whether it is written where it is not there yet and takes long.
         kwargs: keywords of the function.
+
+    Raises:
+        BusyError: it is not there yet, takes long, and is not waited for.
     """
     whole = Call(function, *args, **kwargs)
-    key, stopped = key_of(whole), _stopped().get(key_of(whole))
+    key = key_of(whole)
+    stopped = _stopped().get(key)
     result = _kept(_until(whole, stopped), cost)
+    if result is None and not waits:
+        raise BusyError("This run is not there yet.")
     if result is None:
         result, stopped_now = long_jobs.wait_for(key, "Reading the text", partial(_write, _until(whole, stopped)))
         stopped = stopped_now or stopped
         _remember_stopped(key, stopped)
-    if stopped is not None:
+    if stopped is not None and waits:
         _offer_to_write_on(key, stopped)
     return record(result, _until(whole, stopped))
-
-
-def decode_if_quick(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
-    """What `decode` returns if it is there or quick to compute, otherwise None."""
-    whole = Call(function, *args, **kwargs)
-    call = _until(whole, _stopped().get(key_of(whole)))
-    return record(_kept(call, cost), call)
 
 
 def _kept(call: Call, cost: float) -> Any:

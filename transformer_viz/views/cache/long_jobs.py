@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from transformer_viz.tracing.progress import Written
 
 FIRST_WAIT, POLL, POLL_WAITING = 0.3, 0.25, 1.0
-"""Seconds that a page waits for the first progress before it shows that there is none yet; between two looks at a running job;
-and at a waiting one, since thirty pages that look four times a second take a third of a processor."""
+"""Seconds that a page waits for a job before it shows that it is not done yet; between two looks at a running job; and at a
+waiting one, since thirty pages that look four times a second take a third of a processor."""
 
 T = TypeVar("T")
 
@@ -99,9 +99,9 @@ def wait_for(
     job.touch()
     # Others may be drawn while this page only waits.
     release_slot()
-    is_done, end = job.wait_for_news(FIRST_WAIT), time.monotonic() + patience
+    is_done, end = job.wait(FIRST_WAIT), time.monotonic() + patience
     while not is_done and time.monotonic() < end:
-        job.wait_until_done(POLL)
+        job.wait(POLL)
         is_done = job.touch() == "done"
     if not is_done:
         then = job.state
@@ -148,7 +148,7 @@ def _watch(then: State, words: str) -> None:
     """A fragment: the job's progress, as long as the job is in the state in which the page found it."""
     job: Job | None = st.session_state.get("long_job")
     if job is not None and job.is_stopped:
-        job.wait_until_done(POLL)
+        job.wait(POLL)
     if job is None or job.touch() != then:
         st.rerun()
     with st.container(key="long-job"):

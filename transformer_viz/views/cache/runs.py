@@ -14,7 +14,6 @@ from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import BusyError
 from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length, default_lengths
 from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.evaluation.sample_texts import sample_texts
@@ -52,14 +51,7 @@ def what_if(model: LoadedModel, trace: Trace, *, waits: bool = True, **change: A
     Raises:
         BusyError: `waits` is False, and it is not there yet and takes a while.
     """
-    how = {**change, **keywords_of(trace, model.model.sizes)}
-    if waits:
-        return _decode(model, trace.source, **how)
-    cost = cost_of(model, [trace.source], **how)
-    changed: Any = computing.decode_if_quick(cost, decode, model, trace.source, max_trace_bytes=limits.MAX_TRACE_BYTES, **how)
-    if changed is None:
-        raise BusyError("The changed run is not there yet.")
-    return changed
+    return _decode(model, trace.source, waits=waits, **change, **keywords_of(trace, model.model.sizes))
 
 
 def untrained(checkpoint: Checkpoint, trace: Trace) -> Trace:
@@ -72,16 +64,16 @@ def inside(model: LoadedModel, trace: Trace, place: tuple[Kind, int, int, int]) 
     return computing.compute("Looking into the head", _cost_of_pass(model, trace), look_inside, model, trace, *place)
 
 
-def attribution(model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution:
-    """What a measure finds of a run, by tokens."""
-    words, cost = f"Measuring: {METHODS[method].title}", _cost_of_attribution(model, trace, method, kind)
-    return computing.compute(words, cost, attribute, model, trace, method, mode=mode, kind=kind)
-
-
-def attribution_at_once(model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution | None:
-    """The attribution if it is there or quick to compute, otherwise None."""
-    cost = _cost_of_attribution(model, trace, method, kind)
-    return computing.compute_if_quick(cost, attribute, model, trace, method, mode=mode, kind=kind)
+def attribution(
+    model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind, *, waits: bool = True
+) -> Attribution | None:
+    """What a measure finds of a run, by tokens; None where it is not waited for, and is not there yet and takes long."""
+    # A pass for each key that is taken away, and a gradient, two passes more, for each step.
+    n_passes = len(trace.labels(kind)[1]) if METHODS[method].modes else 3 * trace.n_steps if method == "gradient" else 1
+    cost, how = (1 + n_passes) * _cost_of_pass(model, trace), {"mode": mode, "kind": kind}
+    if not waits:
+        return computing.compute_if_quick(cost, attribute, model, trace, method, **how)
+    return computing.compute(f"Measuring: {METHODS[method].title}", cost, attribute, model, trace, method, **how)
 
 
 def by_length(checkpoint: Checkpoint, samples: int) -> AccuracyByLength:
@@ -117,10 +109,11 @@ def replayable() -> list[str]:
     return runs_replay.replayable(model_list.entries())
 
 
-def _decode(model: LoadedModel, text: str, snapshot: int | None = None, **how: Any) -> Trace:
-    cost, options = cost_of(model, [text], **how), {"max_trace_bytes": limits.MAX_TRACE_BYTES, **how}
+def _decode(model: LoadedModel, text: str, snapshot: int | None = None, *, waits: bool = True, **how: Any) -> Trace:
+    cost = cost_of(model, [text], **how)
+    options: Any = {"max_trace_bytes": limits.MAX_TRACE_BYTES, **how}
     if snapshot is None or not isinstance(model, Checkpoint):
-        return computing.decode(cost, decode, model, text, **options)
+        return computing.decode(cost, decode, model, text, waits=waits, **options)
     trace = computing.decode(cost, _decoded_by_snapshot, model, text, snapshot=snapshot, **options)
     return record(trace, Call(decode, Call(checkpoints.load_snapshot, model, snapshot), text, **options))
 
@@ -147,9 +140,3 @@ def cost_of(model: LoadedModel, texts: Sequence[str], **options: Any) -> float:
 def _cost_of_pass(model: LoadedModel, trace: Trace) -> float:
     """Multiplications of one pass over a run."""
     return float(len(trace.source_tokens) + trace.n_steps) * model.n_parameters
-
-
-def _cost_of_attribution(model: LoadedModel, trace: Trace, method: str, kind: Kind) -> float:
-    """Of a measure: a pass for each key that is taken away, and a gradient, two passes more, for each step."""
-    n_passes = len(trace.labels(kind)[1]) if METHODS[method].modes else 3 * trace.n_steps if method == "gradient" else 1
-    return (1 + n_passes) * _cost_of_pass(model, trace)

@@ -26,19 +26,23 @@ _OVERHEAD = 1_000
 
 def size_of(value: Any) -> int:
     """Bytes of a result: a Trace, an array, a file, or what is made of them."""
-    if isinstance(value, bytes | str):
-        return len(value)
-    if isinstance(value, Trace):
-        return bytes_of(value)
-    if isinstance(n_bytes := getattr(value, "nbytes", None), int):
-        return n_bytes
-    if isinstance(value, Mapping):
-        return size_of(tuple(value.values()))
-    if isinstance(value, list | tuple):
-        return _OVERHEAD + sum(map(size_of, value))
-    if is_dataclass(value):
-        return size_of([getattr(value, field.name) for field in fields(value)])
-    return 0
+    size, parts = 0, [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, bytes | str):
+            size += len(part)
+        elif isinstance(part, Trace):
+            size += bytes_of(part)
+        elif isinstance(n_bytes := getattr(part, "nbytes", None), int):
+            size += n_bytes
+        elif isinstance(part, Mapping):
+            parts += part.values()
+        elif isinstance(part, list | tuple):
+            size += _OVERHEAD
+            parts += part
+        elif is_dataclass(part):
+            parts += [getattr(part, field.name) for field in fields(part)]
+    return size
 
 
 def key_of(value: Any) -> Hashable:

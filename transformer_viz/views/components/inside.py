@@ -34,6 +34,7 @@ from transformer_viz.views.state import focus
 KEY = "inside"
 _ALMOST_ALL = 0.98
 """Of the numbers of a station, the share that is in the range of its colours."""
+_WORDS = functools.partial(number_words, places=3)
 Cell = Column = Station = dict[str, Any]
 
 
@@ -63,8 +64,6 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
     vector = re.sub(r"\.\d+$", "", at)
     stations = [*drawn["enters"], *drawn["flow"], *drawn["leaves"]]
     here = [station["id"] for station in stations if not {at, vector}.isdisjoint(station["addresses"])]
-    colours = THEMES[looks.theme]
-    weights = colour_scale.stops(colours, looks.scale)
     places = {"run": st.session_state.run, "step": focus.step(), "pin": list(focus.pinned())}
     markup.show(
         "components/inside.html",
@@ -77,8 +76,7 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         vector=vector,
         explained_in=[*here, stations[0]["id"]][0],
         formula=_formula,
-        shades=functools.partial(_shades, even_scale(colours.diverging)),
-        tint=lambda share: f"rgb{(*_pixels(weights, np.array([share]))[0].tolist(),)}",
+        shades=functools.partial(_shades, _palettes(looks.theme, looks.scale)[0]),
         **drawn,
     )
 
@@ -88,6 +86,7 @@ def _script() -> str:
     return Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
+@functools.cache
 def _formula(text: str) -> Markup:
     """`W_Q` and `e^{score}`: what stands below and above the line."""
     tags = {"_": "sub", "^": "sup"}
@@ -96,18 +95,23 @@ def _formula(text: str) -> Markup:
     )
 
 
-def _pixels(stops: Sequence[Sequence[Any]], shares: np.ndarray) -> np.ndarray:
-    """uint8 (number, 3): the colours of shares along a scale."""
-    places, colours = zip(*stops, strict=True)
-    channels = np.transpose([*map(rgb, colours)])
-    mixed = np.stack([np.interp(shares, places, channel) for channel in channels], -1)
-    return np.nan_to_num(mixed).round().astype(np.uint8)
+@functools.cache
+def _palettes(theme: ThemeName, scale: colour_scale.Scale) -> tuple[np.ndarray, np.ndarray]:
+    """uint8 (256, 3): the colours of numbers from the lowest to the largest, and of weights."""
+    colours, found = THEMES[theme], []
+    for stops in (even_scale(colours.diverging), colour_scale.stops(colours, scale)):
+        places, names = zip(*stops, strict=True)
+        channels = np.transpose([*map(rgb, names)])
+        found.append(np.stack([np.interp(np.linspace(0, 1, 256), places, channel) for channel in channels], -1))
+    first, second = np.round(found).astype(np.uint8)
+    return first, second
 
 
-def _shades(stops: Sequence[Sequence[Any]], numbers: np.ndarray, most: float) -> str:
+def _shades(palette: np.ndarray, numbers: np.ndarray, most: float) -> str:
     """A vector as a picture's address: a pixel for each number, whose colour is strongest where it is as large as `most`."""
+    places = np.nan_to_num(numbers / most, nan=0.0).clip(-1, 1)
     picture = BytesIO()
-    Image.fromarray(_pixels(stops, (numbers / most + 1) / 2)[None]).save(picture, "PNG")
+    Image.fromarray(palette[(127.5 + 127.5 * places).round().astype(int)][None]).save(picture, "PNG")
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
@@ -148,20 +152,19 @@ def _rest(inside: Inside, keys: Sequence[int]) -> list[int]:
 
 def _number(value: float, address: str | None, label: str, **more: Any) -> Cell:
     """What has no address has no arithmetic of its own."""
-    return {"address": address, "label": label, "text": number_words(float(value), 3), **more}
+    return {"address": address, "label": label, "text": _WORDS(float(value)), **more}
 
 
 def _vector(values: np.ndarray, address: str | None, label: str, axis: str) -> Cell:
-    texts = [number_words(value, 3) for value in values.tolist()]
-    return {"address": address, "label": label, "values": texts, "numbers": values, "axis": axis}
+    return {"address": address, "label": label, "values": [*map(_WORDS, values.tolist())], "numbers": values, "axis": axis}
 
 
 def _of_each(inside: Inside, name: str, keys: Sequence[int], axis: str = "") -> list[Cell]:
     """A number, or with an axis a vector, of each key, by its name in an address."""
     number, found = numbers.NUMBERS[name], numbers.NUMBERS[name].make(inside)
     assert found is not None
-    make = functools.partial(_vector, axis=axis) if axis else _number
-    return [make(found[key], f"{name}.{key + 1}", f"{number.said} of {numbers.label(inside, key)}") for key in keys]
+    about = [(found[key], f"{name}.{key + 1}", f"{number.said} of {numbers.label(inside, key)}") for key in keys]
+    return [_vector(*each, axis) for each in about] if axis else [_number(*each) for each in about]
 
 
 def _of_place(inside: Inside, name: str, axis: str = "d_model") -> Cell:
@@ -172,7 +175,7 @@ def _of_place(inside: Inside, name: str, axis: str = "d_model") -> Cell:
 
 
 def _has(inside: Inside, *names: str) -> bool:
-    return all(numbers.NUMBERS[name].make(inside) is not None for name in names)
+    return not any(numbers.NUMBERS[name].make(inside) is None for name in names)
 
 
 def _said(term: str) -> str:
@@ -252,8 +255,10 @@ def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
         together = _number(exps.sum(), "sum", "sum of the row", prefix="sum")
         columns.append(column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
     cells = _of_each(inside, "weight", keys)
-    for key, cell in zip(keys, cells, strict=True):
-        cell["share"] = float(np.nan_to_num(colour_scale.share(looks.shares[key], looks.scale)))
+    shares = np.nan_to_num(colour_scale.share(looks.shares[keys], looks.scale)).clip(0, 1)
+    tints = _palettes(looks.theme, looks.scale)[1][(255 * shares).round().astype(int)]
+    for tint, cell in zip(tints.tolist(), cells, strict=True):
+        cell["tint"] = f"rgb{(*tint,)}"
     # Its own arithmetic is that of all but the largest.
     address = "rest" if keys == numbers.shown_keys(inside) else None
     more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []
@@ -290,7 +295,7 @@ def _between(inside: Inside) -> list[tuple[str, str]]:
 def _most(cells: Iterable[Cell]) -> float:
     """What has the strongest colour in a station. Some models have a place or two that are a hundred times as large as all
     others, beside which nothing else would have any colour: those few are drawn no stronger."""
-    found = np.abs(np.concatenate([[], *(cell["numbers"] for cell in cells if "numbers" in cell)]))
+    found = np.abs(np.concatenate([[], *[cell["numbers"] for cell in cells if "numbers" in cell]]))
     # A run with a mistake may have numbers that are none.
     found = found[np.isfinite(found)]
     return float(np.quantile(found, _ALMOST_ALL) or found.max() or 1.0) if len(found) else 1.0

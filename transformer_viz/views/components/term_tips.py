@@ -6,6 +6,7 @@ What they mean is an attribute, which `term_tips.css` shows: no text of the sent
 
 import re
 from collections.abc import Collection, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -52,23 +53,22 @@ def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:
     st.html(f'<p class="told">{"".join(_element(*piece) for piece in sentence)}</p>', **looks)
 
 
+@cache
 def meanings() -> dict[str, dict[str, Any]]:
     """Of each term, as it stands in a sentence, what it `means`; and the step of a `lesson` that explains it, if one does."""
-    return {word: _meaning(name) for word, name in _NAMES.items()}
-
-
-def _meaning(name: str) -> dict[str, Any]:
-    means = f"{name.capitalize()}: {TERMS[name].sentence}."
-    if (place := lesson_place.explaining(name)) is None:
-        return {"means": means}
-    # From every page to the first one: the address of a page has no folder below that one.
-    words = f"Lesson: {place.lesson.title}, step {place.number + 1} ›"
-    return {"means": means, "lesson": {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}}
+    found: dict[str, dict[str, Any]] = {}
+    for word, name in _NAMES.items():
+        found[word] = {"means": f"{name.capitalize()}: {TERMS[name].sentence}."}
+        if (place := lesson_place.explaining(name)) is not None:
+            words = f"Lesson: {place.lesson.title}, step {place.number + 1} ›"
+            # From every page to the first one: the address of a page has no folder below that one.
+            found[word]["lesson"] = {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}
+    return found
 
 
 def _element(style: str, text: str) -> str:
     if style == "term":
-        meaning, link = _meaning(_NAMES[text]), ""
+        meaning, link = meanings()[text], ""
         if lesson := meaning.get("lesson"):
             link = f'<a href="{escape(lesson["href"])}" target="_self" aria-label="{escape(lesson["words"])}"></a>'
         return f'<dfn tabindex="0" aria-description="{escape(meaning["means"])}">{escape(text)}{link}</dfn>'

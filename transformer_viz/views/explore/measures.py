@@ -60,7 +60,7 @@ class Measuring:
             for kind in known:
                 if kind not in shown:
                     continue
-                found = runs.attribution_at_once(*self._run, self._method, self._mode, kind)
+                found = runs.attribution(*self._run, self._method, self._mode, kind, waits=False)
                 if found is None:
                     self._missing.append(kind)
                 else:

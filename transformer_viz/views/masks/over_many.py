@@ -80,7 +80,7 @@ class OverMany:
             while not run.is_done:
                 job = long_jobs.queue().submit(self._name, lambda _, run=run: run.step(self._model))
                 try:
-                    while not job.wait_for_news(_SECONDS):
+                    while not job.wait(_SECONDS):
                         self._draw_progress(long_jobs.place_words(job) if job.touch() == "waiting" else "")
                     job.result()
                 finally:

@@ -8,8 +8,9 @@ ask for it before the box is drawn (`option`). What was wrong is said in one sen
 
 import math
 import re
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ _WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
 _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
 """In the session: whether the first address said nothing; the page and the address of the run before; what is to have its
 default; and, where this is another page than that of the run before, the keys that it has decided."""
-_OPENED_BARE = "link_opened_bare"
-"""In the session: whether the session was opened by an address that said nothing."""
-_DECIDED, _WORDS = "link_decided", "link_words"
-"""In the session: the value of each key in the last run, and the same in the words of a link."""
+_OPENED_BARE, _BACK = "link_opened_bare", "link_back"
+"""In the session: whether it was opened by an address that said nothing; and whether this run is of a page that somebody went
+Back or Forward to: then the address has the last word."""
+_DECIDED = "link_decided"
+"""In the session: the value of each key in the last run, and what writes it as a link has it."""
 _OPENED, _TIMES = "link_opened", "link_times_opened"
 """In the session: what a link that was opened says of keys that have not been drawn since, None stands for the default; and
 how often one was."""
@@ -43,6 +45,9 @@ _BOXES = "link_boxes"
 """In the session: what is possible in each box of options, its default and its words."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
+_ON = {"true": True, "false": False, "True": True, "False": False}
+_written = {True: "true", False: "false"}.__getitem__
+"""A toggle as a link has it, and as a link may have it."""
 
 
 @contextmanager
@@ -51,23 +56,34 @@ def sentence(page: str) -> Generator[None]:
     # One press of Back leaves a page: see the script.
     with st.container(key="in-link-history"):
         _history()(key="history", data={"to": None}, height=1)
-    _restore_address()
-    state, place = st.session_state, st.empty()
-    before, here = state.get(_SEEN, (page, address())), (page, address())
-    if before != here:
+    state, context = st.session_state, get_script_run_ctx()
+    state[_BACK] = context is not None and context.is_history_navigation
+    if context is not None and state[_BACK]:
+        # What somebody went Back or Forward to, as the browser has it. Streamlit has taken out of it what a box of the page
+        # before has in a popover that was not opened: the browser does not report that box, and Streamlit takes it for one that
+        # has gone.
+        state[_TIMES] = times_opened() + 1
+        for key, words in parse_qs(context.query_string, keep_blank_values=True).items():
+            if key not in st.query_params and key != UNKNOWN_PAGE:
+                # Words that Streamlit keeps for itself, as `embed`, cannot be set.
+                with suppress(StreamlitAPIException):
+                    st.query_params[key] = words
+    place, here, to = st.empty(), address(), None
+    before = state.get(_SEEN, (page, here))
+    if before != (page, here):
         state.pop(_WRONG, None)
-    state.setdefault(_OPENED_BARE, not address())
+    state.setdefault(_OPENED_BARE, not here)
     state.setdefault(_BARE, state[_OPENED_BARE])
     state[_NOW], state[_SWITCHED] = set(), None if before[0] == page else set()
     # Before the page, which may end at any place; and below it, with what it has found.
     _say(place)
-    state[_CUT], to = {}, None
+    state[_CUT] = {}
     try:
         yield
     except _GoTo as asked:
         to = asked.title
     finally:
-        state[_SEEN], state[_SWITCHED] = (page, address()), None
+        state[_SEEN], state[_SWITCHED], state[_BACK] = (page, address()), None, False
     _say(place)
     if to is not None:
         _history()(key="history-go", data={"to": to}, height=1)
@@ -139,14 +155,12 @@ def option(
         is_drawn: False where its box may be drawn later, and not in this run: the address does not say then that it has its
             default.
     """
-    default = options[0] if default is None else default
-    st.session_state.setdefault(_BOXES, {})[key] = options, default, words, fallback
-    allowed = partial(_some_of, options, words)
-    is_opened = key in st.session_state.get(_OPENED, ())
-    if not is_drawn and key in st.session_state and key not in st.query_params and not is_opened:
-        kept = st.session_state[key]
-        return kept if kept in options else default
-    return _value(key, default, partial(_option, options, words), lambda value: value in options, allowed, words, fallback)
+    state, default = st.session_state, options[0] if default is None else default
+    state.setdefault(_BOXES, {})[key] = options, default, words, fallback
+    if not is_drawn and key in state and key not in st.query_params and key not in state.get(_OPENED, ()):
+        return state[key] if state[key] in options else default
+    read, allowed = partial(_option, options, words), partial(_some_of, options, words)
+    return _value(key, default, options, read, words, allowed, fallback)
 
 
 def _option(options: Sequence[Any], words: Callable[[Any], str], word: str) -> Any:
@@ -170,7 +184,7 @@ def times_opened() -> int:
 
 def all_words() -> dict[str, str]:
     """What a link would say of everything that was drawn so far, defaults and all."""
-    return dict(st.session_state.get(_WORDS, {}))
+    return {key: words(value) for key, (value, words) in st.session_state.get(_DECIDED, {}).items()}
 
 
 def reset(*keys: str) -> None:
@@ -226,7 +240,7 @@ def multiselect(label: str, options: Sequence[Any], *, key: str, words: Callable
 def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) -> list[Any]:
     """The value of a box of several options, before it is drawn."""
     state, said = st.session_state, st.query_params.get_all(key)
-    if key not in state or _went_through_history():
+    if key not in state or state.get(_BACK):
         named = {words(each): each for each in options} if said else {}
         for word in said:
             if word not in named:
@@ -239,8 +253,7 @@ def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) 
 
 def is_on(key: str, default: bool = False) -> bool:
     """The value of a toggle, before it is drawn."""
-    read = {"true": True, "false": False}
-    return _value(key, default, lambda word: read.get(word.lower()), lambda value: True, lambda: "true, false", _lower)
+    return _value(key, default, (True, False), _ON.get, _written, lambda: "true, false")
 
 
 def toggle(label: str, *, key: str, default: bool = False, **looks: Any) -> bool:
@@ -259,7 +272,7 @@ def number(key: str, least: Any, most: Any, default: Any) -> Any:
             return None
         return type(least)(value) if math.isfinite(value) and least <= value <= most else None
 
-    return _value(key, default, read, lambda value: least <= value <= most, lambda: f"{least:,} to {most:,}", str)
+    return _value(key, default, _Where(lambda value: least <= value <= most), read, str, lambda: f"{least:,} to {most:,}")
 
 
 def number_input(label: str, least: Any, most: Any, default: Any, *, key: str, **looks: Any) -> Any:
@@ -282,7 +295,7 @@ def text(key: str, default: str = "", *, most: int = LONGEST) -> str:
         if len(state[key]) > most:
             state[key] = state[key][:most]
         return state[key]
-    return _value(key, default, lambda word: word[:most], lambda value: len(value) <= most, str, str, most=most)
+    return _value(key, default, _Where(lambda value: len(value) <= most), lambda word: word[:most], most=most)
 
 
 def text_input(label: str, default: str = "", *, key: str, most: int = LONGEST, **looks: Any) -> str:
@@ -315,11 +328,8 @@ def hidden(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
 
 def hidden_value(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
     """The value of `hidden`, before it is drawn."""
-
-    def read(word: str) -> str | None:
-        return word if is_possible(word) else None
-
-    return _value(key, "", read, lambda value: not value or is_possible(value), lambda: allowed, str)
+    possible = _Where(lambda value: not value or is_possible(value))
+    return _value(key, "", possible, lambda word: word if is_possible(word) else None, allowed=lambda: allowed)
 
 
 def tabs(titles: Sequence[str], *, key: str) -> tuple[str, Any]:
@@ -350,13 +360,23 @@ def asking_toggle(label: str, *, key: str, of: Hashable, **looks: Any) -> bool:
     return toggle(label, key=key, **looks)
 
 
+@dataclass(frozen=True)
+class _Where:
+    """All values of which this is true."""
+
+    is_true: Callable[[Any], bool]
+
+    def __contains__(self, value: object) -> bool:
+        return self.is_true(value)
+
+
 def _value(
     key: str,
     default: Any,
+    possible: Container[Any],
     read: Callable[[str], Any],
-    is_possible: Callable[[Any], bool],
-    allowed: Callable[[], str],
-    words: Callable[[Any], str],
+    words: Callable[[Any], str] = str,
+    allowed: Callable[[], str] = str,
     fallback: Any = None,
     *,
     most: int | None = None,
@@ -370,13 +390,13 @@ def _value(
     elif key in state.get(_RESET, ()):
         state[_RESET].discard(key)
         value = default
-    elif key not in state or _went_through_history():
+    elif key not in state or state.get(_BACK):
         if in_address is None and word is not None:
             _say_wrong(key, word, allowed())
         value = default if in_address is None else in_address
         if word is not None and (in_address is None or words(value) != word):
             state.setdefault(_NOW, set()).add(key)
-    elif is_possible(state[key]):
+    elif state[key] in possible:
         value = state[key]
     elif most is not None:
         value = state[key][:most]
@@ -398,32 +418,8 @@ def _value(
                 del st.query_params[key]
             else:
                 st.query_params[key] = said
-    state.setdefault(_DECIDED, {})[key] = value
-    state.setdefault(_WORDS, {})[key] = words(value)
+    state.setdefault(_DECIDED, {})[key] = (value, words)
     return value
-
-
-def _lower(value: bool) -> str:
-    return str(value).lower()
-
-
-def _went_through_history() -> bool:
-    """Whether this run is of a page that somebody went Back or Forward to: then the address has the last word."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
-
-
-def _restore_address() -> None:
-    """What somebody went Back or Forward to, as the browser has it. Streamlit has taken out of it what a box of the page before
-    has in a popover that was not opened: the browser does not report that box, and Streamlit takes it for one that has gone."""
-    context = get_script_run_ctx()
-    if context is not None and context.is_history_navigation:
-        st.session_state[_TIMES] = times_opened() + 1
-        for key, words in parse_qs(context.query_string, keep_blank_values=True).items():
-            if key not in st.query_params and key != UNKNOWN_PAGE:
-                # Words that Streamlit keeps for itself, as `embed`, cannot be set.
-                with suppress(StreamlitAPIException):
-                    st.query_params[key] = words
 
 
 def settle(*own: str) -> None:
@@ -438,7 +434,7 @@ def settle(*own: str) -> None:
         return
     (_, before), here = state.get(_SEEN, ("", {})), address()
     if any(before.get(each) != here.get(each) for each in {*before, *here}.difference(own)):
-        for other, value in state.get(_DECIDED, {}).items():
+        for other, (value, _) in state.get(_DECIDED, {}).items():
             if other not in own and other in state and state[other] != value:
                 state[other] = value
         st.rerun()
