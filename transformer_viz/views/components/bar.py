@@ -14,7 +14,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
-from transformer_viz.views.components import decoding, how_it_writes, mask_tokens, option_notes, ways
+from transformer_viz.views.components import decoding, mask_tokens, option_notes, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, levels, link, switches
 from transformer_viz.views.state.display_options import AUTO, DisplayOptions
@@ -71,41 +71,53 @@ def show(
             given the names of those that may be chosen, and the page loads them itself.
     """
     levels.start()
-    entries = model_list.entries()
-    usable, others = _usable(entries), model_list.models()
+    entries, others, state = model_list.entries(), model_list.models(), st.session_state
+    usable = [entry.name for entry in entries if entry.error is None]
+    if not usable:
+        words = "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse"
+        st.error(words, icon=":material/error:")
+        _say_damaged([*entries])
+        st.stop()
     listed = [name for name, entry in others.items() if entry.error is None]
-    names, state = [*usable, *listed], st.session_state
-    before = state.get("model_before_file")
-    before = before if before in names else None
-    options = [*names, *([FILE] if with_files else [])]
+    names, before = [*usable, *listed], state.get("model_before_file")
+    options, before = [*names, *([FILE] if with_files else [])], before if before in names else None
     link.option("checkpoint", options, default_checkpoint(names), _model_words, fallback=before)
     link.option("device", (AUTO, *devices.available()), words=_device_words)
+    row: Any = {"horizontal": True, "vertical_alignment": "center", "key": "bar"}
     if state.checkpoint == FILE:
-        with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+        with st.container(**row):
             model_box("Checkpoint", "checkpoint")
             display_options.popover(page, with_colours=with_colours)
         return Bar("", None, state.device, is_file=True, **vars(display_options.current()))
     state.model_before_file = state.checkpoint
     is_served = with_models or state.checkpoint not in listed
     if is_served and model_list.is_to_be_loaded(state.checkpoint, state.device):
-        _while_it_is_loaded()
+        # Another model can be chosen; the page ends with how far the loading is.
+        with st.container(**row):
+            model_box("Checkpoint", "checkpoint")
+            link.selectbox("Device", key="device", label_visibility="collapsed", width=150)
+        if _loaded(state.checkpoint, state.device) is not None:
+            st.rerun()
+        st.stop()
     if (chosen := _model_of(state.checkpoint)) is not None:
         switches.start(chosen)
         if with_decoding:
             decoding.start(chosen)
         chosen = _model_of(state.checkpoint)
-    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+    with st.container(**row):
         if instead is not None:
             instead([*usable, *(name for name in listed if with_models or name == state.checkpoint)])
-        elif with_text:
-            _text(chosen)
-        if instead is None:
+        else:
+            if with_text:
+                start_text()
+                text_box("Source text", "text", chosen)
+                _beside_text(state.text, chosen)
             model_box("Checkpoint", "checkpoint")
         if is_served and chosen is not None:
             if with_decoding:
                 decoding.popover(chosen)
-            how_it_writes.popover(chosen)
-        display_options.popover(page, _device, with_colours=with_colours)
+            switches.popover(chosen)
+        display_options.popover(page, lambda: link.selectbox("Device", key="device"), with_colours=with_colours)
     if chosen is not None:
         limits.hidden_choice(chosen)
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
@@ -118,75 +130,51 @@ def default_checkpoint(names: list[str]) -> str:
     return DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in names else names[0]
 
 
-def _first_text(model: LoadedModel | None) -> str:
-    """The text that a link leaves out."""
-    return default_text(model) if model else DEFAULT_TEXT
-
-
-def _while_it_is_loaded() -> None:
-    """A bar in which another model can be chosen; the page ends with how far the loading is."""
-    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        model_box("Checkpoint", "checkpoint")
-        _device(label_visibility="collapsed", width=150)
-    if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
-        st.rerun()
-    st.stop()
-
-
-def _usable(entries: list[Entry]) -> list[str]:
-    """The names of the checkpoints that can be used; where there is none, the page ends with that."""
-    usable = [entry.name for entry in entries if entry.error is None]
-    if not usable:
-        words = "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse"
-        st.error(words, icon=":material/error:")
-        _say_damaged([*entries])
-        st.stop()
-    return usable
-
-
-def _text(model: LoadedModel | None) -> None:
-    """The box for one source text, how much the model reads of what it may, and examples."""
-    start_text()
-    text_box("Source text", "text", model)
-    _read_of_most(st.session_state.text, model)
-    if model is not None and model.task is None:
-        mask_tokens.popover(model)
-        return
-    with st.popover("Examples", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
-        _examples()
-
-
 def text_box(label: str, key: str, model: LoadedModel | None, default: str | None = None) -> None:
     """A box for a text, for which `start_text` has been called; of several lines where the model has no task. A link leaves
     out `default`."""
     looks: Any = {"key": key, "most": MOST_TYPED, "label_visibility": "collapsed"}
-    default = _first_text(model) if default is None else default
+    default = default_text(model) if default is None else default
     if model is not None and model.task is None:
         link.text_area(label, default, height="content", placeholder="Type, then press Ctrl and Enter", **looks)
     else:
         link.text_input(label, default, placeholder="Type, then press Enter", **looks)
 
 
-def _read_of_most(text: str, model: LoadedModel | None) -> None:
-    """`11 of 32`, beside a box; nothing for a text that cannot be read, of which an error says why."""
+def _beside_text(text: str, model: LoadedModel | None) -> None:
+    """How much the model reads of what it may, as `11 of 32`, and buttons that put an example or a mask token into the box."""
+    # Of a text that cannot be read an error says why.
     with suppress(TransformerVizError):
         if model is not None and model.task is not None:
             st.caption(f"{len(model.task.read(text))} of {model.task.max_length}", width="content")
         elif model is not None:
             st.caption(f"{len(model.tokenizer.encode_source(text))} of {longest_source(model)} tokens", width="content")
+    if model is not None and model.task is None:
+        mask_tokens.popover(model)
+        return
+    with st.popover("Examples", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+        if not isinstance(model, Checkpoint):  # said below the bar
+            return
+        # Callbacks, since a drawn widget's value is fixed for its run.
+        put: Any = {"on_click": _put, "width": "stretch"}
+        for number, example in enumerate(model.task.examples()):
+            st.button(of_run(example.text), f"example-{number}", example.note, args=(example.text,), **put)
+        st.button("Surprise me", icon=":material/casino:", on_click=_surprise, args=(model,), width="stretch")
+        if failures := model.metrics.get("failures"):
+            words, source = "From this checkpoint's own evaluation", str(failures[0]["source"])
+            st.button("One that it gets wrong", icon=":material/report:", help=words, args=(source,), **put)
 
 
-def default_text(model: LoadedModel) -> str:
-    """What the text box begins with: the task's first example, or a text of the kind that the model reads."""
+def default_text(model: LoadedModel | None) -> str:
+    """What the text box begins with, and a link leaves out: the task's first example, or a text of the kind that the model
+    reads."""
+    if model is None:
+        return DEFAULT_TEXT
     if model.task is not None:
         return model.task.examples()[0].text
     if model.tokenizer.mask_id is not None and not model.model.kind.writes:
         return f"{_BEGINNING} {model.tokenizer.source_labels([model.tokenizer.mask_id])[0]}."
     return _BEGINNING if model.model.kind.has_prompt else _SENTENCE
-
-
-def _device(**looks: Any) -> None:
-    link.selectbox("Device", key="device", **looks)
 
 
 def _device_words(name: str) -> str:
@@ -208,7 +196,7 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str 
         return
     state[known] = state[checkpoint]
     model = _model_of(state[checkpoint])
-    default = _first_text(model) if default is None else default
+    default = default_text(model) if default is None else default
     if text not in state:
         link.text(text, default, most=MOST_TYPED)
     elif not (before or state[text]) or (before and _is_example(state[text], before) and not _has_answer(state[text], model)):
@@ -258,34 +246,6 @@ def _loaded(name: str, device: str) -> LoadedModel | None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return None
-
-
-def _examples() -> None:
-    """Buttons that put a text into the box. They are callbacks, since a drawn widget's value is fixed for its run."""
-    try:
-        checkpoint = model_list.load(st.session_state.checkpoint, st.session_state.device)
-    except TransformerVizError:  # said below the bar
-        return
-    for number, example in enumerate(checkpoint.task.examples()):
-        st.button(
-            of_run(example.text),
-            key=f"example-{number}",
-            help=example.note,
-            on_click=_put,
-            args=(example.text,),
-            width="stretch",
-        )
-    st.button("Surprise me", icon=":material/casino:", on_click=_surprise, args=(checkpoint,), width="stretch")
-    failures = checkpoint.metrics.get("failures") or []
-    if failures:
-        st.button(
-            "One that it gets wrong",
-            icon=":material/report:",
-            help="From this checkpoint's own evaluation",
-            on_click=_put,
-            args=(str(failures[0]["source"]),),
-            width="stretch",
-        )
 
 
 def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | None:

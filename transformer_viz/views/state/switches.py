@@ -1,5 +1,5 @@
-"""How a model reads and writes, as far as it leaves a choice: its generation config, its chat
-template, its languages, its shortlist.
+"""How a model reads and writes, as far as it leaves a choice: its generation config, its chat template, its languages, its
+shortlist; and the box *How it writes*.
 
 What is chosen holds for every model of the session that has the choice, on every page. The session has it under these names.
 """
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from transformer_viz.analysis.generation_words import generation_words
 from transformer_viz.model_options import ModelOptions
-from transformer_viz.views.state import link
+from transformer_viz.views.components.markdown import said
+from transformer_viz.views.state import levels, link
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -66,3 +68,33 @@ def switched(model: "LoadedModel") -> "LoadedModel":
     """The model as the session asks for it."""
     switches = of(model)
     return model if switches == ModelOptions() else model.with_options(switches)
+
+
+def popover(model: "LoadedModel") -> None:
+    """The box: the generation config in words, and the options; nothing for a model that is ours, or writes nothing."""
+    has = model.options
+    if not model.generation and has == ModelOptions():
+        return
+    words = "Its generation config, chat template, languages and shortlist"
+    with (
+        levels.only_in_all("how-it-writes", is_used=of(model) != ModelOptions()),
+        st.popover("How it writes", icon=":material/edit_note:", help=words),
+    ):
+        if has.generation is not None:
+            link.toggle("As its generation config says", key="generation", default=True, help="Off: only its logits decide")
+        if has.shortlist is not None:
+            words = "Off: it may write any token. Probabilities are over the whole vocabulary in both cases"
+            link.toggle("Only what its shortlist allows", key="shortlist", default=True, help=words)
+        off = ModelOptions(
+            generation=True if has.generation is False else None, shortlist=True if has.shortlist is False else None
+        )
+        whole = (model if off == ModelOptions() else model.with_options(off)).generation
+        for name, value in whole.items():
+            for clause in generation_words({name: value}, model.tokenizer.label):
+                st.caption(said(clause) if name in model.generation else f"~~{said(clause)}~~")
+        if has.chat is not None:
+            words = "What the template adds is seen as tokens of the prompt"
+            link.toggle("The text as a message in its chat template", key="chat", help=words)
+        if model.languages:
+            for which, does in (("source_language", "reads"), ("target_language", "writes")):
+                link.selectbox(f"It {does}", key=which)
