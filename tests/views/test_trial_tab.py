@@ -17,8 +17,8 @@ from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.views.explore.trial import runs
-from transformer_viz.views.explore.trial.on_trial import QUESTIONS
+from transformer_viz.views.explore import on_trial
+from transformer_viz.views.explore.on_trial import QUESTIONS
 
 HERE = {"text": planted.TEXT, "explore_tab": "Heads", "heads_part": "On trial", "layer": "1", "head": "1"}
 
@@ -116,8 +116,8 @@ def test_nothing_is_computed_or_drawn_unless_asked(start, own_folder, monkeypatc
         computed.append(words)
         return COMPUTED(words, *given, **named)
 
-    COMPUTED = runs.compute
-    monkeypatch.setattr(runs, "compute", counted)
+    COMPUTED = on_trial.compute
+    monkeypatch.setattr(on_trial, "compute", counted)
     toggles = ("verdict", "knock_out", "curves", "counter_proof")
     at = start(text="hello", **dict.fromkeys(toggles, "true"))
     assert not computed and not [each for each in at.segmented_control if each.key == "question"]

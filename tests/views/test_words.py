@@ -12,7 +12,7 @@ from tests.views.widgets import controls
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.model import variants
 from transformer_viz.views import pages, path
-from transformer_viz.views.explore.trial.on_trial import QUESTIONS
+from transformer_viz.views.explore.on_trial import QUESTIONS
 from transformer_viz.views.glossary import BASICS, PAGES, TERMS, of_page, sentence
 
 EVERYDAY = {

@@ -176,7 +176,7 @@ def identity(model: LoadedModel) -> Hashable:
 
 def changed_at(folder: Path) -> float:
     """When the folder's files, its snapshots among them, last changed."""
-    return max((untrusted_files.modification_time(file) for file in folder.rglob("*.*")), default=0.0)
+    return max(map(untrusted_files.modification_time, folder.rglob("*.*")), default=0.0)
 
 
 def has_snapshots(checkpoint: Checkpoint) -> bool:

@@ -77,8 +77,7 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     by = "layer" if max(each.n_layers * each.n_heads for each in runs[0].attentions.values()) > _MOST_ROWS else "head"
     controls = st.container(horizontal=True, vertical_alignment="bottom", key="patch-controls")
     with controls:
-        looks: Any = {"default": by, "words": _BY_WORDS.__getitem__, "label_visibility": "collapsed"}
-        by = link.segmented_control("What is put", list(_BY_WORDS), key="patch_by", **looks)
+        by = link.segmented_control("What is put", _BY_WORDS, key="patch_by", default=by, label_visibility="collapsed")
         some = _part(model, partial(patches.extent, model, *runs, by=by), kind, by)
     extent = patches.extent(model, *runs, by=by, **some)
     # `1,350 places, each a pass over 5 tokens; of SmolLM2 at most 1,486 at once`

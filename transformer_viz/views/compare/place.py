@@ -26,11 +26,11 @@ def start(comparison: Comparison) -> None:
     # Rounding falls elsewhere on another machine, where a link would open another map.
     if found is not None and abs(found.size) > _ROUNDING:
         default = (found.layer, found.head)
-    focus.start_head(comparison.a, kind, default)
+    focus.start_head(comparison.a.attentions[kind].layers, focus.heads_of(comparison.a, kind), default)
     (layers, layer), (heads, head) = _of_b(comparison.b, kind)
     link.option("b_layer", layers, layer, _b_layer_words)
     link.option("b_head", heads, head, _b_head_words)
-    link.option("scale", list(_SCALE_WORDS), words=_SCALE_WORDS.__getitem__)
+    link.option("scale", _SCALE_WORDS)
 
 
 def controls(*, with_words: bool) -> None:

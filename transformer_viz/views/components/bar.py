@@ -81,8 +81,10 @@ def show(
     listed = [name for name, entry in others.items() if entry.error is None]
     names, before = [*usable, *listed], state.get("model_before_file")
     options, before = [*names, *([FILE] if with_files else [])], before if before in names else None
-    link.option("checkpoint", options, default_checkpoint(names), _model_words, fallback=before)
-    link.option("device", (AUTO, *devices.available()), words=_device_words)
+    words = {name: _FILE_WORDS if name == FILE else name for name in options}
+    link.option("checkpoint", words, default_checkpoint(names), fallback=before)
+    titles = {name: devices.title(devices.resolve(name)) for name in devices.available()}
+    link.option("device", {AUTO: f"auto ({devices.resolve(AUTO).type})", **titles})
     row: Any = {"horizontal": True, "vertical_alignment": "center", "key": "bar"}
     if state.checkpoint == FILE:
         with st.container(**row):
@@ -177,10 +179,6 @@ def default_text(model: LoadedModel | None) -> str:
     return _BEGINNING if model.model.kind.has_prompt else _SENTENCE
 
 
-def _device_words(name: str) -> str:
-    return f"auto ({devices.resolve('auto').type})" if name == "auto" else devices.title(devices.resolve(name))
-
-
 def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str | None = None) -> None:
     """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed or it knows
     the answer to this one.
@@ -234,10 +232,6 @@ def model_box(label: str, key: str, width: int = 190) -> None:
     link.selectbox(label, key=key, width=width, label_visibility="collapsed")
     notes = {FILE: "a run that was saved before; no model runs", **model_list.notes()}
     option_notes.show(label, [notes.get(name, "") for name in link.options_of(key)])
-
-
-def _model_words(name: str) -> str:
-    return _FILE_WORDS if name == FILE else name
 
 
 def _loaded(name: str, device: str) -> LoadedModel | None:

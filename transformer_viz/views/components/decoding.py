@@ -1,6 +1,6 @@
 """The controls of decoding: greedy, beam search, sampling, or reading a given target."""
 
-from typing import Any, get_args
+from typing import Any
 
 import streamlit as st
 
@@ -18,11 +18,9 @@ NUMBERS: dict[str, tuple[Any, Any, Any]] = {
 }
 """Least, most, default."""
 _ALPHA = (-10.0, 10.0, 0.6)
-_STOPS: tuple[Stop, ...] = get_args(Stop)
-_STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
-_OF_A_PROMPT, _AUTO_LENGTH = 20, 0
-_LENGTHS = (_AUTO_LENGTH, 5, 10, 20, 50, 100, 200)
-"""The most tokens that a search writes; the first is what suits the model."""
+_STOPS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
+_OF_A_PROMPT, _LENGTHS = 20, (5, 10, 20, 50, 100, 200)
+"""The most tokens that a search writes; 0 is what suits the model."""
 _LONGEST_TARGET = 512
 _help = glossary.sentence
 
@@ -33,9 +31,8 @@ def start(model: LoadedModel) -> None:
     for name, limits in NUMBERS.items():
         link.number(name, *limits)
     link.number("alpha", *_ALPHA)
-    link.option("stop", _STOPS, words=_STOP_WORDS.__getitem__)
-    auto = f"{_longest(model)} tokens (auto)"
-    link.option("search_length", _LENGTHS, words=lambda n: f"{n} tokens" if n != _AUTO_LENGTH else auto)
+    link.option("stop", _STOPS)
+    link.option("search_length", {0: f"{_longest(model)} tokens (auto)", **{n: f"{n} tokens" for n in _LENGTHS}})
     link.is_on("refill")
     link.text("forced_target", most=_LONGEST_TARGET)
 

@@ -62,8 +62,8 @@ def show(shown: Shown) -> None:
     """Draws the formats and, for the one that is chosen, its download, its table or its code."""
     trace, at = shown.trace, focus.current()
     looks: dict[str, Any] = {"theme": style.theme(), "large": bool(st.session_state.get("projector"))}
-    names: Any = {"words": lambda name: _FORMATS[name][0], "label_visibility": "collapsed"}
-    chosen = link.segmented_control("File", list(_FORMATS), key="export_format", **names)
+    names = {name: words for name, (words, *_) in _FORMATS.items()}
+    chosen = link.segmented_control("File", names, key="export_format", label_visibility="collapsed")
     st.caption(_FORMATS[chosen][2])
     if chosen == "live":
         _offer_model(shown.checkpoint, trace.source, looks)

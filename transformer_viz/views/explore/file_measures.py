@@ -39,7 +39,7 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
     link.option("cause_mode", MODES)
     others = {each.method: TITLES.get(each.method, each.title) for each in results if each.method not in OF_SWITCH.values()}
     if others:
-        link.option("other_measure", list(others), first_of(others), others.__getitem__)
+        link.option("other_measure", others, first_of(others))
     method = OF_SWITCH.get(switch) or (state.other_measure if others else "")
     found: dict[Kind, Attribution] = {}
     if switch != "weights" and not why:
@@ -107,8 +107,7 @@ def draw_boxes(switch: str, modes: Sequence[str], others: Mapping[str, str], abo
             first = MODES[0] if MODES[0] in modes else modes[0]
             link.segmented_control("Without it", modes, key="cause_mode", default=first, **quiet)
         if switch == "more" and others:
-            quiet |= {"words": others.__getitem__, "width": 260, "default": first_of(others)}
-            link.selectbox("Measure", list(others), key="other_measure", **quiet)
+            link.selectbox("Measure", others, key="other_measure", width=260, default=first_of(others), **quiet)
         if about:
             st.markdown(about, width="stretch")
 

@@ -21,7 +21,6 @@ from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import aligning, by_length
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.explore.trial import on_trial
 from transformer_viz.views.state import aligner, display_options, link
 
 TITLE, ORDER, IN_LARGE = "Heads", 2, True
@@ -43,6 +42,9 @@ def show(shown: Shown) -> None:
     with st.container(key="in-link-heads-part" if is_large or len(parts) == 1 else "heads-part"):
         link.segmented_control("Heads", parts, key="heads_part", label_visibility="collapsed")
     if part == ON_TRIAL:
+        # Here, because a file has the other parts where there is no torch.
+        from transformer_viz.views.explore import on_trial
+
         on_trial.show(shown)
     elif not is_large:
         (_show_grades if part == GRADES else by_length.show)(shown)
@@ -59,8 +61,8 @@ def _show_grades(shown: Shown) -> None:
         # By the right key where there is one; of a run without it no head has a tint by it.
         first = "score" if head_mass(trace) is None else "mass"
         known = {name for kind in trace.kinds for name in offered(trace, kind)}
-        tints = tuple(name for name in TINTS if name not in MEASURES or name in known)
-        tint = link.selectbox("Tinted by", tints, key="tint", default=first, words=TINTS.__getitem__, width=270)
+        tints = {name: words for name, words in TINTS.items() if name not in MEASURES or name in known}
+        tint = link.selectbox("Tinted by", tints, key="tint", default=first, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             places = "\n".join(f"- **{name}**: {literal(words)}" for name, (words, _) in PLACES.items())
             widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())

@@ -37,7 +37,7 @@ class Measuring:
         state = st.session_state
         self._run = (model, trace)
         self._is_offered, self._switch = is_offered, switched() if is_offered else "weights"
-        link.option("other_measure", list(_OTHERS), BY_SHARES, _OTHERS.__getitem__, is_drawn=self._switch == "more")
+        link.option("other_measure", _OTHERS, BY_SHARES, is_drawn=self._switch == "more")
         link.option("cause_mode", MODES, is_drawn=self._switch == "cause")
         self._method = OF_SWITCH.get(self._switch, state.other_measure)
         self._mode = state.cause_mode if METHODS[self._method].modes else "word"

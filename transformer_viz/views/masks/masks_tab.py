@@ -28,8 +28,7 @@ def has_focus(setup: Setup) -> bool:
 
 def draw_view_box() -> None:
     """Draws the choice between masks of the whole batch and of one sentence."""
-    words: Any = {"words": _VIEW_WORDS.__getitem__, "label_visibility": "collapsed"}
-    link.segmented_control("Show", list(_VIEW_WORDS), key="masks_of", **words)
+    link.segmented_control("Show", _VIEW_WORDS, key="masks_of", label_visibility="collapsed")
 
 
 def show(setup: Setup) -> None:

@@ -21,7 +21,7 @@ def start(trace: Trace, model: "LoadedModel | None") -> None:
         state.aligner_of, state[KEY] = name, _known().get(name, NONE)
     if (wanted := state.pop("aligner_wanted", None)) in possible(trace):
         state[KEY] = wanted.address
-    _known()[name] = link.option(KEY, options(trace), NONE, words)
+    _known()[name] = link.option(KEY, options(trace), NONE)
 
 
 def box(**looks: Any) -> None:
@@ -35,14 +35,9 @@ def hidden_box() -> None:
         box()
 
 
-def words(address: str) -> str:
-    """As the box has it: the head, or none."""
-    return str(AlignmentHead.read(address) or "none")
-
-
-def options(trace: Trace) -> tuple[str, ...]:
-    """None, and every head of cross-attention in either row."""
-    return NONE, *(each.address for each in possible(trace))
+def options(trace: Trace) -> dict[str, str]:
+    """None, and every head of cross-attention in either row, with their words."""
+    return {NONE: "none", **{each.address: str(each) for each in possible(trace)}}
 
 
 def current(trace: Trace) -> AlignmentHead | None:
@@ -56,7 +51,7 @@ def known(trace: Trace) -> AlignmentHead | None:
 
 
 def _of(trace: Trace, address: str) -> AlignmentHead | None:
-    found = AlignmentHead.read(address)
+    found = AlignmentHead.read(address) if address else None
     return found if found in possible(trace) else None
 
 

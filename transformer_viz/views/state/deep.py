@@ -25,15 +25,14 @@ def start(trace: Trace) -> None:
     """Order, page and overview, after the focus. The page is the one that has the focus, until another is asked for."""
     state = st.session_state
     measures = known_measures(trace)
-    link.option("head_order", (LAYERS, *measures, ROLE), LAYERS, ORDERS.__getitem__)
-    link.option("overview_of", measures, overview(trace), ORDERS.__getitem__)
+    link.option("head_order", {name: ORDERS[name] for name in (LAYERS, *measures, ROLE)})
+    link.option("overview_of", {name: ORDERS[name] for name in measures}, overview(trace))
     here = page_of_focus(trace)
     at = (state.run, state.kind, state.layer, state.head, _order(trace))
     if state.get("heads_at", at) != at:
         state.heads_page = here
     state.heads_at = at
-    words = [page_words(trace, page) for page in range(n_pages(trace))]
-    link.option("heads_page", range(len(words)), here, words.__getitem__)
+    link.option("heads_page", {page: page_words(trace, page) for page in range(n_pages(trace))}, here)
 
 
 def overview(trace: Trace) -> str:

@@ -92,8 +92,7 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             on_change=_begin_anew,
         )
         if with_colours:
-            scales = list(SCALES)
-            with levels.only_in_all("colours", is_used=link.option("colours", scales, words=SCALES.__getitem__) != scales[0]):
+            with levels.only_in_all("colours", is_used=link.option("colours", SCALES) != next(iter(SCALES))):
                 help_ = glossary.sentence("Colours of the maps")
                 link.segmented_control("Colours of the maps", key="colours", help=help_)
         theme_choice.buttons()

@@ -2,9 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -59,46 +60,39 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
         combined: the mean and the maximum of a layer's heads are possible too.
     """
     start_kind(trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
-    kind = st.session_state.kind
-    layer, head = default_head(trace, model, kind)
+    state, kind, name = st.session_state, st.session_state.kind, None if model is None else model.name
+    default, best, graded, before = (0, 0), best_head(trace), graded_head(trace), state.get("shown_before")
+    if kind == "cross":
+        # What the model's own evaluation found best; without a model, this run's best.
+        found = model.metrics.get("best_head") if model is not None else None
+        default = (found["layer"], found["head"]) if found else best[:2] if model is None and best else default
+    if kind == "cross" and best is not None and graded is not None:
+        # Another model's heads do other things: where somebody else's best head was in focus, or the one at which a first
+        # visitor begins, the new one's takes its place.
+        places, here = (best[:2], graded), (state.get("layer"), state.get("head"))
+        if before is not None and before[0] != name and here in before[1]:
+            state.layer, state.head = places[before[1].index(here)]
+        state.shown_before = (name, places)
     layers = trace.attentions[kind].layers
-    _follow_model(trace, model, kind)
-    start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
+    default = (default[0] if default[0] in layers else layers[-1], default[1])
+    start_head(layers, heads_of(trace, kind, combined=combined), default)
 
 
 def start_kind(kinds: tuple[Kind, ...], default: Kind, fallback: Kind | None = None) -> None:
     """The kind before its box is drawn."""
-    link.option("kind", kinds, default, KIND_TITLES.__getitem__, fallback=fallback or kinds[-1])
+    link.option("kind", {kind: KIND_TITLES[kind] for kind in kinds}, default, fallback=fallback or kinds[-1])
 
 
-def _follow_model(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
-    """Another model's heads do other things: where somebody else's best head was in focus, or the one at which a first visitor
-    begins, the new one's takes its place."""
-    state, name = st.session_state, None if model is None else model.name
-    best, graded, before = best_head(trace), graded_head(trace), state.get("shown_before")
-    if kind != "cross" or best is None or graded is None:
-        return
-    places, here = (best[:2], graded), (state.get("layer"), state.get("head"))
-    if before is not None and before[0] != name and here in before[1]:
-        state.layer, state.head = places[before[1].index(here)]
-    state.shown_before = (name, places)
-
-
-def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined: bool = True) -> None:
-    """Layer and head of a kind before their boxes are drawn; where a run does not have one of them, both are those of
-    `default`."""
-    state, layers, heads = st.session_state, trace.attentions[kind].layers, heads_of(trace, kind, combined=combined)
-    if not combined and state.get("head") in COMBINED:
+def start_head(layers: Sequence[int], heads: Sequence[Head], default: tuple[int, Head]) -> None:
+    """Layer and head before their boxes are drawn; where one of them is not there, both are those of `default`, which a link
+    leaves out. Where no heads are combined, the first one takes the place of all."""
+    state = st.session_state
+    if state.get("head") in COMBINED and state.head not in heads:
         state.head = 0
     if state.get("layer", layers[0]) not in layers or state.get("head", 0) not in heads:
         state.layer, state.head = default
-    start_layer_and_head(layers, heads, default)
-
-
-def start_layer_and_head(layers: tuple[int, ...] | range, heads: list[Head], default: tuple[int, Head]) -> None:
-    """Their values before their boxes are drawn, with what a link leaves out."""
-    link.option("layer", layers, default[0], layer_words)
-    link.option("head", heads, default[1], head_words)
+    link.option("layer", {layer: layer_words(layer) for layer in layers}, default[0])
+    link.option("head", {head: head_words(head) for head in heads}, default[1])
 
 
 def heads_of(trace: Trace, kind: Kind, *, combined: bool = True) -> list[Head]:
@@ -130,35 +124,30 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     # A row of another run, or of another kind, is another row.
     if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
         state.pinned_in, state.pin = (run, state.kind), ""
-    state.step_range, state.pin_range = (least, most), _size(trace)
-    _step(link.hidden_value), _pin(link.hidden_value)
+    state.pin_range = rows, columns = _size(trace)
+    is_step = partial(_is_number, range(least + 1, most + 2))
+    link.hidden_value("step", is_step, f"{least + 1} to {most + 1}")
+    link.hidden_value("pin", lambda word: bool(_cell(word, (rows, columns))), f"row,column up to {rows},{columns}")
     return current()
 
 
 def draw_hidden() -> None:
     """Step and pin in the link, where they are decided: in the fragment of the player, or beside the guesses."""
-    _step(link.hidden)
-    _pin(link.hidden)
+    link.hidden("step")
+    link.hidden("pin")
 
 
-def _step(hidden: Callable[..., str]) -> None:
-    least, most = st.session_state.step_range
-    hidden("step", lambda word: _is_number(word) and least < int(word) <= most + 1, f"{least + 1} to {most + 1}")
-
-
-def _pin(hidden: Callable[..., str]) -> None:
-    rows, columns = st.session_state.pin_range
-    hidden("pin", lambda word: bool(_cell(word, (rows, columns))), f"row,column up to {rows},{columns}")
-
-
-def _is_number(word: str) -> bool:
+def _is_number(possible: range, word: str) -> bool:
     # str.isdigit is true of superscripts and other digits that int() cannot read.
-    return word.isascii() and word.isdigit() and len(word) < 10
+    return word.isascii() and word.isdigit() and len(word) < 10 and int(word) in possible
 
 
 def run_of(trace: Trace, run: str | None = None) -> str:
     """What tells a run from others; a run by words is another one."""
-    return f"{run or _fingerprint(trace)}{_OF_WORDS if is_by_words(trace) else ''}"
+    if not run:
+        made_by = [str(trace.made_by.get(name)) for name in ("checkpoint", "device", "seconds")]
+        run = hashlib.sha256("\0".join([trace.source, *made_by, *trace.output_tokens]).encode()).hexdigest()[:12]
+    return f"{run}{_OF_WORDS if is_by_words(trace) else ''}"
 
 
 def is_of_words(run: str) -> bool:
@@ -175,7 +164,7 @@ def current() -> Focus:
 def step() -> int:
     """The step, from 0; where the answer is hidden, how many steps are revealed."""
     state = st.session_state
-    return int(state.step) - 1 if _is_number(state.get("step", "")) else state.get("first_step", 0)
+    return int(state.step) - 1 if _is_number(range(10**9), state.get("step", "")) else state.get("first_step", 0)
 
 
 def set_step(number: int) -> None:
@@ -232,17 +221,6 @@ def _size(trace: Trace) -> tuple[int, int]:
     return len(trace.attentions[kind].queries), len(trace.attentions[kind].keys)
 
 
-def default_head(trace: Trace, model: "LoadedModel | None", kind: Kind) -> tuple[int, Head]:
-    """For cross-attention the head that the model's own evaluation found best; without a model, this run's best."""
-    if kind != "cross":
-        return (0, 0)
-    if model is None:
-        found = best_head(trace)
-        return found[:2] if found else (0, 0)
-    best = model.metrics.get("best_head")
-    return (best["layer"], best["head"]) if best else (0, 0)
-
-
 def controls(
     trace: Trace,
     *,
@@ -261,7 +239,8 @@ def controls(
         beside: draws what else stands in the row.
     """
     if not combined:
-        start_head(trace, st.session_state.kind, (link.default_of("layer"), link.default_of("head")), combined=False)
+        kind, default = st.session_state.kind, (link.default_of("layer"), link.default_of("head"))
+        start_head(trace.attentions[kind].layers, heads_of(trace, kind, combined=False), default)
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         kind_box()
         with levels.only_in_all("focus") if in_levels else nullcontext():
@@ -289,7 +268,7 @@ def kind_box() -> None:
 
 
 def layer_and_head_boxes() -> None:
-    """For which `start_layer_and_head` has been called."""
+    """For which `start_head` has been called."""
     link.selectbox("Layer", key="layer", width=110, **_QUIET)
     link.selectbox("Head", key="head", width=130, **_QUIET)
 
@@ -326,17 +305,3 @@ def layer_words(layer: int) -> str:
 def head_words(head: Head) -> str:
     """`head 3`, `mean of heads`."""
     return f"head {head + 1}" if isinstance(head, int) else f"{head} of heads"
-
-
-def _fingerprint(trace: Trace) -> str:
-    made_by = trace.made_by
-    words = "\0".join(
-        [
-            trace.source,
-            str(made_by.get("checkpoint")),
-            str(made_by.get("device")),
-            str(made_by.get("seconds")),
-            *trace.output_tokens,
-        ]
-    )
-    return hashlib.sha256(words.encode()).hexdigest()[:12]

@@ -24,6 +24,7 @@ from transformer_viz.errors import join_names
 from transformer_viz.text_display import shorten
 from transformer_viz.views.components.markdown import literal
 
+Options = Sequence[Any] | Mapping[Any, str]
 LONGEST = 1_500
 """Characters of a text that a link holds."""
 UNKNOWN_PAGE = "page"
@@ -42,7 +43,8 @@ _OPENED, _TIMES = "link_opened", "link_times_opened"
 """In the session: what a link that was opened says of keys that have not been drawn since, None stands for the default; and
 how often one was."""
 _BOXES = "link_boxes"
-"""In the session: what is possible in each box of options, its default and its words."""
+"""In the session: what is possible in each box of options, its default, its words and what takes the place of what is not
+possible; and of what no widget has, which words are possible, and these in words."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
 _ON = {"true": True, "false": False, "True": True, "False": False}
@@ -136,7 +138,7 @@ def opened_bare() -> bool:
 
 def option(
     key: str,
-    options: Sequence[Any],
+    options: Options,
     default: Any = None,
     words: Callable[[Any], str] = str,
     *,
@@ -147,7 +149,7 @@ def option(
 
     Args:
         key: of the box, and its name in the link.
-        options: what is possible now.
+        options: what is possible now; perhaps with its words.
         default: what the link leaves out; the first option where there is none.
         words: an option as the box and the link have it. A link that somebody writes may have the option itself, where that is
             a text, and the number alone, where its words have one.
@@ -155,6 +157,8 @@ def option(
         is_drawn: False where its box may be drawn later, and not in this run: the address does not say then that it has its
             default.
     """
+    if isinstance(options, Mapping):
+        options, words = [*options], options.__getitem__
     state, default = st.session_state, options[0] if default is None else default
     state.setdefault(_BOXES, {})[key] = options, default, words, fallback
     if not is_drawn and key in state and key not in st.query_params and key not in state.get(_OPENED, ()):
@@ -198,27 +202,27 @@ def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
     return join_names(map(words, some)) if some is options else f"{join_names(map(words, some[:-1]))} … {words(some[-1])}"
 
 
-def selectbox(label: str, options: Sequence[Any] | None = None, *, key: str, **looks: Any) -> Any:
+def selectbox(label: str, options: Options | None = None, *, key: str, **looks: Any) -> Any:
     """`st.selectbox` in the link, with `default`, `words` and `fallback` of `option`; without options it has those of the last
     `option` of this key."""
     options, default, words = _of_box(key, options, looks)
     return st.selectbox(label, options, [*options].index(default), key=key, format_func=words, **_bind(key), **looks)
 
 
-def segmented_control(label: str, options: Sequence[Any] | None = None, *, key: str, **looks: Any) -> Any:
+def segmented_control(label: str, options: Options | None = None, *, key: str, **looks: Any) -> Any:
     """`st.segmented_control` of one option in the link, else as `selectbox`."""
     options, first, words = _of_box(key, options, looks)
     return st.segmented_control(label, options, default=first, required=True, key=key, format_func=words, **_bind(key), **looks)
 
 
-def _of_box(key: str, options: Sequence[Any] | None, looks: dict[str, Any]) -> tuple[Sequence[Any], Any, Callable[[Any], str]]:
+def _of_box(key: str, options: Options | None, looks: dict[str, Any]) -> tuple[Sequence[Any], Any, Callable[[Any], str]]:
     """Options, default and words of a box, whose value is decided; what belongs to these is taken out of `looks`."""
+    about = {name: looks.pop(name) for name in ("default", "words", "fallback") if name in looks}
     if options is None:
-        options, default, words, fallback = st.session_state[_BOXES][key]
-    else:
-        default, words, fallback = looks.pop("default", None), looks.pop("words", str), looks.pop("fallback", None)
-    option(key, options, default, words, fallback=fallback)
-    return options, options[0] if default is None else default, words
+        options, *others = st.session_state[_BOXES][key]
+        about = dict(zip(("default", "words", "fallback"), others, strict=True))
+    option(key, options, **about)
+    return st.session_state[_BOXES][key][:3]
 
 
 def options_of(key: str) -> Sequence[Any]:
@@ -310,17 +314,17 @@ def text_area(label: str, default: str = "", *, key: str, most: int = LONGEST, *
     return st.text_area(label, default, key=key, **_bind(key), **looks)
 
 
-def hidden(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
+def hidden(key: str, is_possible: Callable[[str], bool] | None = None, allowed: str = "") -> str:
     """The value of what no widget of Streamlit's has, such as the step of the player: a text in the link, "" is the default.
 
     A box that nobody sees has it: so the address follows it, and Back brings it back, as with any other.
 
     Args:
         key: its name in the link.
-        is_possible: whether the session or the link may have this value now.
+        is_possible: whether the session or the link may have this value now; without it as `hidden_value` had it last.
         allowed: what may be, in words.
     """
-    value = hidden_value(key, is_possible, allowed)
+    value = hidden_value(key, *((is_possible, allowed) if is_possible else st.session_state[_BOXES][key]))
     with st.container(key=f"in-link-{key}"):
         st.text_input(key, key=key, label_visibility="collapsed", **_bind(key))
     return value
@@ -328,6 +332,7 @@ def hidden(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
 
 def hidden_value(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
     """The value of `hidden`, before it is drawn."""
+    st.session_state.setdefault(_BOXES, {})[key] = is_possible, allowed
     possible = _Where(lambda value: not value or is_possible(value))
     return _value(key, "", possible, lambda word: word if is_possible(word) else None, allowed=lambda: allowed)
 

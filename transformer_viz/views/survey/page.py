@@ -67,7 +67,7 @@ def show() -> None:
         st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
         return
     titles = {each: f"heads by {column.title}" for each, column in numbers.items()}
-    number = numbers[link.option("survey_number", list(numbers), words=titles.__getitem__)]
+    number = numbers[link.option("survey_number", titles)]
     head = _focus(survey, number.name)
     beside, comparison = None, None
     if other_name != NONE:
@@ -125,9 +125,7 @@ def _focus(survey: Survey, name: str) -> HeadPlace:
     focus.start_kind(kinds_there, default.kind, default.kind)
     kind, of = state.kind, survey.kinds[state.kind]
     place = (default.layer, default.head) if kind == default.kind else (of.layers[0], 0)
-    if state.get("layer", of.layers[0]) not in of.layers or state.get("head", 0) not in range(of.n_heads):
-        state.layer, state.head = place
-    focus.start_layer_and_head(of.layers, [*range(of.n_heads)], place)
+    focus.start_head(of.layers, [*range(of.n_heads)], place)
     return survey.place(kind, state.layer, state.head)
 
 

@@ -1,0 +1,501 @@
+"""*On trial* in the tab Heads: four questions that test whether what the head in focus looks at matters.
+
+Everything is computed on request, shared by all sessions, and queued where it takes long. Needs torch.
+"""
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis.intervals import Mean
+from transformer_viz.attribution.attribute import attribute
+from transformer_viz.attribution.counter_proof import EPSILON, N_HALVINGS, counter_proof
+from transformer_viz.attribution.faithfulness import N_RANDOM, faithfulness
+from transformer_viz.attribution.figures.knock_out import TITLES
+from transformer_viz.attribution.knock_out import all_heads, knock_out
+from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.result.counter_proof import CounterProof
+from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
+from transformer_viz.attribution.result.knock_out import KnockOut
+from transformer_viz.attribution.result.verdict import (
+    FLOOR_WORDS,
+    LEAST,
+    MAP_WORDS,
+    Verdicts,
+    left_out_words,
+    verdict_words,
+)
+from transformer_viz.attribution.verdict import verdict
+from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.evaluation.sample_texts import sample_texts
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.numbers_in_words import count_words, interval_words, percent_words, signed_words
+from transformer_viz.terms import COMBINED, INSTEAD, KIND_TITLES, Head, Kind, head_label, layer_label
+from transformer_viz.trace.attribution import KINDS_WITH_CAUSES
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.progress import OnProgress, part_of
+from transformer_viz.views import glossary
+from transformer_viz.views.cache.computing import compute, computed
+from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
+from transformer_viz.views.components import chart, code, table
+from transformer_viz.views.components.bar import MOST_TYPED
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, call, record
+from transformer_viz.views.explore.by_length import SAMPLES
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.state import display_options, link
+
+QUESTIONS = ("Does it point at the cause?", "Is it needed?", "Is its order faithful?", "Could it look elsewhere?")
+VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock_out", "curves", "counter_proof"
+"""The keys of the toggles that ask the questions."""
+FIRST_SAMPLES, _MOST_LINES = 50, 200
+_MOST_WRITTEN = 20
+"""Tokens for each of a person's lines, of a model that may not end by itself."""
+_PASSES = 4 * (2 + N_HALVINGS)
+"""Texts that a counter-proof reads."""
+_BESIDE = ("gradient", "rollout", "alti")
+"""Measures beside the weights in the curves; those that the model cannot give are left out."""
+_TOGETHER = ("all heads of its kind", "the heads of its layer")
+
+
+def show(shown: Shown) -> None:
+    """Draws the questions, and the answer to the one that is chosen; or why there is none."""
+    model, trace = shown.model, shown.tokens
+    assert model is not None
+    if not model.model.kind.writes:
+        words = f"{model.name} is an encoder alone: it writes nothing, so there is no output to explain."
+        st.info(literal(words), icon=":material/info:")
+        return
+    if not trace.output_tokens:
+        st.info("Nothing was written in this run, so there is no output to explain.", icon=":material/info:")
+        return
+    place = QUESTIONS.index(link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed"))
+    try:
+        (_show_verdict, _show_knock_out, _show_curves, _show_counter_proof)[place](trace, model)
+        # The sentence has the answers to the first two questions, whichever is open: so a link has their toggles always.
+        with st.container(key="in-link-trial"):
+            for other, key in enumerate((VERDICT, KNOCK_OUT)):
+                if other != place:
+                    _is_asked(key, trace, model, key)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+
+
+# ---- what is asked for
+
+
+Texts = tuple[str, ...] | int | Trace
+"""Over which heads are ablated: a person's lines, so many drawn ones of the task, or the run alone."""
+
+
+def _made_of(trace: Trace, model: LoadedModel) -> dict[str, Hashable]:
+    """For each question, everything that its answer depends on: the toggle is off again when one of these changes."""
+    state = st.session_state
+    how, every = link.option("trial_how", INSTEAD), link.is_on("trial_every")
+    name = (model.name, model.options, str(model.device))
+    run = (*name, trace.source, trace.output_tokens, state.kind)
+    place = (state.kind, state.layer, state.head)
+    texts = (link.text("trial_texts", most=MOST_TYPED), trace.source if model.task is None else _samples())
+    return {
+        VERDICT: run,
+        CURVES: (*run, *place),
+        COUNTER_PROOF: (*run, *place),
+        KNOCK_OUT: (*name, texts, how, None if every else place),
+    }
+
+
+def _is_asked(name: str, trace: Trace, model: LoadedModel, words: str) -> bool:
+    """Draws the toggle of a question. Returns whether it is on."""
+    return link.asking_toggle(words, key=name, of=_made_of(trace, model)[name])
+
+
+def _has_causes() -> bool:
+    """Whether the kind in focus has queries that each stand for one written token; where it has none, says so."""
+    if st.session_state.kind in KINDS_WITH_CAUSES:
+        return True
+    words = (
+        "No single step depends on one row of the encoder, which reads the whole source first. Choose another kind of "
+        "attention above, or ask whether a head is needed."
+    )
+    st.info(words, icon=":material/info:")
+    return False
+
+
+def _one_head() -> HeadPlace | None:
+    """The head in focus; where the mean or the maximum of heads is, says that one must be chosen and returns None."""
+    state = st.session_state
+    if isinstance(state.head, int):
+        return HeadPlace(state.kind, state.layer, state.head)
+    st.info("Mean and maximum are not heads and cannot be removed. Choose a head above.", icon=":material/info:")
+    return None
+
+
+def name_of(layer: int, head: Head) -> str:
+    """As `tv.verdict` calls the map: `L2 H3`, `L2 mean`."""
+    return head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"
+
+
+def _modes(model: LoadedModel) -> tuple[str, ...]:
+    """How this model's tokens can be taken away: by word only where there is an unknown token."""
+    return ("word", "position") if model.tokenizer.unknown_id is not None else ("position",)
+
+
+def _texts_of(trace: Trace, model: LoadedModel) -> Texts:
+    """The texts over which heads are ablated, from the boxes.
+
+    Raises:
+        OptionError: too many lines.
+    """
+    lines = tuple(line for line in st.session_state.trial_texts.splitlines() if line.strip())
+    if len(lines) > _MOST_LINES:
+        raise OptionError(f"{len(lines)} lines are too many; at most {_MOST_LINES} texts are possible here. Leave some out.")
+    return lines or (trace if model.task is None else _samples())
+
+
+def _samples() -> int:
+    return link.option("trial_samples", SAMPLES, FIRST_SAMPLES)
+
+
+def _sentence(trace: Trace, model: LoadedModel) -> str:
+    """What is known of the head in focus by now: where it points, and, apart from that, whether it is needed."""
+    state, of = st.session_state, _made_of(trace, model)
+    name, points, need = name_of(state.layer, state.head), "", ""
+    if link.asked(VERDICT, of[VERDICT]):
+        verdicts = {mode: computed(verdict, model, trace, mode=mode, kind=state.kind) for mode in _modes(model)}
+        known = ((mode, found) for mode, found in verdicts.items() if found is not None)
+        points = "; ".join(f"by {mode}, {verdict_words(found.at(name), found)}" for mode, found in known)
+    if isinstance(state.head, int) and link.asked(KNOCK_OUT, of[KNOCK_OUT]):
+        place = (state.kind, state.layer, state.head)
+        head = None if state.trial_every else HeadPlace(*place)
+        found = computed(_knock_out, model, _texts_of(trace, model), state.trial_how, head)
+        if found is not None:
+            effect, right = found.at(*place), round(found.exact_before.value * found.n_texts)
+            if found.n_texts == 1:
+                need = f"without this head the answer {'stays' if effect.exact.value else 'does not stay'}"
+            elif not right:
+                need = f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
+            else:
+                stay = f"{percent_words(effect.stays.value)} of {right} right answers stay{_with_interval(effect.stays)}"
+                need = f"without this head {stay}"
+    if points and need:
+        return f"{name}, {points}; {need}."
+    if points:
+        return f"{name}, {points}. Whether it is needed is a separate question."
+    return f"{name}: {need}. Whether it points at the cause is a separate question." if need else ""
+
+
+def _with_interval(mean: Mean) -> str:
+    """` (95 % interval 93 % to 100 %)`; nothing where there is none."""
+    return "" if mean.ends is None else f" (95 % interval {interval_words(mean.ends, percent_words)})"
+
+
+def _cost(trace: Trace, model: LoadedModel, n_passes: float) -> float:
+    """Multiplications of so many passes over the run."""
+    return (len(trace.source_tokens) + trace.n_steps) * n_passes * model.n_parameters
+
+
+# ---- does it point at the cause?
+
+
+def _show_verdict(trace: Trace, model: LoadedModel) -> None:
+    """Draws a toggle and, while it is on, what was found of the head in focus, and the table of all maps."""
+    state = st.session_state
+    if not _has_causes():
+        return
+    st.markdown(
+        "A token is removed; its cause is how much less probable the written token becomes. *By word* it is replaced by "
+        "the unknown token, *by position* it is hidden. A map points at the cause if its largest weight is at the token "
+        "that matters most."
+    )
+    modes = _modes(model)
+    if "word" not in modes:
+        st.caption(literal(f"{model.name} has no unknown token, so tokens can be removed by position only."))
+    if not _is_asked(VERDICT, trace, model, "Judge this run"):
+        return
+    cost = _cost(trace, model, len(trace.labels(state.kind)[1]) + 4.0 * trace.n_steps)
+    found = {
+        mode: compute(f"Taking tokens away by {mode}", cost, verdict, model, trace, mode=mode, kind=state.kind)
+        for mode in modes
+    }
+    st.markdown(f"**{literal(_sentence(trace, model))}**")
+    if display_options.current().is_large or not any(each.n_judged for each in found.values()):
+        return
+    _draw_maps(found, trace)
+    first = next(iter(found.values()))
+    judged = "; ".join(f"by {mode}, {each.n_judged} are judged and {left_out_words(each)}" for mode, each in found.items())
+    missing = "".join(f" {METHODS[name].title}: {why}" for name, why in first.missing.items())
+    words = (
+        f"Judged are steps in which a token matters by {LEAST} nats or more, among tokens that are content: "
+        f"{judged}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
+        f"A single run has no interval: its steps depend on each other.{missing}"
+    )
+    st.caption(literal(words))
+    name, said = name_of(state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
+    code.show(*(Call(said, each, name) for each in found.values()), call(Verdicts.to_frame, first), key="code_of_tab")
+
+
+def _draw_maps(found: Mapping[str, Verdicts], trace: Trace) -> None:
+    """Draws one row a map; choosing one makes its head the focus, if the boxes above have it."""
+    state = st.session_state
+    frames = {mode: each.to_frame() for mode, each in found.items()}
+    names = list(next(iter(frames.values()))["map"])
+    attention = trace.attentions[next(iter(found.values())).kind]
+    heads: list[Head] = [*range(attention.n_heads), *COMBINED]
+    places = {name_of(layer, head): (layer, head) for layer in attention.layers for head in heads}
+    # A measure's name may stand before the map's: `value_weighted L2 H3`.
+    parts = [(method, rest) if method in METHODS else ("", name) for name in names for method, _, rest in [name.partition(" ")]]
+    titles = [f"{METHODS[method].title} {rest}".strip() if method else rest for method, rest in parts]
+    columns: dict[str, list[Any]] = {"map": titles}
+    for mode, frame in frames.items():
+        columns[f"at the cause, {mode}"] = list(frame["top"])
+        columns[f"ρ, {mode}"] = list(frame["rho"])
+
+    def go(row: int) -> None:
+        if (place := places.get(parts[row][1])) is not None:
+            state.layer, state.head = place
+            state.verdict_went = True
+
+    here = name_of(state.layer, state.head)
+    row = names.index(here) if here in names else None
+    shares = [f"at the cause, {mode}" for mode in frames]
+    table.choose(columns, "Every map beside the cause", "verdict_table", row, go, percents=shares)
+    if state.pop("verdict_went", False):
+        st.rerun()
+
+
+# ---- is it needed?
+
+
+def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
+    """Draws the boxes for texts and what stands in a head's place, a toggle and, while it is on, what is lost."""
+    state, is_large = st.session_state, display_options.current().is_large
+    if not link.is_on("trial_every") and _one_head() is None:
+        return
+    if not is_large:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            if model.task is not None:
+                link.selectbox("Fresh texts", SAMPLES, key="trial_samples", default=FIRST_SAMPLES, width=130)
+            link.segmented_control("In its place", INSTEAD, key="trial_how", help=glossary.sentence("In its place"))
+            link.toggle("Every head", key="trial_every")
+        link.text_area(
+            "Texts of your own, one a line",
+            key="trial_texts",
+            height=68,
+            most=MOST_TYPED,
+            placeholder="Empty: " + ("fresh texts of the task" if model.task is not None else "this run"),
+        )
+    link.option("trial_how", INSTEAD)
+    texts = _texts_of(trace, model)
+    if not _is_asked(KNOCK_OUT, trace, model, "Take it away"):
+        words = "Measured on this run alone: its one answer stays, or it does not."
+        if isinstance(texts, tuple):
+            words = f"Over {count_words(len(texts), 'text')} of your own."
+        elif isinstance(texts, int):
+            drawn = count_words(texts, "fresh text")
+            words = f"Over {drawn} of the task, of all lengths, against their right answers. A result is kept."
+        st.caption(literal(words))
+        return
+    head = None if state.trial_every else HeadPlace(state.kind, state.layer, state.head)
+    n_texts = len(texts) if isinstance(texts, tuple) else texts if isinstance(texts, int) else 1
+    read = (trace.source, *(texts if isinstance(texts, tuple) else ()))
+    longest = max(map(len, read)) if model.task is None else max(model.task.evaluated_lengths)
+    n_heads = 1 if head else len(all_heads(model.model.sizes))
+    cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
+    found = compute("Taking heads away", cost, _knock_out, model, texts, state.trial_how, head)
+    traces: list[Trace] | Call = [trace]
+    if not isinstance(texts, Trace):
+        lines = Call("texts = {}", [*texts]) if isinstance(texts, tuple) else Call(sample_texts, model, texts, 0)
+        limit = "" if (most := _longest(model)) is None else f", max_length={most}"
+        traces = Call(f"traces = [tv.decode({{}}, text{limit}) for text in {{}}]", model, lines)
+    record(found, Call(knock_out, model, traces, how=state.trial_how, heads=None if head is None else [head]))
+    if words := _sentence(trace, model):
+        st.markdown(f"**{literal(words)}**")
+    if head is None:
+        _every(found, is_large=is_large)
+    else:
+        [effect] = found.heads
+        answers = "right answers" if found.n_known == found.n_texts else "what was written" if not found.n_known else "answers"
+        before, without = percent_words(found.exact_before.value), percent_words(effect.exact.value)
+        words = (
+            f"{count_words(found.n_texts, 'text')}, {answers}: {before} are written with all heads, {without} without "
+            f"this one{_with_interval(effect.exact)}; log p of each token of the answer changes by "
+            f"{signed_words(effect.log_p.value)} nats on average."
+        )
+        st.markdown(literal(words))
+    if not is_large:
+        code.show(Call("print({0}.exact_before, {0}.heads)", found), key="code_of_tab")
+
+
+def _every(found: KnockOut, *, is_large: bool) -> None:
+    """Draws two heatmaps of the kind in focus, and a table of all heads."""
+    state = st.session_state
+    at = (state.layer, state.head)
+    for column, (number, title) in zip(st.columns(2), TITLES.items(), strict=True):
+        words = f"Layers and heads of the {KIND_TITLES[state.kind]} by {title}; the table below has the same numbers"
+        key, file = f"trial-{number}", f"knock-out-{number}"
+        with column:
+            chart.draw(figures.knock_out, found, state.kind, number, at, key=key, words=words, file=file)
+    if is_large:
+        return
+    stays, lost = [each.stays.ends for each in found.heads], [each.log_p.ends for each in found.heads]
+    columns = {
+        "head": [head_label(each.place.layer, each.place.head) for each in found.heads],
+        "attention": [each.place.kind for each in found.heads],
+        "answers that stay": [each.stays.value for each in found.heads],
+        "answers that stay, 95 %": ["" if ends is None else interval_words(ends, percent_words) for ends in stays],
+        "log p lost": [-each.log_p.value for each in found.heads],
+        # `0.0 -`, since a `-` alone makes -0.000 of 0.
+        "log p lost, 95 %": ["" if ends is None else f"{0.0 - ends[1]:.3f} to {0.0 - ends[0]:.3f}" for ends in lost],
+    }
+    table.show(columns, "What is lost without each head", percents=("answers that stay",), places=3)
+
+
+def _knock_out(
+    model: LoadedModel, texts: Texts, how: str, head: HeadPlace | None, *, on_progress: OnProgress | None = None
+) -> KnockOut:
+    """What the answers to the texts lose without one head or, where none is named, without each."""
+    traces = [texts] if isinstance(texts, Trace) else []
+    if not isinstance(texts, Trace):
+        sources = texts if isinstance(texts, tuple) else sample_texts(model, texts, 0)
+        while_decoding = part_of(on_progress, 0, 2)
+        for n_done, text in enumerate(sources):
+            while_decoding(n_done / len(sources))
+            traces.append(decode(model, text, max_length=_longest(model), max_trace_bytes=MAX_TRACE_BYTES))
+    heads = None if head is None else [head]
+    return knock_out(model, traces, how=how, heads=heads, on_progress=part_of(on_progress, 1, 2))
+
+
+def _longest(model: LoadedModel) -> int | None:
+    """How many tokens are written for each text at most; None stands for the task's own limit."""
+    return None if model.task is not None else min(_MOST_WRITTEN, model.default_max_length)
+
+
+# ---- is its order faithful?
+
+
+def _show_curves(trace: Trace, model: LoadedModel) -> None:
+    """Draws a toggle and, while it is on, two small curves."""
+    state = st.session_state
+    if not _has_causes():
+        return
+    mode = _modes(model)[0]
+    st.markdown(
+        "Tokens are removed in the order of each step's weights. If a map puts first what matters, removing its first "
+        "tokens loses much probability, and keeping only these loses little."
+    )
+    if not _is_asked(CURVES, trace, model, "Take tokens away"):
+        return
+    maps = tuple(dict.fromkeys(name_of(state.layer, head) for head in (state.head, "mean")))
+    maps = (*maps, *_BESIDE)
+    cost = _cost(trace, model, 2.0 * len(KS) * trace.n_steps * (len(maps) + 1 + N_RANDOM))
+    found = compute("Taking tokens away", cost, _curves, model, trace, state.kind, mode, maps)
+    record(found, Call(faithfulness, model, trace, [curve.name for curve in found[:-2]], mode=mode, kind=state.kind))
+    if math.isnan(found[0].comprehensiveness[0].value):
+        st.info("No step can be judged: none has two tokens to choose from, one of which matters.", icon=":material/info:")
+        return
+    words = _curve_words(found)
+    st.markdown(literal(words))
+    alt = f"Probability lost by k. {words}"
+    figure = chart.draw(figures.faithfulness, found, key="trial-curves", words=alt, file="faithfulness")
+    if display_options.current().is_large:
+        return
+    rows = [
+        {"order": curve.name, "k": k, "lost without them": without.value, "lost with them alone": alone.value}
+        for curve in found
+        for k, without, alone in zip(KS, curve.comprehensiveness, curve.sufficiency, strict=True)
+    ]
+    with st.expander("The numbers"):
+        st.dataframe(pd.DataFrame(rows), hide_index=True)
+    st.caption(f"Of this run, tokens taken away by {mode}; special tokens always stay. A single run has no interval.")
+    code.show(figure, key="code_of_tab")
+
+
+def _curve_words(found: tuple[MeanCurve, ...]) -> str:
+    """What is lost without the first token."""
+    own, (cause, random) = found[0], found[-2:]
+    without_own, without_cause, without_random = (curve.comprehensiveness[0].value for curve in (own, cause, random))
+    return (
+        f"Without the token that {own.name} looks at most, {without_own:.2f} of the probability of what was written is lost; "
+        f"without the one that matters most {without_cause:.2f}, without a random one {without_random:.2f}. With that token "
+        f"alone {own.sufficiency[0].value:.2f} is lost, with a random one alone {random.sufficiency[0].value:.2f}."
+    )
+
+
+def _curves(
+    model: LoadedModel, trace: Trace, kind: Kind, mode: str, maps: tuple[str, ...], *, on_progress: OnProgress | None = None
+) -> tuple[MeanCurve, ...]:
+    """The curves of these maps of the run, of the cause's own order and of a random one."""
+    given = list(maps)
+    for name in (name for name in maps if name in METHODS):
+        try:
+            attribute(model, trace, name, kind=kind)
+        except OptionError:  # the model cannot give this measure
+            given.remove(name)
+    return faithfulness(model, trace, given, mode=mode, kind=kind, on_progress=on_progress)
+
+
+# ---- could it look elsewhere?
+
+
+def _show_counter_proof(trace: Trace, model: LoadedModel) -> None:
+    """Draws a toggle and, while it is on, the farthest map of the head alone and together with others, beside its own."""
+    if (place := _one_head()) is None:
+        return
+    is_large = display_options.current().is_large
+    st.markdown(
+        "The weights of a head are replaced by (1 − λ) of themselves and λ of other weights, as far as no token's "
+        f"probability changes by more than {EPSILON:g}. The result is another map with the same output."
+    )
+    together = link.option("trial_together", _TOGETHER)
+    if not is_large:
+        link.segmented_control("Moved together", _TOGETHER, key="trial_together")
+    if not _is_asked(COUNTER_PROOF, trace, model, "Move the weights"):
+        return
+    scopes = {
+        f"{name_of(place.layer, place.head)} alone": str(place),
+        f"all heads of {layer_label(place.layer)}": f"{place.kind}.{place.layer + 1}",
+        f"all of {KIND_TITLES[place.kind]}": place.kind,
+    }
+    cost = _cost(trace, model, _PASSES)
+    proofs = {
+        moved: compute(f"Moving the weights of {scope}", cost, counter_proof, model, trace, scope=scope)
+        for moved, scope in scopes.items()
+    }
+    alone, of_layer, of_kind = proofs.values()
+    if not is_large:
+        rows = {
+            moved: {
+                **{f"λ, {each.target}": f"{each.share:.2f}" for each in proof.moved},
+                "elsewhere": percent_words(proof.farthest.distance),
+                "largest change of p": f"{proof.farthest.change:.4f}",
+            }
+            for moved, proof in proofs.items()
+        }
+        st.table(pd.DataFrame.from_dict(rows, orient="index").rename_axis("moved"))
+    shown = [alone, of_layer if together == _TOGETHER[1] else of_kind]
+    first, second = map(_farthest, shown)
+    words = f"Alone, this head can have {first} elsewhere without changing the output; together with others, {second}."
+    st.markdown(literal(words))
+    alt = f"The map as it is, and the farthest found with this head alone and together with others. {words}"
+    at = (place.layer, place.head)
+    figure = chart.draw(figures.counter_proof, trace, shown, *at, key="trial-moved", words=alt, file="counter-proof")
+    if is_large:
+        return
+    st.caption(
+        "λ is the farthest found by halving, not the farthest possible. Elsewhere: the share of the weight at other keys than "
+        "before, mean over rows, at the target where it is most. A head that may look anywhere may still do its work: with "
+        "weights that say nothing, or because others do it as well."
+    )
+    code.show(*(Call("print({}.words)", proof) for proof in shown), figure, key="code_of_tab")
+
+
+def _farthest(proof: CounterProof) -> str:
+    found = proof.farthest
+    towards = {"uniform": "all keys alike", "reversed": "the row reversed"}.get(found.target, f"the {found.target}")
+    return f"{percent_words(found.distance)} of the weight (λ = {found.share:.2f} towards {towards})"
