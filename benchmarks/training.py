@@ -14,8 +14,7 @@ from benchmarks.decoding import SIZES
 from benchmarks.measure import Line, Number, Report, in_turns
 from transformer_viz import tasks
 from transformer_viz.model.devices import title
-from transformer_viz.model.positions import sinusoid
-from transformer_viz.model.transformer import Transformer
+from transformer_viz.model.transformer import Transformer, sinusoid
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import make_model

@@ -22,9 +22,8 @@ from transformer_viz.model.architecture import (
 )
 from transformer_viz.model.blocks import FeedForward, MultiHeadAttention
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import sizes_of
-from transformer_viz.model.transformer import Transformer
+from transformer_viz.model.transformer import Positions, Transformer
 
 DRAWN = (nn.Embedding, Positions, nn.LayerNorm, MultiHeadAttention, FeedForward)
 SMALL: dict[str, Any] = {

@@ -64,26 +64,27 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Tensor,
         memory: Tensor | None,
-        masked: Tensor | None,
+        padding: Tensor | None,
         *,
-        causal: bool = False,
         tap: Tap | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
         """(batch, query, d_model) -> the same; keys and values are made of `memory` (batch, key, d_model), or of `x` itself.
 
+        `padding` is bool (batch, key), or None: a padded key is masked for every head and query.
         With a cache `x` are the rows of new tokens, and the keys are those of all tokens.
         """
         site = Site(self.kind, self.layer, cache.length if cache else 0)
         if tap is not None and "entered" in tap.names:
             x = tap(site, "entered", x)
-        place = self.kind, self.layer
+        place, n = (self.kind, self.layer), self.n_heads
         before = None if cache is None else cache.tensors.get(place)
         if memory is not None and before:
             key, value = before
         else:
             read = x if memory is None else memory
-            key, value = self._split(self.key(read)), self._split(self.value(read))
+            shape = (*read.shape[:2], n, -1)
+            key, value = self.key(read).view(shape).transpose(1, 2), self.value(read).view(shape).transpose(1, 2)
             if cache is not None:
                 if memory is not None:
                     # A key is a column: so lies the matrix that each step multiplies with its query.
@@ -92,13 +93,12 @@ class MultiHeadAttention(nn.Module):
                     key, value = torch.cat([before[0], key], 2), torch.cat([before[1], value], 2)
                 cache.tensors[place] = key, value
         dropout = self.dropout if self.training else 0.0
-        heads = attend(self._split(self.query(x)), key, value, masked, causal=causal, site=site, tap=tap, dropout=dropout)
+        query = self.query(x).view(*x.shape[:2], n, -1).transpose(1, 2)
+        masked = None if padding is None else padding[:, None, None]
+        causal = self.kind == "decoder"
+        heads = attend(query, key, value, masked, causal=causal, site=site, tap=tap, dropout=dropout)
         added = self.out(heads.transpose(1, 2).flatten(2))
         return tap(site, "added", added) if tap is not None and "added" in tap.names else added
-
-    def _split(self, x: Tensor) -> Tensor:
-        """(batch, position, head × d_head) -> (batch, head, position, d_head)."""
-        return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)
 
 
 class FeedForward(nn.Module):
@@ -187,9 +187,9 @@ class EncoderLayer(nn.Module):
         self.around_attention = ResidualConnection(config, "encoder-attention")
         self.around_feed_forward = ResidualConnection(config)
 
-    def forward(self, x: Tensor, masked: Tensor | None, tap: Tap | None = None) -> Tensor:
-        """(batch, source, d_model) -> the same; `masked` bool (batch, 1, 1, source) or None."""
-        site, attention = Site("encoder", self.layer), partial(self.attention, memory=None, masked=masked, tap=tap)
+    def forward(self, x: Tensor, padding: Tensor | None, tap: Tap | None = None) -> Tensor:
+        """(batch, source, d_model) -> the same; `padding` bool (batch, source) or None."""
+        site, attention = Site("encoder", self.layer), partial(self.attention, memory=None, padding=padding, tap=tap)
         x = self.around_attention(x, attention, self.norm, tap, site)
         x = self.around_feed_forward(x, self.feed_forward, self.norm)
         return tap(site, "state", x) if tap is not None and "state" in tap.names else x
@@ -213,15 +213,15 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         memory: Tensor,
-        target_masked: Tensor | None,
-        source_masked: Tensor | None,
+        target_padding: Tensor | None,
+        source_padding: Tensor | None,
         *,
         tap: Tap | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); masks (batch, 1, 1, key) or None."""
-        attention = partial(self.attention, memory=None, masked=target_masked, causal=True, tap=tap, cache=cache)
-        cross_attention = partial(self.cross_attention, memory=memory, masked=source_masked, tap=tap, cache=cache)
+        """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); padding bool (batch, key) or None."""
+        attention = partial(self.attention, memory=None, padding=target_padding, tap=tap, cache=cache)
+        cross_attention = partial(self.cross_attention, memory=memory, padding=source_padding, tap=tap, cache=cache)
         site = Site("decoder", self.layer, cache.length if cache else 0)
         x = self.around_attention(x, attention, self.norm, tap, site)
         x = self.around_cross_attention(x, cross_attention, self.norm, tap, site._replace(kind="cross"))

@@ -20,11 +20,13 @@ from transformer_viz.model.blocks import (
     layer_norm,
 )
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
+
+_ROWS = 512
+"""Of a table of positions that are computed at once."""
 
 
 class EncoderDecoder(nn.Module):
@@ -56,9 +58,8 @@ class EncoderDecoder(nn.Module):
         x = self.embed_source(source)
         if tap is not None and "state" in tap.names:
             x = tap(Site("encoder", -1), "state", x)
-        masked = _for_keys(source_padding)
         for layer in self.encoder:
-            x = layer(x, masked, tap)
+            x = layer(x, source_padding, tap)
         return self.encoder_norm(x)
 
     def decode(
@@ -88,9 +89,8 @@ class EncoderDecoder(nn.Module):
         x = self.embed_target(target, first)
         if tap is not None and "state" in tap.names:
             x = tap(Site("decoder", -1, first), "state", x)
-        target_masked, source_masked = _for_keys(target_padding), _for_keys(source_padding)
         for layer in self.decoder:
-            x = layer(x, memory, target_masked, source_masked, tap=tap, cache=cache)
+            x = layer(x, memory, target_padding, source_padding, tap=tap, cache=cache)
         if cache:
             cache.length += target.shape[1]
         return self.logits(x)
@@ -147,6 +147,42 @@ class CachedDecoder:
             self._source_padding = self._source_padding.index_select(0, rows)
         for place, tensors in self._cache.tensors.items():
             self._cache.tensors[place] = tuple(tensor.index_select(0, rows) for tensor in tensors)
+
+
+def sinusoid(n_positions: int, d_model: int, base: float, dtype: torch.dtype = torch.float64) -> Tensor:
+    """(position, d_model): sin on even, cos on odd channels, wavelengths 2π … 2π·base.
+
+    Computed in float64 and rounded once, so that a wide model has exact tables; some rows at a time, so that they take little
+    more memory than the table.
+    """
+    frequency = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    table = torch.empty(n_positions, d_model, dtype=dtype)
+    for start in range(0, n_positions, _ROWS):
+        angles = torch.arange(start, min(start + _ROWS, n_positions), dtype=torch.float64)[:, None] * frequency
+        table[start : start + _ROWS, 0::2] = angles.sin()
+        table[start : start + _ROWS, 1::2] = angles.cos()
+    return table
+
+
+class Positions(nn.Module):
+    """Adds each token's position to its embedding."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.table: Tensor | None
+        if config.position == "learned":
+            self.table = nn.Parameter(initialization.normal(config.max_positions, config.d_model, 0.02))
+        elif config.position == "sinusoid":
+            size = config.max_positions, config.d_model
+            is_needed = initialization.is_needed()
+            table = sinusoid(*size, config.sinusoid_base, torch.get_default_dtype()) if is_needed else torch.empty(size)
+            self.register_buffer("table", table, persistent=False)
+        else:
+            self.table = None
+
+    def forward(self, embedded: Tensor, first: int = 0) -> Tensor:
+        """(batch, length, d_model) -> the same; the first token stands at position `first`."""
+        return embedded if self.table is None else embedded + self.table[first : first + embedded.shape[1]]
 
 
 class Transformer(EncoderDecoder):
@@ -223,8 +259,3 @@ class TiedOutput(nn.Module):
 def _embedding(n_tokens: int, d_model: int) -> nn.Embedding:
     """As `nn.Embedding` itself draws it."""
     return nn.Embedding.from_pretrained(initialization.normal(n_tokens, d_model), freeze=False)
-
-
-def _for_keys(padding: Tensor | None) -> Tensor | None:
-    """(batch, key) -> (batch, 1, 1, key): a padded key is masked for every head and query."""
-    return None if padding is None else padding[:, None, None, :]

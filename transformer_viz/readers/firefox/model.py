@@ -69,8 +69,8 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         memory: Tensor,
-        target_masked: Tensor | None,
-        source_masked: Tensor | None,
+        target_padding: Tensor | None,
+        source_padding: Tensor | None,
         *,
         tap: Tap | None = None,
         cache: Cache | None = None,
@@ -86,7 +86,7 @@ class DecoderLayer(nn.Module):
             return added
 
         x = self.around_recurrence(x, recurrence)
-        cross_attention = partial(self.cross_attention, memory=memory, masked=source_masked, tap=tap, cache=cache)
+        cross_attention = partial(self.cross_attention, memory=memory, padding=source_padding, tap=tap, cache=cache)
         x = self.around_cross_attention(x, cross_attention, None, tap, Site("cross", self.layer, first))
         x = self.around_feed_forward(x, self.feed_forward)
         return tap(Site("decoder", self.layer, first), "state", x) if tap is not None and "state" in tap.names else x
