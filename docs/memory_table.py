@@ -6,8 +6,8 @@ from transformer_viz.decoding.beam import Beam
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import sizes_of
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.tracing.recording_options import RecordingOptions
-from transformer_viz.tracing.trace_size import Plan, predicted
+from transformer_viz.terms import Kind
+from transformer_viz.tracing.trace_size import Plan, RecordingOptions, predicted
 
 SHIPPED = ModelConfig(
     source_vocabulary_size=99, target_vocabulary_size=99, n_heads=4, n_encoder_layers=2, n_decoder_layers=2
@@ -30,19 +30,21 @@ RUNS: tuple[tuple[str, ModelConfig, int, Beam | None], ...] = (
 
 def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str:
     """What a run of so many source and target tokens takes: everything, half precision, cross-attention, both; and its peak."""
+    sizes = sizes_of(config)
+    alone: dict[Kind, tuple[int, ...]] = {"cross": sizes.layers["cross"]}
     plan = Plan(
-        sizes=sizes_of(config),
-        recording=RecordingOptions(),
+        sizes=sizes,
+        recording=RecordingOptions(sizes.layers),
         n_sources=[n_tokens],
         n_steps=[n_tokens],
         n_candidates=10,
         beam=beam,
     )
     keeps = (
-        RecordingOptions(),
-        RecordingOptions(precision="float16"),
-        RecordingOptions(kinds=("cross",)),
-        RecordingOptions(kinds=("cross",), precision="float16"),
+        plan.recording,
+        RecordingOptions(sizes.layers, "float16"),
+        RecordingOptions(alone),
+        RecordingOptions(alone, "float16"),
     )
     cells = [bytes_words(predicted(replace(plan, recording=keep)).total) for keep in keeps]
     return f"| {name} | {' | '.join([*cells, bytes_words(predicted(plan).peak)])} |"

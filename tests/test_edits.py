@@ -8,7 +8,9 @@ from transformer_viz import edits
 from transformer_viz.addresses import Place
 from transformer_viz.edits import Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.terms import KINDS
+from transformer_viz.tracing.edit_tap import check_edits
 
 numbers = st.integers(0, 511)
 places = st.builds(
@@ -86,7 +88,7 @@ def test_mistakes_are_named(text, named):
     ],
 )
 def test_what_a_run_cannot_have_is_named(text, named):
-    sizes: dict[Kind, tuple[int, int]] = {"encoder": (2, 5), "decoder": (3, 5), "cross": (2, 5)}
-    edits.check(edits.parse("cross.2.5:12-7,encoder:7-7,decoder.3:12-12"), sizes, n_source=7, most_steps=12)
+    sizes = Sizes({"encoder": (0, 1), "decoder": (0, 1, 2), "cross": (0, 1)}, dict.fromkeys(KINDS, 5), 9, 9, 9, 0)
+    check_edits(edits.parse("cross.2.5:12-7,encoder:7-7,decoder.3:12-12"), sizes, n_source=7, most_steps=12)
     with pytest.raises(OptionError, match=named):
-        edits.check(edits.parse(text), sizes, n_source=7, most_steps=12)
+        check_edits(edits.parse(text), sizes, n_source=7, most_steps=12)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.greedy import greedy
+from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.errors import InputError, OptionError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel, TaskAnswer
 from transformer_viz.model import devices
@@ -241,32 +241,23 @@ def run_batch(
     probabilities = [np.empty(0) for _ in texts]
     with devices.running(model):
         if reader.kind.writes:
-            n_given, rows_of_p, is_too_large = width - 1 if reader.kind.has_prompt else 0, list[Tensor](), False
-            n_read = 0
+            rows_of_p = list[Tensor]()
 
-            def log(logits: Tensor, chosen: Tensor) -> None:
-                nonlocal n_read
-                n_read += 1
-                if "probabilities" in record and n_read > n_given:
+            def on_step(step: int, logits: Tensor, chosen: Tensor) -> None:
+                if "probabilities" in record and step >= 0:
                     rows_of_p.append(logits.double().log_softmax(-1).gather(-1, chosen[:, None])[:, 0].exp())
+                if names and step >= 0 and not _fits(model, len(texts), width, step + 1, record, kinds):
+                    raise TooLarge
 
-            def after_step(_: Tensor) -> bool:
-                nonlocal is_too_large
-                is_too_large = not _fits(model, len(texts), width, n_read - n_given, record, kinds)
-                return not is_too_large
-
-            decoded = greedy(
+            decoded = stepwise(
                 reader,
                 ids,
                 padding,
                 max_length=max(text.limit for text in texts),
                 tap=seen,
                 cached=cached,
-                log=log,
-                after_step=after_step if names else None,
+                on_step=on_step,
             )
-            if is_too_large:
-                raise TooLarge
             lengths = [min(length, text.limit) for length, text in zip(decoded.lengths.tolist(), texts, strict=True)]
             written = [row[:length] for row, length in zip(decoded.ids.tolist(), lengths, strict=True)]
             if rows_of_p:
@@ -279,11 +270,10 @@ def run_batch(
                 written = [row[own].tolist() for row, own in zip(logits.argmax(-1), ids == mask_id, strict=True)]
         weights, masked = dict[Kind, np.ndarray](), dict[Kind, np.ndarray | None]()
         for kind in recorded:
-            if (tensor := recorder.gathered(kind, "weights")) is not None:
-                weights[kind] = tensor.cpu().numpy().astype(np.float32, copy=False)
+            if (array := recorder.array(kind, "weights")) is not None:
+                weights[kind] = array.astype(np.float32, copy=False)
             if "mask" in record:
-                mask = None if recorder.masks_nothing(kind) else recorder.gathered(kind, "mask", fill=True)
-                masked[kind] = None if mask is None else mask.cpu().numpy()
+                masked[kind] = recorder.array(kind, "mask")
     return Batch(texts, written, probabilities, weights, masked, recorder.is_incremental("decoder"), reader.kind.has_prompt)
 
 

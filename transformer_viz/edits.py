@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from transformer_viz.addresses import HIGHEST, Place, is_address
 from transformer_viz.addresses import parse as parse_address
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.text_display import quote_text
 
 MOST_EDITS = 200
@@ -118,30 +118,6 @@ def is_off(edits: Iterable[Edit | str], kind: Kind, layer: int, head: int | str)
     return any(place.layer in (None, layer) and place.head in (None, head) for place in places)
 
 
-def check(edits: Iterable[Edit], kind_sizes: dict[Kind, tuple[int, int]], n_source: int, most_steps: int) -> None:
-    """Raises an OptionError where an edit names a layer, head or position that this run cannot have.
-
-    Args:
-        edits: what is to be done.
-        kind_sizes: layers and heads of every kind that the model has.
-        n_source: source tokens, padding included.
-        most_steps: the most target tokens that can come.
-    """
-    for edit in edits:
-        if edit.place.kind not in kind_sizes:
-            raise OptionError(f"edit {str(edit)!r}: this model has no {KIND_TITLES[edit.place.kind]}")
-        n_layers, n_heads = kind_sizes[edit.place.kind]
-        _within(edit, "layer", edit.place.layer, n_layers)
-        _within(edit, "head", edit.place.head, n_heads)
-        n_queries = n_source if edit.place.kind == "encoder" else most_steps
-        n_keys = most_steps if edit.place.kind == "decoder" else n_source
-        if isinstance(edit, Flip | Force):
-            _within(edit, "query", edit.query, n_queries)
-        keys = [edit.key] if isinstance(edit, Flip) else [key for key, _ in edit.shares] if isinstance(edit, Force) else []
-        for key in keys:
-            _within(edit, "key", key, n_keys)
-
-
 def _one(part: str) -> Edit:
     place_text, colon, what = part.partition(":")
     if not colon or not is_address(place_text):
@@ -188,11 +164,6 @@ def _position(number: str, part: str) -> int | None:
             f"edit {quote_text(part, 60)}: {number} is not possible; positions, layers and heads count from 1 to {HIGHEST}"
         )
     return int(number) - 1
-
-
-def _within(edit: Edit, name: str, value: int | None, size: int) -> None:
-    if value is not None and value >= size:
-        raise OptionError(f"edit {str(edit)!r}: there is no {name} {value + 1} here; possible is 1 to {size}")
 
 
 def _number(position: int | None) -> str:

@@ -6,7 +6,7 @@ import torch
 import transformer_viz as tv
 from benchmarks import decoding, marian
 from tests.needs import needs
-from transformer_viz.decoding.greedy import greedy
+from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.vocabulary import END_ID, START_ID
 
 SIZE = {"layers": 2, "d_model": 20, "heads": 5, "d_ff": 28}
@@ -19,11 +19,12 @@ def test_marian_has_our_weights_and_writes_our_tokens_and_weights() -> None:
     source = torch.tensor([[START_ID, *range(4, 4 + SOURCE - 2), END_ID]])
     other = marian.theirs(model)
     found = marian.generated(other, source, STEPS)
-    decoded = greedy(model, source, None, max_length=STEPS)
+    rows = list[torch.Tensor]()
+    decoded = stepwise(model, source, None, max_length=STEPS, on_step=lambda _, row, token: rows.append(row))
     assert found.sequences[0, 1:].tolist() == decoded.ids[0].tolist()
     assert len(set(decoded.ids[0].tolist())) > 1
     logits = other(input_ids=source, decoder_input_ids=found.sequences[:, :-1]).logits
-    torch.testing.assert_close(logits, decoded.logits, atol=1e-5, rtol=0)
+    torch.testing.assert_close(logits, torch.stack(rows, 1), atol=1e-5, rtol=0)
     # Eager attention: torch's fused kernel would give none.
     assert len(found.cross_attentions) == STEPS
     assert found.cross_attentions[-1][SIZE["layers"] - 1].shape == (1, SIZE["heads"], 1, SOURCE)

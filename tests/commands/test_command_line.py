@@ -333,4 +333,4 @@ def test_a_start_is_interrupted_at_every_import(tmp_path):
     assert done.returncode == 0, done.stderr
     names, wrong = json.loads(done.stderr.splitlines()[-1])
     assert wrong == [] and said.read_text() == ""
-    assert {"torch", "numpy", "argparse", "transformer_viz.commands.train", "transformer_viz.decoding.greedy"} <= {*names}
+    assert {"torch", "numpy", "argparse", "transformer_viz.commands.train", "transformer_viz.decoding.stepwise"} <= {*names}

@@ -3,14 +3,15 @@
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
-from transformer_viz.decoding.greedy import greedy
-from transformer_viz.decoding.stepwise import stepwise
+from transformer_viz.decoding.sampling import Sampling
+from transformer_viz.decoding.stepwise import Decoded, stepwise
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
@@ -191,6 +192,13 @@ def test_every_rank_reason_and_score_part_is_recorded() -> None:
             assert parent is None or (parent.state == "kept" and (node.parent or 0) < number)
 
 
+def greedy(table: Table, **options: Any) -> tuple[Decoded, Tensor]:
+    """What is written for all sources, and the logits of every step."""
+    rows = list[Tensor]()
+    decoded = stepwise(table, SOURCES, PADDING, on_step=lambda _, logits, token: rows.append(logits), **options)
+    return decoded, torch.stack(rows, 1)
+
+
 @pytest.mark.parametrize("limit", [1, 3, 9])
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("cached", [True, False])
@@ -201,7 +209,7 @@ def test_greedy_takes_the_first_of_the_best_until_an_end(
     """Whichever end comes first, or none. Behind it a sentence is padded while others go on, and padding ends nothing."""
     for seed in range(5):
         table = Table(seed, tied, end_ids=end_ids, pad_id=pad_id)
-        decoded = greedy(table, SOURCES, PADDING, max_length=limit, cached=cached)
+        decoded, logits = greedy(table, max_length=limit, cached=cached)
         wanted = list[tuple[int, ...]]()
         for memory in MEMORIES:
             written: tuple[int, ...] = ()
@@ -212,8 +220,7 @@ def test_greedy_takes_the_first_of_the_best_until_an_end(
         longest = max(map(len, wanted))
         assert decoded.ids.tolist() == [[*ids, *[pad_id] * (longest - len(ids))] for ids in wanted]
         assert decoded.lengths.tolist() == [len(ids) for ids in wanted]
-        assert decoded.ended.tolist() == [ids[-1] in end_ids for ids in wanted]
-        for row, memory, ids in zip(decoded.logits, MEMORIES, wanted, strict=True):
+        for row, memory, ids in zip(logits, MEMORIES, wanted, strict=True):
             for t in range(len(ids)):
                 assert row[t].double().log_softmax(-1).tolist() == table.after(memory, ids[:t])
 
@@ -221,15 +228,11 @@ def test_greedy_takes_the_first_of_the_best_until_an_end(
 def test_what_is_drawn_is_drawn_as_often_as_it_is_probable() -> None:
     """All sentences of one source, with their probabilities; 3,000 draws, within five standard deviations."""
     table, n = Table(1), 3_000
-    generator = torch.Generator().manual_seed(7)
-
-    def draw(logits: Tensor) -> tuple[Tensor, Tensor | None]:
-        return torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0], None
-
-    decoded = stepwise(table, SOURCES[:1].expand(n, -1), None, draw, max_length=LIMIT)
     counts = dict[tuple[int, ...], int]()
-    for row, length in zip(decoded.ids.tolist(), decoded.lengths.tolist(), strict=True):
-        counts[tuple(row[:length])] = counts.get(tuple(row[:length]), 0) + 1
+    for seed in range(n):
+        decoded = stepwise(table, SOURCES[:1], None, max_length=LIMIT, sampling=Sampling(seed=seed))
+        sentence = tuple(decoded.ids[0].tolist())
+        counts[sentence] = counts.get(sentence, 0) + 1
     for sentence, total in all_of(table, int(table.encode(SOURCES[:1])[0])).items():
         p = math.exp(total)
         assert abs(counts.get(sentence, 0) - n * p) <= 5 * math.sqrt(n * p * (1 - p)) + 1, sentence
@@ -238,4 +241,4 @@ def test_what_is_drawn_is_drawn_as_often_as_it_is_probable() -> None:
 def test_a_reader_in_training_is_refused() -> None:
     """Guards decoding through dropout."""
     with pytest.raises(AssertionError, match="eval"):
-        greedy(Table(training=True), SOURCES, PADDING, max_length=3)
+        greedy(Table(training=True), max_length=3)

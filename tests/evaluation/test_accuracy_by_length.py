@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.evaluation.remembering import Remembering
 from transformer_viz import accuracy_by_length
 from transformer_viz.analysis.intervals import Z_95, wilson
-from transformer_viz.decoding.greedy import greedy
+from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.evaluation.accuracy_by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths
 from transformer_viz.evaluation.evaluate import evaluate_texts
@@ -49,7 +49,7 @@ def test_numbers_are_those_of_decoding_one_string_at_a_time(tiny, measured):
         for text in texts:
             recorder = Recorder(("weights",), ("cross",))
             ids = torch.tensor([task.source_vocabulary.encode(["<start>", *text, END])])
-            decoded = greedy(tiny.model, ids, None, max_length=max(5, len(text)) + 1, tap=recorder)
+            decoded = stepwise(tiny.model, ids, None, max_length=max(5, len(text)) + 1, tap=recorder)
             output = task.target_vocabulary.decode(decoded.ids[0, : int(decoded.lengths[0])].tolist())
             answer = [*reversed(text), END]
             exact += output == answer

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import DecodingState, Reader, nothing_left, opening
-from transformer_viz.decoding.stepwise import banning
+from transformer_viz.decoding.reader import DecodingState, Reader
+from transformer_viz.decoding.stepwise import nothing_left, opening
 from transformer_viz.model.tap import Tap
 
 Stop = Literal["bound", "first", "never"]
@@ -131,8 +131,6 @@ def beam_search(
             False the search ends here, as at the limit.
     """
     assert not reader.training, "decoding needs a model in eval mode"
-    # Logits come to the CPU first, since not every device has float64.
-    without_banned = banning(ban, "cpu")
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
     results = [search.result for search in searches]
     decoder = reader.start_decoding(reader.encode(source, source_padding, tap=tap), source_padding)
@@ -144,11 +142,12 @@ def beam_search(
     sentence = torch.arange(len(source), device=source.device)
     for step in range(max_length):
         forced = prefix[step] if step < len(prefix) else None
+        # On the CPU, since not every device has float64.
         log_p = logits.double().log_softmax(-1)
         if forced is None and reader.rules is not None:
             padding = None if source_padding is None else source_padding[sentence].cpu()
             log_p = reader.rules(DecodingState(read.cpu(), n_opening, max_length, source[sentence].cpu(), padding), log_p)
-        log_p = without_banned(log_p)
+        log_p = log_p.index_fill(-1, torch.tensor(ban), -math.inf) if ban else log_p
         start, parents = 0, list[int]()
         for search in searches:
             rows = slice(start, start + len(search.live))

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 
-from transformer_viz.errors import OptionError
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
@@ -109,24 +107,3 @@ class Reader(Protocol):
 
     def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
         """What stands around the attention of one kind in one layer, as far as it can be told."""
-
-
-def is_end(model: Reader, ids: Tensor) -> Tensor:
-    """bool, which of these tokens end a sentence."""
-    ends = model.end_ids
-    # Asked at every step: a list costs several times as much.
-    return ids == ends[0] if len(ends) == 1 else torch.isin(ids, torch.tensor(ends, device=ids.device))
-
-
-def opening(model: Reader, source: Tensor) -> Tensor:
-    """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
-    start = model.start_id
-    return source if start is None else torch.full((source.shape[0], 1), start, device=source.device)
-
-
-def nothing_left() -> OptionError:
-    """Says that every token is forbidden, by the model's own rules, perhaps with a ban."""
-    return OptionError(
-        "There is a step at which no token may be written: the model, its generation config and ban together forbid every one. "
-        "Allow some again, or switch the generation config off."
-    )

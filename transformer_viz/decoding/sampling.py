@@ -1,12 +1,9 @@
 """Sampling with temperature, top-k (Fan et al. 2018, section 5.4) and top-p (Holtzman et al. 2020, section 3.1)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from transformer_viz.decoding.stepwise import Choose, banning
 
 
 @dataclass(frozen=True)
@@ -25,24 +22,6 @@ class Sampling:
     top_k: int | None = None
     top_p: float = 1.0
     seed: int = 0
-
-
-def sampler(how: Sampling, source: Tensor, ban: Sequence[int] = (), *, is_checked: bool = False) -> Choose:
-    """What `stepwise` chooses by when tokens are drawn, for a batch of sources; `ban` are ids that are never drawn.
-
-    `is_checked` as in `banning`.
-    """
-    # On the CPU: the same numbers on every device, and one for each sentence.
-    without = banning(ban, source.device, is_checked=is_checked)
-    generators = [torch.Generator().manual_seed(how.seed) for _ in range(len(source))]
-
-    def choose(logits: Tensor) -> tuple[Tensor, Tensor]:
-        probabilities = distribution(without(logits), how)
-        uniform_draws = torch.stack([torch.rand((), generator=each, dtype=torch.float64) for each in generators])
-        chosen = drawn(probabilities, uniform_draws.to(probabilities.device, probabilities.dtype))
-        return chosen, probabilities.gather(-1, chosen[:, None])[:, 0]
-
-    return choose
 
 
 def distribution(logits: Tensor, how: Sampling) -> Tensor:

@@ -1,7 +1,6 @@
-"""The loop that greedy decoding and sampling share: one new query row a step, the rest from the cache.
+"""The loop of greedy decoding and of sampling: one new query row a step, the rest from the cache.
 
-Everything stays on the device until the end. The one question asked of it at each step
-is whether every sentence has ended.
+Everything stays on the device until the end. The one question asked of it at each step is whether every sentence has ended.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,38 +10,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import DecodingState, Reader, is_end, nothing_left, opening
+from transformer_viz.decoding.reader import DecodingState, Reader
+from transformer_viz.decoding.sampling import Sampling, distribution, drawn
+from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import Tap
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a decoding wrote.
+    """What a decoding wrote, or a pass read.
 
     Attributes:
         ids: int (batch, step); after a sentence's `<end>` come `<pad>`s.
         lengths: int (batch,); steps of each sentence, its `<end>` included.
-        ended: bool (batch,); False where the length limit stopped the sentence.
-        logits: float (batch, step, target vocabulary), before any ban or truncation; no step where a log took them.
         probabilities: float (batch, step), the probability of each token under the distribution that it was
             drawn from, or None where nothing was drawn.
-        given: int (batch, position), what was read after the very first token, before anything was written; None = nothing.
+        logits: of an encoder alone, for the place of each token, float (batch, source, vocabulary), or None.
     """
 
     ids: Tensor
     lengths: Tensor
-    ended: Tensor
-    logits: Tensor
     probabilities: Tensor | None = None
-    given: Tensor | None = None
+    logits: Tensor | None = None
 
 
-Log = Callable[[Tensor, Tensor], None]
-"""Takes logits (batch, vocabulary) and the ids (batch,) that followed, row after row; the given rows first."""
-
-
-Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
-"""From logits (batch, vocabulary) to the chosen ids (batch,) and, where they were drawn, their probabilities (batch,)."""
+OnStep = Callable[[int, Tensor, Tensor], bool | None]
+"""Takes the number of a step, its logits (batch, vocabulary), before any ban or truncation, and the ids (batch,) that followed.
+The steps of what was read before anything was written come first and have negative numbers. Where the callback returns False
+of a later one, nothing more is written."""
 
 
 @torch.inference_mode()
@@ -50,80 +45,83 @@ def stepwise(
     reader: Reader,
     source: Tensor,
     source_padding: Tensor | None,
-    choose: Choose,
     *,
     max_length: int,
+    sampling: Sampling | None = None,
     prefix: Sequence[int] = (),
+    ban: Sequence[int] = (),
     tap: Tap | None = None,
     cached: bool = True,
-    log: Log | None = None,
-    after_step: Callable[[Tensor], bool] | None = None,
+    on_step: OnStep | None = None,
 ) -> Decoded:
-    """Writes token after token.
+    """Writes token after token: the most probable one, of equal ones the lowest id, or with `sampling` one that is drawn.
 
     Args:
         reader: in eval mode; a model in train mode would decode through dropout.
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
-        choose: picks the next token of every sentence.
         max_length: the most tokens to write, `<end>` included.
-        prefix: ids that every sentence begins with, whatever the model would choose; none by default.
+        sampling: how to draw.
+        prefix: ids that every sentence begins with, whatever the model would choose.
+        ban: ids that are never written.
         tap: sees every attention of the encoder and of every step.
         cached: False computes every row again at every step. Only then may a tap let a query see a later token;
             the tap's last pass is then the one over everything that was read.
-        log: takes the logits of every row, so that they need not all be kept.
-        after_step: sees the ids (batch,) of every step; where it returns False nothing more is written.
+        on_step: takes the logits of every row, so that they need not all be kept.
     """
     assert not reader.training, "decoding needs a model in eval mode"
-    n_sentences = len(source)
-    memory = reader.encode(source, source_padding, tap=tap)
-    first = opening(reader, source)
-    ended = torch.zeros(n_sentences, dtype=torch.bool, device=source.device)
-    written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
+    memory, device = reader.encode(source, source_padding, tap=tap), source.device
     decoder: Any = (
         reader.start_decoding(memory, source_padding) if cached else RecomputingDecoder(reader, memory, source_padding)
     )
-    opening_logits = decoder.read(first, tap=tap)
-    if log is not None:
-        for place in range(first.shape[1] - 1):
-            log(opening_logits[:, place], first[:, place + 1])
-    row = opening_logits[:, -1]
+    read = opening(reader, source)
+    logits = decoder.read(read, tap=tap)
+    n_given = read.shape[1] - 1
+    if on_step is not None:
+        for place in range(n_given):
+            on_step(place - n_given, logits[:, place], read[:, place + 1])
+    # On the CPU: the same numbers on every device, and one generator for each sentence.
+    generators = [] if sampling is None else [torch.Generator().manual_seed(sampling.seed) for _ in range(len(source))]
+    ends, banned = torch.tensor(reader.end_ids, device=device), torch.tensor(ban, dtype=torch.long, device=device)
+    ended = torch.zeros(len(source), dtype=torch.bool, device=device)
+    written, probabilities = list[Tensor](), list[Tensor]()
     for step in range(max_length):
         if step > 0:
-            row = decoder.read(written[-1][:, None], tap=tap)[:, 0]
+            logits = decoder.read(written[-1][:, None], tap=tap)
+        row = allowed = logits[:, -1]
+        rules = reader.rules if step >= len(prefix) else None
+        if rules is not None:
+            ids = torch.cat([read, *(token[:, None] for token in written)], 1)
+            allowed = rules(DecodingState(ids, n_given + 1, max_length, source, source_padding), row)
+        if ban:
+            allowed = allowed.index_fill(-1, banned, float("-inf"))
+        # A ban alone never forbids every token.
+        if rules is not None and not bool((allowed > float("-inf")).any(-1).all()):
+            raise nothing_left()
+        probability = None
+        if sampling is None:
+            token = allowed.argmax(-1)
+        else:
+            chances = distribution(allowed, sampling)
+            marks = torch.stack([torch.rand((), generator=each, dtype=torch.float64) for each in generators])
+            token = drawn(chances, marks.to(device, chances.dtype))
+            probability = chances.gather(-1, token[:, None])[:, 0]
         if step < len(prefix):
-            # Chosen too, so that what is drawn later does not depend on the prefix.
-            chosen, probability = choose(row)
-            chosen = torch.full_like(chosen, prefix[step])
+            # One was drawn too, so that what is drawn later does not depend on the prefix.
+            token = torch.full_like(token, prefix[step])
             probability = None if probability is None else torch.ones_like(probability)
-        elif reader.rules is None:
-            chosen, probability = choose(row)
-        else:
-            ids = torch.cat([first, *(token[:, None] for token in written)], 1)
-            so_far = DecodingState(ids, first.shape[1], max_length, source, source_padding)
-            chosen, probability = choose(_possible(reader.rules(so_far, row)))
-        token = chosen.masked_fill(ended, reader.pad_id)
+        token = token.masked_fill(ended, reader.pad_id)
         written.append(token)
-        if log is None:
-            logits.append(row)
-        else:
-            log(row, token)
         if probability is not None:
             probabilities.append(probability)
-        ended = ended | is_end(reader, token)
-        if bool(ended.all()) or (after_step is not None and not after_step(token)):
+        ended = ended | torch.isin(token, ends)
+        is_enough = on_step is not None and on_step(step, row, token) is False
+        if is_enough or bool(ended.all()):
             break
     ids = torch.stack(written, 1)
     # Until and with `<end>`, or all steps.
-    lengths = torch.where(ended, is_end(reader, ids).int().argmax(1) + 1, ids.shape[1])
-    return Decoded(
-        ids,
-        lengths,
-        ended,
-        torch.stack(logits, 1) if logits else row.new_empty(n_sentences, 0, row.shape[-1]),
-        torch.stack(probabilities, 1) if probabilities else None,
-        first[:, 1:] if first.shape[1] > 1 else None,
-    )
+    lengths = torch.where(ended, torch.isin(ids, ends).int().argmax(1) + 1, ids.shape[1])
+    return Decoded(ids, lengths, torch.stack(probabilities, 1) if probabilities else None)
 
 
 class RecomputingDecoder:
@@ -139,30 +137,21 @@ class RecomputingDecoder:
             self._ids, self._padding = tokens, self._source_padding if is_prompt else torch.zeros_like(tokens, dtype=torch.bool)
             self._ended = torch.zeros_like(tokens[:, :1], dtype=torch.bool)
         else:
-            self._ended = self._ended | is_end(self._reader, tokens)
+            self._ended = self._ended | torch.isin(tokens, torch.tensor(self._reader.end_ids, device=tokens.device))
             self._ids, self._padding = torch.cat([self._ids, tokens], 1), torch.cat([self._padding, self._ended], 1)
         logits = self._reader.decode(self._ids, self._memory, self._source_padding, self._padding, tap=tap)
         return logits[:, -tokens.shape[1] :]
 
 
-def _possible(logits: Tensor) -> Tensor:
-    """Returns the logits (batch, vocabulary), or raises an OptionError where a row forbids every token."""
-    if not bool((logits > float("-inf")).any(-1).all()):
-        raise nothing_left()
-    return logits
+def opening(reader: Reader, source: Tensor) -> Tensor:
+    """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
+    start = reader.start_id
+    return source if start is None else torch.full((source.shape[0], 1), start, device=source.device)
 
 
-def banning(ban: Sequence[int], device: torch.device | str, *, is_checked: bool = False) -> Callable[[Tensor], Tensor]:
-    """A function that puts the banned ids of logits (…, vocabulary) to −∞.
-
-    `is_checked`: it raises an OptionError where nothing is left. A ban alone never forbids every token.
-    """
-    if not ban:
-        return lambda logits: logits
-    banned = torch.tensor(list(ban), device=device)
-
-    def without(logits: Tensor) -> Tensor:
-        left = logits.index_fill(-1, banned, float("-inf"))
-        return _possible(left) if is_checked else left
-
-    return without
+def nothing_left() -> OptionError:
+    """Says that every token is forbidden, by the model's own rules, perhaps with a ban."""
+    return OptionError(
+        "There is a step at which no token may be written: the model, its generation config and ban together forbid every one. "
+        "Allow some again, or switch the generation config off."
+    )

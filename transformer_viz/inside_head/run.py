@@ -56,15 +56,15 @@ def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, 
     whole_number("head", head, 0, attention.n_heads - 1)
     whole_number("query", query, 0, len(attention.queries) - 1)
     request, reader, tokenizer = _request(model, trace), model.model, model.tokenizer
-    reads_target = kind != "encoder" and request.forced is not None
+    reads_target = kind != "encoder" and request.is_forced
     last_layer = max(numbers[-1] for of, numbers in reader.sizes.layers.items() if of != "encoder") if reads_target else None
     tap, lens = _RowTap(Site(kind, layer), query, last_layer), None
     both = compose(changing_tap(request.edits, request.mistake, reader.sizes), tap)
     with devices.running(model):
-        if request.forced is None or not reads_target:
+        if not reads_target:
             read_sources(request, both)
         else:
-            logits = read_targets(request, request.forced, both).logits
+            _, logits = read_targets(request, both)
             # None where the reader hands over no states, or nobody knows what was written.
             if trace.output_tokens and tap.places:
                 written = (

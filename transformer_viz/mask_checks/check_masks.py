@@ -17,7 +17,7 @@ from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.model import devices, mistakes
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import whole_number
-from transformer_viz.tracing.edit_tap import kind_sizes
+from transformer_viz.tracing.edit_tap import check_edits
 from transformer_viz.tracing.progress import OnProgress
 
 _MOST_REPLACEMENTS = 100
@@ -74,7 +74,7 @@ def check_masks(
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
     with devices.running(model):
         perturbations = Perturbations(model, texts, replacements, np.random.default_rng([seed, 91]))
-        plain_edits.check(read, kind_sizes(model.model.sizes), *perturbations.lengths)
+        check_edits(read, model.model.sizes, *perturbations.lengths)
         subject = f"{'model' if model.task is None else 'checkpoint'} {model.name}"
         subject += f" with the mistake {made.name}" if made else ""
         subject += f" with {count_words(len(read), 'edit')}" if read else ""

@@ -19,7 +19,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices, mistakes
 from transformer_viz.schema import whole_number
 from transformer_viz.tracing.decode_request import most_written
-from transformer_viz.tracing.edit_tap import changing_tap, kind_sizes, looks_ahead
+from transformer_viz.tracing.edit_tap import changing_tap, check_edits, looks_ahead
 from transformer_viz.tracing.tokenize_batch import framed_sources
 
 MOST_SAMPLES = 5_000
@@ -102,7 +102,7 @@ def texts_from_person(model: LoadedModel, texts: Sequence[str], max_length: int 
     if isinstance(texts, str) or not 1 <= len(texts) <= MOST_SAMPLES:
         given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
         raise OptionError(f"texts must be a list of 1 to {MOST_SAMPLES} texts, not {given}")
-    rows, tokenizer, kind = framed_sources(model, texts, None).rows, model.tokenizer, model.model.kind
+    rows, tokenizer, kind = framed_sources(model, texts), model.tokenizer, model.model.kind
     if not kind.writes:
         if tokenizer.mask_id is None or not model.model.sizes.vocabulary:
             raise OptionError(f"{model.name} neither writes nor fills mask tokens, so there is no output that could change")
@@ -133,7 +133,7 @@ class EffectInProgress:
         """
         self._change = plain_edits.read(edits), None if mistake is None else mistakes.named(mistake)
         sizes = model.model.sizes
-        plain_edits.check(self._change[0], kind_sizes(sizes), sizes.longest_source, sizes.longest_target)
+        check_edits(self._change[0], sizes, sizes.longest_source, sizes.longest_target)
         # The model is given to each step: what holds a run for long need not hold a model.
         self._strings, self._batch = strings, 0
         self._known = self._exact_before = self._exact_after = self._changed = 0

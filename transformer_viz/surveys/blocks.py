@@ -79,7 +79,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
         if line.fault is not None:
             continue
         try:
-            (ids,) = framed_sources(model, [line.text], None).rows
+            (ids,) = framed_sources(model, [line.text])
             limit = most_written(model, options.max_length, len(ids) - 1 if has_prompt else 0)
         except TransformerVizError as error:
             faults[place] = str(error)

@@ -220,7 +220,7 @@ def check_symbols(
         words: puts a symbol into words.
     """
     for place, symbol in enumerate(symbols, start=1):
-        if symbol not in vocabulary or symbol in SPECIAL_TOKENS:
+        if symbol not in vocabulary.ids or symbol in SPECIAL_TOKENS:
             raise InputError(sentence.format(place, words(symbol)) + possible)
 
 

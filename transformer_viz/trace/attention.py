@@ -4,7 +4,6 @@ import copy
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal, Self, get_args
 
 import numpy as np
@@ -179,9 +178,11 @@ class Attention:
             )
         if weights.dtype not in PRECISIONS:
             raise TraceError(f"{kind}: attention is {weights.dtype}; {' or '.join(PRECISIONS)} is needed")
-        if len(self.layers) != len(weights) or any(a >= b for a, b in pairwise((-1, *self.layers))):
-            numbers = join_names(self.layers[:100])
-            raise TraceError(f"{kind}: layers are numbered {numbers}; {len(weights)} ascending numbers are needed")
+        numbers = [-1, *self.layers]
+        if len(self.layers) != len(weights) or numbers != sorted(set(numbers)):
+            raise TraceError(
+                f"{kind}: layers are numbered {join_names(self.layers[:100])}; {len(weights)} ascending numbers are needed"
+            )
         if reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             raise TraceError(f"{kind}: the mask is {reasons.dtype} {reasons.shape}; uint8 {want} is needed")
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):

@@ -10,7 +10,7 @@ from transformer_viz.errors import TraceError, join_names, short_repr
 from transformer_viz.schema import Range, check_fields
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Layer
-from transformer_viz.trace.groups import check_names
+from transformer_viz.trace.groups import check_name
 
 NATS = "nats"
 """The unit of a difference of log-probabilities."""
@@ -58,7 +58,9 @@ class Attribution:
         check_fields(self, TraceError)
         if self.kind not in KINDS_WITH_CAUSES:
             raise TraceError(f"kind {short_repr(self.kind)} has no causes; it is one of {join_names(KINDS_WITH_CAUSES)}")
-        check_names("method", *(name for name in (self.method, self.mode) if name is not None))
+        for name in (self.method, self.mode):
+            if name is not None:
+                check_name("method", name)
         if self.values.dtype.name not in _PRECISIONS or self.values.ndim not in (2, 4):
             raise TraceError(
                 f"{self.name} is {self.values.dtype} with {self.values.ndim} axes; "

@@ -34,9 +34,9 @@ class Group:
 
     def __post_init__(self) -> None:
         check_fields(self, TraceError)
-        check_names("array", *self.arrays)
         arrays = {}
         for name, array in self.arrays.items():
+            check_name("array", name)
             array = array.astype(np.uint8) if array.dtype == np.bool_ else array
             if array.dtype.name not in DTYPES or not 1 <= array.ndim <= MOST_AXES:
                 raise TraceError(
@@ -48,10 +48,9 @@ class Group:
         object.__setattr__(self, "arrays", arrays)
 
 
-def check_names(what: str, *names: str) -> None:
+def check_name(what: str, name: str) -> None:
     """Raises a TraceError unless the name is a short lower-case word, which can be part of a file's name."""
-    if wrong := [name for name in names if not _NAME.fullmatch(name)]:
+    if not _NAME.fullmatch(name):
         raise TraceError(
-            f"{what} name {short_repr(wrong[0])} is not possible; it is a to z first, "
-            "then a to z, 0 to 9 and _, at most 32 of them"
+            f"{what} name {short_repr(name)} is not possible; it is a to z first, then a to z, 0 to 9 and _, at most 32 of them"
         )

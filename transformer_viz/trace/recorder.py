@@ -1,9 +1,11 @@
 """The tap that records attention during a run, and joins the rows of its steps into one array a layer."""
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,7 +24,7 @@ class Recorder:
     Args:
         names: which intermediates to keep (see `model.tap`).
         kinds: which kinds of attention to keep; all by default.
-        layers: which layers to keep; all by default.
+        layers: which layers of each kind to keep; all by default.
         half: whether weights are kept in half precision.
     """
 
@@ -30,19 +32,18 @@ class Recorder:
         self,
         names: Sequence[TapName] = ("weights", "mask"),
         kinds: Sequence[Kind] | None = None,
-        layers: Sequence[int] | None = None,
+        layers: Mapping[Kind, Sequence[int]] | None = None,
         *,
         half: bool = False,
     ) -> None:
         self.names = frozenset(names)
-        self.kinds = frozenset(KINDS if kinds is None else kinds)
-        self.layers = None if layers is None else frozenset(layers)
+        self.kinds, self.layers = frozenset(KINDS if kinds is None else kinds), layers
         self.half = half
         self._rooms: dict[torch.dtype, tuple[Tensor, int]] = {}
         self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names and site.kind in self.kinds and (self.layers is None or site.layer in self.layers):
+        if name in self.names and site.kind in self.kinds and (self.layers is None or site.layer in self.layers[site.kind]):
             pieces = self._pieces[site.kind, name][site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
@@ -87,6 +88,16 @@ class Recorder:
             whole[:, place].index_copy_(-1, places, layer)
         return whole.view(*shape[:3], n_keys, n_keys)
 
+    def array(self, kind: Kind, name: TapName) -> np.ndarray | None:
+        """What was seen, on the CPU; None where this kind was not seen, or no mask masked anything.
+
+        A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
+        """
+        if name == "mask" and self.masks_nothing(kind):
+            return None
+        gathered = self.gathered(kind, name, fill={"mask": True, "scores": math.nan}.get(name, 0))
+        return None if gathered is None else gathered.cpu().numpy()
+
     def masks_nothing(self, kind: Kind) -> bool:
         """Whether all masks of this kind are `masks.nothing`. If not, they must be gathered, and may still mask nothing."""
         return masks.are_nothing([mask for layer in self._by_layer(kind, "mask") for mask in layer])
@@ -95,18 +106,19 @@ class Recorder:
         """Whether the keys of a step end at its own position, as in cached decoding."""
         return any(layer[0].shape[-1] < layer[-1].shape[-1] for layer in self._by_layer(kind, "weights"))
 
-    def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
-        """One tensor a step of a decoding whose batch changes from step to step, as in beam search.
+    def steps(self, kind: Kind, name: TapName) -> list[np.ndarray]:
+        """One array a step of a decoding whose batch changes from step to step, as in beam search.
 
         Returns:
             For each step (row of its batch, layer, head, key); the first is the last row of what was read before.
         """
-        return [torch.stack([piece[:, :, -1] for piece in step], 1) for step in zip(*self._by_layer(kind, name), strict=True)]
+        steps = zip(*self._by_layer(kind, name), strict=True)
+        return [torch.stack([piece[:, :, -1] for piece in step], 1).cpu().numpy() for step in steps]
 
-    def opening(self, kind: Kind, name: TapName) -> Tensor | None:
+    def opening(self, kind: Kind, name: TapName) -> np.ndarray | None:
         """All rows of the first pass, (batch, layer, head, query, key); None where this kind was not seen."""
         each = self._by_layer(kind, name)
-        return torch.stack([pieces[0] for pieces in each], 1) if each else None
+        return torch.stack([pieces[0] for pieces in each], 1).cpu().numpy() if each else None
 
     def _by_layer(self, kind: Kind, name: TapName) -> list[list[Tensor]]:
         """What was kept of each layer, one after the other."""

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from transformer_viz.errors import TraceError
 from transformer_viz.schema import Count, Range, Share
 
 Text = Annotated[str, Range(0, 2**30)]
@@ -29,9 +28,6 @@ class Step:
         sampling_probability: of `token` under the distribution it was drawn from, if it was sampled.
         token_id: of `token`, where labels do not tell tokens apart.
         candidate_ids: one for each candidate; none where labels tell tokens apart.
-
-    Raises:
-        TraceError: there is not one id for each candidate.
     """
 
     token: Text
@@ -44,7 +40,6 @@ class Step:
     candidate_ids: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:
-        check_candidate_ids(self.token, self.candidates, self.candidate_ids)
         # A file has null for every number that JSON does not know; the logarithm of 0 is one of them.
         if self.probability == 0 and math.isnan(self.log_probability):
             object.__setattr__(self, "log_probability", -math.inf)
@@ -58,20 +53,8 @@ class Fill:
         place: of the mask token among the source tokens.
         candidates: the most probable tokens with their probabilities, best first.
         candidate_ids: one for each candidate; none where labels tell tokens apart.
-
-    Raises:
-        TraceError: there is not one id for each candidate.
     """
 
     place: Count
     candidates: tuple[Candidate, ...]
     candidate_ids: tuple[Count, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_candidate_ids(f"the fill at {self.place}", self.candidates, self.candidate_ids)
-
-
-def check_candidate_ids(where: str, candidates: tuple[Candidate, ...], ids: tuple[int, ...]) -> None:
-    """Raises a TraceError where there are ids, and not one for each candidate."""
-    if ids and len(ids) != len(candidates):
-        raise TraceError(f"{where[:40]!r} has {len(ids)} ids for {len(candidates)} candidates")

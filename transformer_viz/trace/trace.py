@@ -21,7 +21,7 @@ from transformer_viz.terms import KINDS, Kind, ModelKind
 from transformer_viz.trace import arrays
 from transformer_viz.trace.attention import Attention, Attentions, Precision, check_codes
 from transformer_viz.trace.attribution import Attribution
-from transformer_viz.trace.groups import MOST_ARRAYS, MOST_GROUPS, Group, check_names
+from transformer_viz.trace.groups import MOST_ARRAYS, MOST_GROUPS, Group, check_name
 from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.search import Search
@@ -115,7 +115,8 @@ class Trace:
             raise TraceError(f"the kinds of attention are {words}; one precision is needed for all")
         if self.search is not None:
             self._check_search(self.search)
-        check_names("group", *self.groups)
+        for name in self.groups:
+            check_name("group", name)
         n_arrays = sum(len(group.arrays) for group in self.groups.values())
         if len(self.groups) > MOST_GROUPS or n_arrays > MOST_ARRAYS:
             raise TraceError(
@@ -162,6 +163,10 @@ class Trace:
                 raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
             if self.output_ids is not None and step.token_id not in (None, self.output_ids[t]):
                 raise TraceError(f"steps[{t}] says id {step.token_id} where output_ids has {self.output_ids[t]}")
+        for part in (*self.steps, *self.fills):
+            if part.candidate_ids and len(part.candidate_ids) != len(part.candidates):
+                where = part.token[:40] if isinstance(part, Step) else f"the fill at {part.place}"
+                raise TraceError(f"{where!r} has {len(part.candidate_ids)} ids for {len(part.candidates)} candidates")
         places = [fill.place for fill in self.fills]
         if places != sorted(set(places)) or not set(places) <= set(range(n_source)):
             raise TraceError(f"fills are at {join_names(places[:100])}; ascending places below {n_source} are needed")

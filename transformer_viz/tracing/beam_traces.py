@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from transformer_viz.decoding.beam import BeamResult
 from transformer_viz.model import masks
@@ -56,27 +55,25 @@ class BeamTraces:
         self, request: DecodeRequest, recorder: Recorder, searches: Sequence[BeamResult], ranked: Sequence[RankedNodes]
     ) -> None:
         self.request, self.searches, self.ranked = request, searches, ranked
-        self._encoder = recorder.gathered("encoder", "weights")
+        self._encoder = recorder.array("encoder", "weights")
         self._opening = (
             recorder.opening("decoder", "weights") if any(sentence.n_given for sentence in request.sentences) else None
         )
         """The decoder's weights in the pass over a prompt, (batch, layer, head, position, position), or None."""
-        self._rows: dict[Kind, list[np.ndarray]] = {
-            kind: [step.cpu().numpy() for step in recorder.steps(kind, "weights")] for kind in ("decoder", "cross")
-        }
+        self._rows: dict[Kind, list[np.ndarray]] = {kind: recorder.steps(kind, "weights") for kind in ("decoder", "cross")}
 
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """The best hypothesis of sentence `i`."""
         request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
         model, n_given, n_source = request.model, sentence.n_given, len(sentence.source_ids)
-        reader, tokenizer = model.model, model.tokenizer
+        tokenizer = model.tokenizer
         ranked.rank(result)
         if any(math.isnan(row[0]) for row in ranked.rankings.probabilities):
             raise not_finite(model)
         n_steps = 1 + result.nodes[-1].step
         n_rows = n_given + n_steps
         with_ids = not tokenizer.has_unique_labels
-        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.recording.numbers(reader.sizes)
+        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.recording.layers
         search = self._search(i, n_rows, known.alignment)
         # The decoder's rows of a prompt but its last, which all hypotheses share.
         rows, label = slice(len(result.given) - n_given, len(result.given)), tokenizer.label
@@ -162,6 +159,6 @@ class BeamTraces:
             first += len(own)
         return rows
 
-    def _own(self, tensor: Tensor) -> np.ndarray:
+    def _own(self, array: np.ndarray) -> np.ndarray:
         """A copy: a view would keep the whole batch in memory."""
-        return np.array(tensor.cpu().numpy(), self.request.recording.precision, order="C")
+        return np.array(array, self.request.recording.precision, order="C")

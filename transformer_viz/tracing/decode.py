@@ -4,12 +4,9 @@ import time
 from collections.abc import Sequence
 from typing import Unpack, overload
 
-import torch
 from torch import Tensor
 
-from transformer_viz.decoding.beam import BeamResult, beam_search
-from transformer_viz.decoding.greedy import most_probable
-from transformer_viz.decoding.sampling import sampler
+from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
 from transformer_viz.decoding.stepwise import Decoded, stepwise
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -18,10 +15,10 @@ from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.beam_traces import BeamTraces, RankedNodes
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest, with_decode_keywords
-from transformer_viz.tracing.edit_tap import changing_tap
-from transformer_viz.tracing.progress import DecodingProgress
+from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
+from transformer_viz.tracing.progress import Written
 from transformer_viz.tracing.token_ranks import TokenRanks
-from transformer_viz.tracing.tokenize_batch import Rows, Target, padded_batch
+from transformer_viz.tracing.tokenize_batch import Target, padded_batch
 from transformer_viz.tracing.trace_builder import TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import BLOCK, TraceSize, check, predicted
 
@@ -116,66 +113,63 @@ def _traces(request: DecodeRequest) -> list[Trace]:
     check([request.plan()], request.max_trace_bytes)
     recorder = Recorder(
         ("mask", "weights", "scores") if request.with_scores else ("mask", "weights"),
-        request.recording.kinds,
+        tuple(request.recording.layers),
         request.recording.layers,
-        half=request.recording.is_half,
+        half=request.recording.precision == "float16",
     )
-    progress = DecodingProgress(model, n_texts, len(request.prefix), request.on_token)
+    progress = _Progress(request)
     # Traces are made in here too: outside, autograd would see each operation (3 % of the time of a short text), and some would
     # use a second thread, for which they wait 5 ms while a browser is at work on the same machine.
     with devices.running(model):
         started = time.perf_counter()
         if request.beam is not None:
-            built = _search(request, recorder, progress)
+            built: BeamTraces | TraceBuilder = _search(request, request.beam, recorder, progress)
         else:
             most_rows = BLOCK // max(1, n_texts * reader.sizes.vocabulary)
             ranks = TokenRanks(request.n_candidates, model.tokenizer, most_rows)
             tap = compose(changing_tap(request.edits, request.mistake, reader.sizes, request.closed), recorder)
             if not reader.kind.writes:
                 decoded = read_sources(request, tap)
-            elif request.forced is not None:
-                decoded = read_targets(request, request.forced, tap)
-                for row in range(decoded.ids.shape[1]):
-                    ranks.add(decoded.logits[:, row], decoded.ids[:, row])
+            elif request.is_forced:
+                decoded, logits = read_targets(request, tap)
+                for row in range(logits.shape[1]):
+                    ranks.add(logits[:, row], decoded.ids[:, row])
             else:
-                source, source_padding = _source(request)
-                if request.sampling is None:
-                    choose = most_probable(reader, source.device, request.ban)
-                else:
-                    choose = sampler(request.sampling, source, request.ban, is_checked=reader.rules is not None)
+
+                def on_step(step: int, logits: Tensor, token: Tensor) -> bool:
+                    ranks.add(logits, token)
+                    return step < 0 or request.on_token is None or progress.step(token)
+
                 decoded = stepwise(
                     reader,
-                    source,
-                    source_padding,
-                    choose,
+                    *_source(request),
                     max_length=request.max_length,
+                    sampling=request.sampling,
                     prefix=request.prefix,
+                    ban=request.ban,
                     tap=tap,
-                    cached=not request.is_recomputed,
-                    log=ranks.add,
-                    after_step=progress.step,
+                    cached=not looks_ahead(request.edits, request.mistake),
+                    on_step=on_step,
                 )
             built = TraceBuilder(request, recorder, decoded, ranks)
-        width = request.max_length if request.forced is None else request.forced.width
-        made = made_by(request, progress.n_steps if progress.is_stopped else width, time.perf_counter() - started)
+        n_steps = progress.n_steps if progress.is_stopped else request.max_length
+        made = made_by(request, n_steps, time.perf_counter() - started)
         return [built.trace(i, made) for i in range(n_texts)]
 
 
-def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgress) -> BeamTraces:
-    reader, beam = request.model.model, request.beam
-    assert beam is not None
+def _search(request: DecodeRequest, beam: Beam, recorder: Recorder, progress: "_Progress") -> BeamTraces:
     # The logits of so many steps of each search are kept before they are ranked.
-    most_steps = BLOCK // (beam.size * reader.sizes.vocabulary)
+    most_steps = BLOCK // (beam.size * request.model.model.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
 
     def after_step(searches: Sequence[BeamResult]) -> bool:
         for nodes, search in zip(ranked, searches, strict=True):
             if len(search.logits) > most_steps:
                 nodes.rank(search)
-        return progress.search_step(searches)
+        return request.on_token is None or progress.search_step(searches)
 
     searches = beam_search(
-        reader,
+        request.model.model,
         *_source(request),
         beam,
         max_length=request.max_length,
@@ -187,17 +181,54 @@ def _search(request: DecodeRequest, recorder: Recorder, progress: DecodingProgre
     return BeamTraces(request, recorder, searches, ranked)
 
 
-def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decoded:
+class _Progress:
+    """Calls `on_token` after each step, once all of a prefix is written, and remembers whether it ended the decoding."""
+
+    def __init__(self, request: DecodeRequest) -> None:
+        self.request, self.n_steps, self.is_stopped = request, 0, False
+        self._rows: list[list[int]] = [[] for _ in request.sentences]
+
+    def step(self, token: Tensor) -> bool:
+        """Takes the ids (batch,) of a step; says whether it goes on."""
+        ends, is_over = self.request.model.model.end_ids, True
+        for row, number in zip(self._rows, token.tolist(), strict=True):
+            if not row or row[-1] not in ends:
+                row.append(number)
+            is_over = is_over and row[-1] in ends
+        return is_over or self._call(self._rows)
+
+    def search_step(self, searches: Sequence[BeamResult]) -> bool:
+        """Takes the best living hypothesis of each beam search, or where none lives the best of all."""
+        rows = []
+        for nodes in (search.nodes for search in searches):
+            node = next((node for node in nodes if node.step == nodes[-1].step and node.state == "kept"), None)
+            node = node or max((node for node in nodes if node.state in ("end", "length")), key=lambda node: node.score)
+            ids = [node.token]
+            while node.parent is not None:
+                node = nodes[node.parent]
+                ids.append(node.token)
+            rows.append(ids[::-1])
+        return self._call(rows)
+
+    def _call(self, rows: Sequence[Sequence[int]]) -> bool:
+        self.n_steps += 1
+        on_token, tokenizer = self.request.on_token, self.request.model.tokenizer
+        if on_token is not None and self.n_steps >= len(self.request.prefix):
+            self.is_stopped = on_token(Written(self.n_steps, tuple(map(tuple, rows)), tokenizer)) is False
+        return not self.is_stopped
+
+
+def read_targets(request: DecodeRequest, tap: Tap | None) -> tuple[Decoded, Tensor]:
     """One pass over sources and given targets, as in training (Vaswani et al. 2017, section 3.1: masked self-attention).
 
-    The targets count as what was written; padded steps behind them do not count in the lengths.
+    The targets count as what was written; padded steps behind them do not count in the lengths. Returns the logits too, (batch,
+    step, vocabulary).
     """
     reader, device = request.model.model, request.model.device
     start = [] if reader.start_id is None else [reader.start_id]
-    prompts = [sentence.prompt or start for sentence in request.sentences]
-    whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
+    whole = [[*(sentence.prompt or start), *(sentence.target or ())] for sentence in request.sentences]
     # The last token written, the end, is never read; the first token of a prompt is read and not written.
-    width = forced.width + max(map(len, prompts)) - 1
+    width = request.max_length + max(len(sentence.prompt or start) for sentence in request.sentences) - 1
     target_in, is_padding = padded_batch([row[:-1] for row in whole], reader.pad_id, width, device=device)
     target_out, _ = padded_batch([row[1:] for row in whole], reader.pad_id, width, device=device)
     for row, sentence in zip(is_padding, request.sentences, strict=True):
@@ -207,21 +238,22 @@ def read_targets(request: DecodeRequest, forced: Rows, tap: Tap | None) -> Decod
     logits = reader.decode(target_in, memory, source_padding, is_padding if bool(is_padding.any()) else None, tap=tap)
     # Padding before a prompt are steps too.
     lengths = width - is_padding.flip(1).int().cumprod(1).sum(1)
-    return Decoded(target_out, lengths, torch.ones_like(lengths, dtype=torch.bool), logits)
+    return Decoded(target_out, lengths), logits
 
 
 def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
     """A pass of the encoder, in which nothing is written. An encoder alone also gives `logits` for the place of each token."""
     source, source_padding = _source(request)
     logits = request.model.model.encode(source, source_padding, tap=tap)
-    nothing = source.new_empty(len(source), 0)
-    no_length = torch.zeros(len(source), dtype=torch.long)
-    return Decoded(nothing, no_length, no_length.bool(), torch.empty(len(source), 0, 0) if logits is None else logits)
+    return Decoded(source.new_empty(len(source), 0), source.new_zeros(len(source)), logits=logits)
 
 
 def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
     """Ids and padding of a batch, the latter None where there is none. Prompts are padded on their left."""
-    model, sources = request.model, request.sources
-    on_left = model.model.kind.has_prompt
-    ids, padding = padded_batch(sources.rows, model.model.pad_id, sources.width, on_left=on_left, device=model.device)
-    return ids, None if all(len(row) == sources.width for row in sources.rows) else padding
+    model = request.model
+    rows = [sentence.prompt or sentence.source_ids for sentence in request.sentences]
+    ids, padding = padded_batch(rows, model.model.pad_id, on_left=model.model.kind.has_prompt, device=model.device)
+    for row, sentence in zip(padding, request.sentences, strict=True):
+        row[: sentence.padding.before] = True
+        row[len(row) - sentence.padding.source :] = True
+    return ids, padding if bool(padding.any()) else None

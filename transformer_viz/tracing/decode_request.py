@@ -16,11 +16,10 @@ from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
 from transformer_viz.schema import LARGEST, check_keywords, whole_number
 from transformer_viz.terms import KINDS, STRATEGIES, Kind
-from transformer_viz.tracing.edit_tap import kind_sizes, looks_ahead
+from transformer_viz.tracing.edit_tap import check_edits, looks_ahead
 from transformer_viz.tracing.progress import OnToken
-from transformer_viz.tracing.recording_options import RecordingKeywords, RecordingOptions, check_recording
-from transformer_viz.tracing.tokenize_batch import LONGEST, Rows, framed_sources, framed_targets
-from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, Plan
+from transformer_viz.tracing.tokenize_batch import framed_sources, framed_targets, longest_source, longest_target
+from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, Plan, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
@@ -74,12 +73,14 @@ class Sentence:
         source: the text.
         source_ids: what the encoder reads of it; padding that is to be kept included. None where there is no encoder.
         prompt: what a decoder without an encoder reads before it writes; padding that is to be kept included.
+        target: what is read as if it had been written (teacher forcing), its end included; None where the model writes.
         padding: that is to be kept; behind what is read only of a target that was given.
     """
 
     source: str
     source_ids: Sequence[int]
     prompt: Sequence[int] = ()
+    target: Sequence[int] | None = None
     padding: Padding = NO_PADDING
 
     @property
@@ -95,8 +96,6 @@ class DecodeRequest:
     Attributes:
         model: the model and its task.
         sentences: each text with the tokens that its Trace will have.
-        sources: what the encoder reads.
-        forced: the targets that are read (teacher forcing), or None where the model writes.
         strategy: how tokens are chosen, as a Trace records it.
         prefix: ids that the output begins with.
         ban: ids that are never written.
@@ -107,7 +106,7 @@ class DecodeRequest:
         mistake: a deliberate mask mistake, or None.
         recording: what the Traces keep of the attention.
         with_scores: whether they keep the scores before the mask too.
-        max_length: the most tokens to write, `<end>` included.
+        max_length: the most tokens to write, or so many that the longest target has, `<end>` included.
         n_candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most that all Traces may take together.
         on_token: is called after each token, or None.
@@ -116,8 +115,6 @@ class DecodeRequest:
 
     model: LoadedModel
     sentences: Sequence[Sentence]
-    sources: Rows
-    forced: Rows | None
     strategy: str
     prefix: tuple[int, ...]
     ban: tuple[int, ...]
@@ -159,31 +156,40 @@ class DecodeRequest:
         if unknown := [name for name in given["record"] if name not in RECORDED]:
             raise OptionError(f"record={unknown[0]!r} is not possible; choose from {join_names(RECORDED)}")
         n_candidates = whole_number("candidates", given["candidates"], 1, MOST_CANDIDATES)
-        sources = framed_sources(model, texts, pad_to)
-        n_given = sources.width - 1 if is_prompt else 0
+        rows = framed_sources(model, texts)
+        width = max(map(len, rows))
+        if pad_to is not None:
+            width = whole_number("pad_to", pad_to, width, longest_source(model))
+        n_given = width - 1 if is_prompt else 0
         max_length = most_written(model, given.get("max_length"), n_given)
         writing = _writing(model, given, max_length)
-        forced = None if targets is None else framed_targets(model, targets, len(texts), pad_target_to, n_given)
-        if forced is None and pad_target_to is not None:
+        forced: Sequence[list[int] | None] = [None] * len(texts)
+        if targets is not None:
+            if len(targets) != len(texts):
+                words = "give one target for each source"
+                raise InputError(f"There are {len(texts)} sources and {len(targets)} targets; {words}.")
+            forced = framed_targets(model, targets, n_given)
+            max_length = max(map(len, forced))
+            if pad_target_to is not None:
+                max_length = whole_number("pad_target_to", pad_target_to, max_length, longest_target(model, n_given))
+        elif pad_target_to is not None:
             raise OptionError("pad_target_to pads a given target; give target too")
         edits, mistake = plain_edits.read(given["edits"]), given.get("mistake")
-        n_steps = n_given + (max_length if forced is None else forced.width)
-        plain_edits.check(edits, kind_sizes(reader.sizes), sources.width, n_steps)
+        check_edits(edits, reader.sizes, width, n_given + max_length)
         sentences = []
-        for i, (text, own) in enumerate(zip(texts, sources.rows, strict=True)):
-            n_pads = 0 if pad_to is None else sources.width - len(own)
+        for text, own, read in zip(texts, rows, forced, strict=True):
+            n_pads = 0 if pad_to is None else width - len(own)
             pads = [reader.pad_id] * n_pads
-            row = [*pads, *own] if is_prompt else [*own, *pads]
-            behind = 0 if forced is None or pad_target_to is None else forced.width - len(forced.rows[i])
-            padding = Padding(0, n_pads, behind) if is_prompt else Padding(n_pads, 0, behind)
-            sentences.append(Sentence(text, (), row, padding) if is_prompt else Sentence(text, row, (), padding))
+            behind = 0 if read is None or pad_target_to is None else max_length - len(read)
+            if is_prompt:
+                sentences.append(Sentence(text, (), [*pads, *own], read, Padding(0, n_pads, behind)))
+            else:
+                sentences.append(Sentence(text, [*own, *pads], (), read, Padding(n_pads, 0, behind)))
         max_trace_bytes = given.get("max_trace_bytes")
         request = cls(
             model=model,
             sentences=sentences,
-            sources=sources,
-            forced=forced,
-            strategy=given["strategy"] if forced is None else TEACHER_FORCING,
+            strategy=given["strategy"] if targets is None else TEACHER_FORCING,
             **writing,
             edits=edits,
             mistake=None if mistake is None else mistakes.named(mistake),
@@ -207,19 +213,19 @@ class DecodeRequest:
                 f"edit {moved[0]} names positions, and shorter prompts are padded before their first token, which moves them; "
                 "decode one after the other, or keep the padding in the Traces with pad_to"
             )
-        if forced is not None and (given["strategy"] != "greedy" or request.prefix or request.ban):
+        if targets is not None and (given["strategy"] != "greedy" or request.prefix or request.ban):
             raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
         return request
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether targets are read (teacher forcing), and nothing is written."""
+        return self.sentences[0].target is not None
 
     @property
     def is_changed(self) -> bool:
         """Whether an edit or a mistake changes what the model computes."""
         return bool(self.edits) or self.mistake is not None
-
-    @property
-    def is_recomputed(self) -> bool:
-        """Whether an edit or the mistake lets a row see a later token, so that every step computes all rows again."""
-        return looks_ahead(self.edits, self.mistake)
 
     @property
     def closed(self) -> frozenset[Kind]:
@@ -230,26 +236,24 @@ class DecodeRequest:
         if len(self.sentences) == 1:
             return frozenset()
         of_source, of_target = self.keeps_padding
-        in_passes = self.is_recomputed or self.forced is not None
+        in_passes = looks_ahead(self.edits, self.mistake) or self.is_forced
         of_decoder = not in_passes or (of_source if self.model.model.kind.has_prompt else of_target)
         kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
         return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 
     def plan(self) -> Plan:
         """The numbers from which the size of the Traces is computed."""
-        targets = [[]] * len(self.sentences) if self.forced is None else self.forced.rows
-        written = [self.max_length] * len(targets) if self.forced is None else map(len, targets)
-        n_steps = [n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)]
+        written = [self.max_length if each.target is None else len(each.target) for each in self.sentences]
         return Plan(
             sizes=self.model.model.sizes,
             recording=self.recording,
-            n_sources=[len(sentence.source_ids) for sentence in self.sentences],
-            n_steps=n_steps,
+            n_sources=[len(each.source_ids) for each in self.sentences],
+            n_steps=[n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)],
             n_candidates=self.n_candidates,
             with_scores=self.with_scores,
             by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
             beam=self.beam,
-            n_at_once=max(each.n_given for each in self.sentences) + (0 if self.forced is None else self.forced.width),
+            n_at_once=max(each.n_given for each in self.sentences) + (self.max_length if self.is_forced else 0),
             longest_token=self.model.tokenizer.longest_label,
             n_ends=len(self.model.model.end_ids),
         )
@@ -261,12 +265,11 @@ def most_written(model: LoadedModel, given: int | None, n_given: int) -> int:
     Raises:
         OptionError: it is not possible.
     """
-    most = min(LONGEST, model.model.sizes.longest_target) - n_given
+    most = longest_target(model, n_given)
+    if given is not None:
+        return whole_number("max_length", given, 1, most)
     total = model.default_total_length
-    by_total = most if total is None else max(1, total - n_given - 1)
-    if given is None:
-        return min(most, by_total, model.default_max_length)
-    return whole_number("max_length", given, 1, most)
+    return min(most, model.default_max_length, most if total is None else max(1, total - n_given - 1))
 
 
 def _writing(model: LoadedModel, options: DecodeKeywords, max_length: int) -> dict[str, Any]:

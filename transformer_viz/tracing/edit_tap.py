@@ -1,15 +1,16 @@
-"""Edits carried out: a tap that flips masks, switches heads off and forces rows of weights."""
+"""Edits checked and carried out: a tap that flips masks, switches heads off and forces rows of weights."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
+from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import Mistake, MistakeTap
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, Tap, TapName, compose
-from transformer_viz.terms import Kind
+from transformer_viz.terms import KIND_TITLES, Kind
 
 
 class EditTap:
@@ -92,12 +93,35 @@ def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, sizes: Sizes, c
     return compose(MistakeTap(mistake) if mistake is not None else None, EditTap(edits, sizes.heads, closed) if edits else None)
 
 
-def kind_sizes(sizes: Sizes) -> dict[Kind, tuple[int, int]]:
-    """Layers and heads of every kind, for `edits.check`."""
-    return {kind: (numbers[-1] + 1, sizes.heads[kind]) for kind, numbers in sizes.layers.items()}
-
-
 def looks_ahead(edits: Sequence[Edit], mistake: Mistake | None) -> bool:
     """Whether a later token can change an earlier row, so that cached decoding would be wrong."""
     changes_decoder = any(edit.place.kind == "decoder" and not isinstance(edit, HeadOff) for edit in edits)
     return changes_decoder or (mistake is not None and mistake.looks_ahead)
+
+
+def check_edits(edits: Iterable[Edit], sizes: Sizes, n_source: int, most_steps: int) -> None:
+    """Raises an OptionError where an edit names a layer, head or position that this run cannot have.
+
+    Args:
+        edits: what is to be done.
+        sizes: of the model.
+        n_source: source tokens, padding included.
+        most_steps: the most target tokens that can come.
+    """
+    for edit in edits:
+        if edit.place.kind not in sizes.layers:
+            raise OptionError(f"edit {str(edit)!r}: this model has no {KIND_TITLES[edit.place.kind]}")
+        _within(edit, "layer", edit.place.layer, sizes.layers[edit.place.kind][-1] + 1)
+        _within(edit, "head", edit.place.head, sizes.heads[edit.place.kind])
+        n_queries = n_source if edit.place.kind == "encoder" else most_steps
+        n_keys = most_steps if edit.place.kind == "decoder" else n_source
+        if isinstance(edit, Flip | Force):
+            _within(edit, "query", edit.query, n_queries)
+        keys = [edit.key] if isinstance(edit, Flip) else [key for key, _ in edit.shares] if isinstance(edit, Force) else []
+        for key in keys:
+            _within(edit, "key", key, n_keys)
+
+
+def _within(edit: Edit, name: str, value: int | None, size: int) -> None:
+    if value is not None and value >= size:
+        raise OptionError(f"edit {str(edit)!r}: there is no {name} {value + 1} here; possible is 1 to {size}")

@@ -8,7 +8,6 @@ Results are lists, since reading numbers one by one out of tensors would take as
 
 import math
 from collections.abc import Callable, Sequence
-from operator import gt
 from typing import NamedTuple
 
 import torch
@@ -74,7 +73,7 @@ def steps_of(
     exact, tokens = logits.double().log_softmax(-1), torch.tensor(written)[:, None]
     best, ranks, logs = rankings_of(logits, n_candidates, exact), ranks_of(logits, tokens), exact.gather(-1, tokens)[:, 0]
     columns = (written, ranks, logs.tolist(), logs.exp().tolist(), best.named(name), best.ids)
-    return tuple(
+    steps = [
         Step(
             token=name(number),
             probability=probability,
@@ -85,7 +84,8 @@ def steps_of(
             candidate_ids=tuple(ids) if with_ids else (),
         )
         for number, rank, log_probability, probability, candidates, ids in zip(*columns, strict=True)
-    )
+    ]
+    return tuple(steps)
 
 
 def ranks_of(logits: Tensor, tokens: Tensor) -> list[int]:
@@ -117,14 +117,12 @@ def rankings_of(logits: Tensor, n: int, exact: Tensor | None = None) -> Rankings
     exact = logits.double().log_softmax(-1) if exact is None else exact
     # One more shows whether the last one ties with it. To sort whole rows would take three times as long.
     results, ids = exact.topk(min(n + 1, exact.shape[-1]))
-    logs = results.tolist()
     # Not so with a tie, or with a number that is none.
-    if not all(all(map(gt, row, row[1:])) for row in logs):
+    if not bool((results[:, 1:] < results[:, :-1]).all()):
         ids = logits.sort(dim=-1, descending=True, stable=True).indices[:, : n + 1]
         results = exact.gather(-1, ids)
-        logs = results.tolist()
     # What has a logit of −∞ is impossible, and never listed.
-    kept = [row.index(-math.inf, 0, n) if -math.inf in row[:n] else n for row in logs]
+    kept = [row.index(-math.inf, 0, n) if -math.inf in row[:n] else n for row in results.tolist()]
     columns = zip(ids.tolist(), results.exp().tolist(), kept, strict=True)
     rows = [(row[:k], probabilities[:k]) for row, probabilities, k in columns]
     return Rankings([row for row, _ in rows], [probabilities for _, probabilities in rows])

@@ -1,14 +1,12 @@
 """Texts and targets as ids, and as padded batches."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from transformer_viz.errors import InputError, ModelError, OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.schema import whole_number
 from transformer_viz.terms import ModelKind
 from transformer_viz.vocabulary import END, START
 
@@ -18,15 +16,7 @@ Target = str | tuple[str | int, ...]
 """A target as text, or as tokens without the end; an id stands for its token."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Ids of every sentence, special ones included, and how long they are once padded."""
-
-    rows: list[list[int]]
-    width: int
-
-
-def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
+def framed_sources(model: LoadedModel, texts: Sequence[str]) -> list[list[int]]:
     """The ids that the model reads of each text, special tokens included.
 
     Raises:
@@ -45,7 +35,7 @@ def framed_sources(model: LoadedModel, texts: Sequence[str], pad_to: int | None)
             f"The tokenizer of {model.name} makes ids that its model, with {known:,} embeddings, does not have. "
             "They do not belong together: copy both from one place."
         )
-    return Rows(rows, longest if pad_to is None else whole_number("pad_to", pad_to, longest, most))
+    return rows
 
 
 def longest_source(model: LoadedModel) -> int:
@@ -54,19 +44,21 @@ def longest_source(model: LoadedModel) -> int:
     return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - kind.has_prompt
 
 
-def framed_targets(model: LoadedModel, targets: Sequence[Target], n_sources: int, pad_to: int | None, n_given: int = 0) -> Rows:
+def framed_targets(model: LoadedModel, targets: Sequence[Target], n_given: int = 0) -> list[list[int]]:
     """What should be written: each target and its end, after so many tokens that were given."""
-    if len(targets) != n_sources:
-        raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
     reader = model.model
     if not reader.kind.writes:
         raise OptionError(f"{model.name} is an encoder alone, which writes nothing: leave the target out")
-    most = min(LONGEST, reader.sizes.longest_target) - n_given
     rows = [[*ids_of_target(model, target), reader.end_ids[0]] for target in targets]
-    longest = max(map(len, rows))
+    longest, most = max(map(len, rows)), longest_target(model, n_given)
     if longest > most:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")
-    return Rows(rows, longest if pad_to is None else whole_number("pad_target_to", pad_to, longest, most))
+    return rows
+
+
+def longest_target(model: LoadedModel, n_given: int = 0) -> int:
+    """The most tokens that may be written after so many that were given."""
+    return min(LONGEST, model.model.sizes.longest_target) - n_given
 
 
 def ids_of_target(model: LoadedModel, target: Target) -> list[int]:

@@ -28,26 +28,13 @@ class TraceBuilder:
 
     def __init__(self, request: DecodeRequest, recorder: Recorder, decoded: Decoded, ranks: TokenRanks) -> None:
         self.request, self.ranks = request, ranks
-        self.weights: dict[Kind, np.ndarray] = {}
-        self.masked: dict[Kind, np.ndarray | None] = {}
+        weights = {kind: recorder.array(kind, "weights") for kind in KINDS}
+        self.weights = {kind: array for kind, array in weights.items() if array is not None}
+        self.masked = {kind: recorder.array(kind, "mask") for kind in self.weights}
         """None where no mask masked anything."""
-        self.scores: dict[Kind, np.ndarray] = {}
-        for kind in KINDS:
-            weights = recorder.gathered(kind, "weights")
-            if weights is not None:
-                self.weights[kind] = weights.cpu().numpy()
-                # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
-                masked = None if recorder.masks_nothing(kind) else recorder.gathered(kind, "mask", fill=True)
-                self.masked[kind] = None if masked is None else masked.cpu().numpy()
-            scores = recorder.gathered(kind, "scores", fill=float("nan")) if request.with_scores else None
-            if scores is not None:
-                self.scores[kind] = scores.cpu().numpy()
+        self.scores = {kind: recorder.array(kind, "scores") for kind in self.weights}
         self.is_incremental = recorder.is_incremental("decoder")
-        self.ids, self.lengths, self.ended = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.ended.tolist()
-        self.n_given = None if decoded.given is None else decoded.given.shape[1]
-        """Rows before the first written one, padding on the left included; None where `ids` holds what was given."""
-        self.logits = decoded.logits
-        """Logits of an encoder alone for the place of each token, (batch, source, vocabulary), or None."""
+        self.ids, self.lengths, self.logits = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.logits
         self.probabilities = None if decoded.probabilities is None else decoded.probabilities.tolist()
 
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
@@ -56,21 +43,17 @@ class TraceBuilder:
         model, padding, n_given = request.model, sentence.padding, sentence.n_given
         reader, tokenizer = model.model, model.tokenizer
 
-        # What was read in each row, and what followed it.
-        length = self.lengths[i]
-        ids, read = self.ids[i][: length + padding.behind], list[int]()
-        if reader.kind.writes:
-            read = [*self.ids[i][: length - 1], *[reader.pad_id] * padding.behind]
-            if reader.start_id is not None:
-                read = [reader.start_id, *read]
-            else:
-                read = [*(sentence.prompt[:1] if self.n_given is None else sentence.prompt), *read]
-        n_left = 0
-        if self.n_given is not None:
-            ids, n_left = [*sentence.prompt[1:], *ids], self.n_given - n_given
+        # What followed each row, and what was read in it. A given target has its prompt in itself. Where the model wrote, a
+        # shorter prompt has rows of padding before it.
+        given = () if request.is_forced else sentence.prompt[1:]
+        n_left = 0 if request.is_forced else max(each.n_given for each in request.sentences) - n_given
+        length = len(given) + self.lengths[i]
+        ids = [*given, *self.ids[i]][: length + padding.behind]
+        opening = [reader.start_id] if reader.start_id is not None else sentence.prompt[:1]
+        read = [*opening, *ids[: length - 1], *[reader.pad_id] * padding.behind] if reader.kind.writes else []
         n_steps = len(ids)
         steps = self.ranks.steps(i)[n_left : n_left + n_steps]
-        if not request.is_changed and any(math.isnan(step.probability) for step in steps):
+        if not request.is_changed and any(map(math.isnan, [step.probability for step in steps])):
             raise not_finite(model)
         if self.probabilities is not None:
             drawn = [*[None] * n_given, *self.probabilities[i]]
@@ -79,11 +62,9 @@ class TraceBuilder:
         if padding.before or padding.behind:
             steps = [replace(step, token=token) for step, token in zip(steps, output_tokens, strict=True)]
 
-        finished: Finished = "length"
-        if not length:
-            finished = "given"
-        elif self.ended[i] and self.ids[i][length - 1] in reader.end_ids:
-            finished = "end"
+        finished: Finished = "given"
+        if reader.kind.writes:
+            finished = "end" if ids[length - 1] in reader.end_ids else "length"
         source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
         known, with_ids = tokenizer.task_answer(sentence.source, n_steps), not tokenizer.has_unique_labels
         return Trace(
@@ -111,7 +92,8 @@ class TraceBuilder:
 
     def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
         """The attention of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
-        request, sentence, weights, masked = self.request, self.request.sentences[i], self.weights[kind], self.masked[kind]
+        request, sentence = self.request, self.request.sentences[i]
+        weights, masked, scores = self.weights[kind], self.masked[kind], self.scores[kind]
         padding, sizes, n_source = sentence.padding, request.model.model.sizes, len(sentence.source_ids)
         n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
 
@@ -142,14 +124,14 @@ class TraceBuilder:
         return Attention(
             weights=cropped,
             reasons=reasons,
-            scores=copied(own(self.scores[kind]), np.float32) if kind in self.scores else None,
-            layers=request.recording.numbers(sizes)[kind],
+            scores=None if scores is None else copied(own(scores), np.float32),
+            layers=request.recording.layers[kind],
         )
 
     def _fills(self, i: int) -> tuple[Fill, ...]:
         """What may stand at each mask token of sentence `i`, of an encoder alone."""
         model = self.request.model
-        if model.model.kind.writes or not self.logits.numel():
+        if model.model.kind.writes or self.logits is None:
             return ()
         tokenizer, ids = model.tokenizer, self.request.sentences[i].source_ids
         places = [place for place, number in enumerate(ids) if number == tokenizer.mask_id]
@@ -195,7 +177,7 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
     made["device"] = devices.title(model.device)
     if model.model.kind.writes:
         given = {name: list(value) if name in ("prefix", "ban") else value for name, value in request.writing.items()}
-        kept = request.recording.options(model.model.sizes)
+        kept = request.recording.keywords(model.model.sizes)
         made |= {"strategy": request.strategy, **given, **kept, "max_length": max_length}
     versions = {"torch": str(torch.__version__), "numpy": np.__version__}
     return {**made, "seconds": round(seconds, 6), "versions": versions}

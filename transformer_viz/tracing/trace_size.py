@@ -1,20 +1,20 @@
-"""How large a run's Trace will be, before it is run: `trace_size`, and the refusal of what is too large.
+"""What a Trace keeps of a run's attention, and how large that will be before it is run; what is too large is refused.
 
 The arrays of a Trace are counted exactly where the number of steps is known, and at most where only the limit is.
 Candidates and the nodes of a search are Python objects: what each takes at most was measured (`docs/memory.md`).
 What a run needs besides, and gives back, is known roughly: enough to refuse what would end the process.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from transformer_viz.errors import TraceTooLarge
+from transformer_viz.errors import OptionError, TraceTooLarge, join_names
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.terms import Kind
+from transformer_viz.terms import KIND_TITLES, KINDS, Kind
+from transformer_viz.trace.attention import PRECISIONS, Precision
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.recording_options import RecordingOptions
 
 if TYPE_CHECKING:
     from transformer_viz.decoding.beam import Beam
@@ -30,6 +30,71 @@ _CANDIDATE, _STEP, _NODE = 96, 640, 1100
 """Bytes of a candidate, of a step without its candidates, and of a node of a search, while it is searched and in the Trace."""
 _LOGIT = 44
 """Bytes a logit takes while it is sorted and made a probability in double precision."""
+
+
+class RecordingKeywords(TypedDict, total=False):
+    """Keywords of `decode`."""
+
+    kinds: Sequence[str] | None
+    layers: Sequence[int] | None
+    precision: str
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """The choice, checked.
+
+    Attributes:
+        layers: of each kind that is kept, in the order of `KINDS`, the numbers from 0, ascending.
+        precision: of weights; scores are always float32, since their rounding would show in a softmax.
+    """
+
+    layers: Mapping[Kind, tuple[int, ...]]
+    precision: Precision = "float32"
+
+    def keywords(self, sizes: Sizes) -> RecordingKeywords:
+        """Keywords of `decode` that make this choice; JSON-ready, and only what is not as by default."""
+        chosen: RecordingKeywords = {} if tuple(self.layers) == sizes.kinds else {"kinds": list(self.layers)}
+        if partial := [numbers for kind, numbers in self.layers.items() if numbers != sizes.layers.get(kind)]:
+            chosen["layers"] = list(partial[0])
+        return chosen if self.precision == "float32" else {**chosen, "precision": self.precision}
+
+
+def check_recording(
+    sizes: Sizes, kinds: Sequence[str] | None = None, layers: Sequence[int] | None = None, precision: str = "float32"
+) -> RecordingOptions:
+    """Checks the keywords. One name or number alone is a list of one.
+
+    Raises:
+        OptionError: an unknown kind or precision, no kind, or a layer that one of the kinds does not have.
+    """
+    if precision not in PRECISIONS:
+        raise OptionError(f"precision={str(precision)[:40]!r} is not known; choose one of {join_names(PRECISIONS)}")
+    names, numbers = _several(sizes.kinds if kinds is None else kinds), None if layers is None else _several(layers)
+    if unknown := [name for name in names if name not in KINDS]:
+        raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {join_names(KINDS)}")
+    if not names:
+        raise OptionError(f"kinds is empty; choose at least one of {join_names(KINDS)}")
+    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.kinds]:
+        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {join_names(sizes.kinds)}")
+    chosen = {kind: sizes.layers[kind] for kind in KINDS if kind in names}
+    if numbers is None:
+        return RecordingOptions(chosen, precision)
+    if not numbers:
+        raise OptionError("layers is empty; choose at least one layer, or leave it out to keep all")
+    for kind, there in chosen.items():
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int) or number not in there:
+                more = "" if len(chosen) == 1 else "; kinds= chooses the kinds that have it"
+                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else join_names(there)
+                raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers {which}{more}")
+    return RecordingOptions(dict.fromkeys(chosen, tuple(sorted(set(numbers)))), precision)
+
+
+def keywords_of(trace: Trace, sizes: Sizes) -> RecordingKeywords:
+    """The keywords with which another run of this model keeps the same kinds and layers, in the same precision, as `trace`."""
+    layers = {kind: attention.layers for kind, attention in trace.attentions.items()}
+    return RecordingOptions(layers, trace.precision).keywords(sizes)
 
 
 @dataclass(frozen=True)
@@ -93,36 +158,37 @@ class Plan:
     n_at_once: int = 0
     n_ends: int = 1
 
+    def arrays(self, n_source: int, n_steps: int) -> int:
+        """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
+        item = _HALF if self.recording.precision == "float16" else _SINGLE
+        queries_and_keys: dict[Kind, tuple[int, int]] = {
+            "encoder": (n_source, n_source),
+            "decoder": (n_steps, n_steps),
+            "cross": (n_steps, n_source),
+        }
+        n_bytes = 0
+        for kind, numbers in self.recording.layers.items():
+            n_queries, n_keys = queries_and_keys[kind]
+            n_maps = len(numbers) * self.sizes.heads[kind]
+            of_cell = n_maps * (item + _SINGLE * self.with_scores) + (n_maps if kind in self.by_head else 1)
+            of_search = 0 if self.beam is None or kind == "encoder" else rows_of_search(self.beam, n_steps) * n_maps * item
+            n_bytes += (n_queries * of_cell + of_search) * n_keys
+        return n_bytes
+
 
 def predicted(*plans: Plan) -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
     arrays = records = working = 0
     for plan in plans:
-        sizes, beam, item = plan.sizes, plan.beam, _HALF if plan.recording.is_half else _SINGLE
+        sizes, beam = plan.sizes, plan.beam
         n_candidates = min(plan.n_candidates, sizes.vocabulary)
-
-        def arrays_of(n_source: int, n_steps: int, plan: Plan = plan, item: int = item) -> int:
-            """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
-            shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
-            total = 0
-            for kind, numbers in plan.recording.numbers(plan.sizes).items():
-                n_maps = len(numbers) * plan.sizes.heads[kind]
-                total += shapes[kind] * (n_maps * (item + _SINGLE * plan.with_scores) + (n_maps if kind in plan.by_head else 1))
-                if plan.beam is not None and kind != "encoder":
-                    n_keys = n_steps if kind == "decoder" else n_source
-                    total += rows_of_search(plan.beam, n_steps) * n_maps * item * n_keys
-            return total
-
         for n_source, n_steps in zip(plan.n_sources, plan.n_steps, strict=True):
-            arrays += arrays_of(n_source, n_steps)
-            records += _STEP * (n_steps + 1) + 16 * n_source
-            if beam is None:
-                records += n_steps * n_candidates * _CANDIDATE
-            else:
+            arrays += plan.arrays(n_source, n_steps)
+            n_rows = n_steps if beam is None else rows_of_search(beam, n_steps)
+            records += _STEP * (n_steps + 1) + 16 * n_source + n_rows * n_candidates * _CANDIDATE
+            if beam is not None:
                 # Each continuation that is recorded has the text to it, in up to four bytes a character.
-                node = _NODE + 2 * plan.longest_token * (n_steps + 1)
-                records += rows_of_search(beam, n_steps) * n_candidates * _CANDIDATE
-                records += beam.n_continuations(plan.n_ends) * n_steps * node
+                records += beam.n_continuations(plan.n_ends) * n_steps * (_NODE + 2 * plan.longest_token * (n_steps + 1))
         # Recorded pieces and their joined copy, logits, keys and values with room to grow, eight copies of one attention.
         n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
@@ -130,7 +196,7 @@ def predicted(*plans: Plan) -> TraceSize:
         logits += plan.n_at_once * sizes.vocabulary * _SINGLE
         cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
         attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
-        once = 2 * arrays_of(n_source, n_steps) + logits + cached + attention
+        once = 2 * plan.arrays(n_source, n_steps) + logits + cached + attention
         working = max(working, len(plan.n_sources) * once)
     return TraceSize(arrays, records, working)
 
@@ -151,19 +217,22 @@ def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
     if size.fits(max_trace_bytes):
         return
     sizes, now, n_texts = plans[0].sizes, plans[0].recording, len(plans[0].n_sources)
-
-    def sizes_that_fit(choices: Iterable[RecordingOptions]) -> dict[RecordingOptions, int]:
-        options = {keep: predicted(*(replace(plan, recording=keep) for plan in plans)) for keep in choices}
-        return {keep: size.total for keep, size in options.items() if size.fits(max_trace_bytes)}
-
-    half, kind = replace(now, precision="float16"), "cross" if "cross" in now.kinds else now.kinds[-1]
-    whole = [half, replace(now, kinds=(kind,)), replace(half, kinds=(kind,))]
-    fitting = sizes_that_fit(keep for keep in whole if keep != now)
+    half, kind = replace(now, precision="float16"), "cross" if "cross" in now.layers else [*now.layers][-1]
+    alone = {kind: now.layers[kind]}
+    whole = [half, replace(now, layers=alone), replace(half, layers=alone)]
+    choices = [[keep] for keep in whole]
     for keep in (now, *whole):
-        shared = min(keep.numbers(sizes).values(), key=len)
-        fewer = sizes_that_fit(replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
-        fitting |= dict(list(fewer.items())[:1])
-    offers = tuple((keep.options(sizes), n_bytes) for keep, n_bytes in fitting.items())
+        shared = min(keep.layers.values(), key=len)
+        counts = range(len(shared) - 1, 0, -1)
+        choices.append([replace(keep, layers=dict.fromkeys(keep.layers, shared[-count:])) for count in counts])
+    offers: list[tuple[dict[str, object], int]] = []
+    for several in choices:
+        for keep in several:
+            kept = predicted(*(replace(plan, recording=keep) for plan in plans))
+            if keep != now and kept.fits(max_trace_bytes):
+                offer = dict[str, object](keep.keywords(sizes)), kept.total
+                offers += [offer] if offer not in offers else []
+                break
     words = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {bytes_words(size.total)}"
     if size.total <= max_trace_bytes:
         most_peak = max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
@@ -173,7 +242,7 @@ def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
     less = ["shorten the text", f"lower max_length{'' if plans[0].beam is None else ' or beam_size'}"]
     less += ["decode fewer texts at once"] if n_texts > 1 else []
     words += f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
-    raise TraceTooLarge(f"{words} {', '.join(less)}, or raise max_trace_bytes.", size.total, max_trace_bytes, offers)
+    raise TraceTooLarge(f"{words} {', '.join(less)}, or raise max_trace_bytes.", size.total, max_trace_bytes, tuple(offers))
 
 
 def bytes_of(trace: Trace) -> int:
@@ -183,3 +252,7 @@ def bytes_of(trace: Trace) -> int:
     lists = [step.candidates for step in trace.steps] if search is None else search.candidates
     nodes = 0 if search is None else sum(_NODE + 4 * len(node.text) for node in search.nodes)
     return trace.nbytes + _STEP * (len(trace.steps) + 1) + _CANDIDATE * sum(map(len, lists)) + nodes
+
+
+def _several(given: object) -> list[Any]:
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
