@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from transformer_viz.errors import TraceError
 from transformer_viz.schema import Count, Range, Share
 
 Text = Annotated[str, Range(0, 2**30)]
@@ -28,6 +29,9 @@ class Step:
         sampling_probability: of `token` under the distribution it was drawn from, if it was sampled.
         token_id: of `token`, where labels do not tell tokens apart.
         candidate_ids: one for each candidate; none where labels tell tokens apart.
+
+    Raises:
+        TraceError: there is not one id for each candidate.
     """
 
     token: Text
@@ -40,6 +44,8 @@ class Step:
     candidate_ids: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.candidate_ids and len(self.candidate_ids) != len(self.candidates):
+            raise wrong_ids(self.token, self.candidates, self.candidate_ids)
         # A file has null for every number that JSON does not know; the logarithm of 0 is one of them.
         if self.probability == 0 and math.isnan(self.log_probability):
             object.__setattr__(self, "log_probability", -math.inf)
@@ -53,8 +59,20 @@ class Fill:
         place: of the mask token among the source tokens.
         candidates: the most probable tokens with their probabilities, best first.
         candidate_ids: one for each candidate; none where labels tell tokens apart.
+
+    Raises:
+        TraceError: there is not one id for each candidate.
     """
 
     place: Count
     candidates: tuple[Candidate, ...]
     candidate_ids: tuple[Count, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.candidate_ids and len(self.candidate_ids) != len(self.candidates):
+            raise wrong_ids(f"the fill at {self.place}", self.candidates, self.candidate_ids)
+
+
+def wrong_ids(where: str, candidates: tuple[Candidate, ...], ids: tuple[int, ...]) -> TraceError:
+    """The error for ids that are not one for each candidate."""
+    return TraceError(f"{where[:40]!r} has {len(ids)} ids for {len(candidates)} candidates")

@@ -163,10 +163,6 @@ class Trace:
                 raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
             if self.output_ids is not None and step.token_id not in (None, self.output_ids[t]):
                 raise TraceError(f"steps[{t}] says id {step.token_id} where output_ids has {self.output_ids[t]}")
-        for part in (*self.steps, *self.fills):
-            if part.candidate_ids and len(part.candidate_ids) != len(part.candidates):
-                where = part.token[:40] if isinstance(part, Step) else f"the fill at {part.place}"
-                raise TraceError(f"{where!r} has {len(part.candidate_ids)} ids for {len(part.candidates)} candidates")
         places = [fill.place for fill in self.fills]
         if places != sorted(set(places)) or not set(places) <= set(range(n_source)):
             raise TraceError(f"fills are at {join_names(places[:100])}; ascending places below {n_source} are needed")
