@@ -2,16 +2,30 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from transformer_viz.errors import InputError, join_names
 from transformer_viz.loaded_model import TaskAnswer
 from transformer_viz.text_display import shorten
 
 
+@dataclass(frozen=True)
 class PieceTokenizer(ABC):
-    """See `loaded_model.Tokenizer`. Source and target have the same pieces, several of which may have one label."""
+    """See `loaded_model.Tokenizer`. Source and target have the same pieces, several of which may have one label.
+
+    Attributes:
+        labels: of all ids.
+    """
+
+    labels: tuple[str, ...] = field(compare=False, repr=False)
 
     has_unique_labels = False
+
+    @cached_property
+    def longest_label(self) -> int:
+        """Characters."""
+        return max(map(len, self.labels), default=1)
 
     @property
     @abstractmethod

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from transformer_viz.errors import FileError, InputError
@@ -22,12 +21,11 @@ class FirefoxTokenizer(PieceTokenizer):
     """See `loaded_model.Tokenizer`.
 
     Attributes:
-        processor: of the library sentencepiece.
         labels: of all ids, and last of what the decoder reads first.
+        processor: of the library sentencepiece.
     """
 
     processor: Any
-    labels: tuple[str, ...]
 
     mask_id = None
 
@@ -48,15 +46,11 @@ class FirefoxTokenizer(PieceTokenizer):
             raise FileError(f"it is damaged or not a SentencePiece model ({shorten(str(error), 100)})") from error
         if max(map(len, pieces), default=0) > _LONGEST:
             raise FileError(f"it has a piece of more than {_LONGEST} characters")
-        return cls(processor, (*(piece.replace(_SPACE, " ") for piece in pieces), START))
+        return cls((*(piece.replace(_SPACE, " ") for piece in pieces), START), processor)
 
     @property
     def unknown_id(self) -> int | None:
         return self.processor.unk_id()
-
-    @cached_property
-    def longest_label(self) -> int:
-        return max(map(len, self.labels))
 
     @property
     def label(self) -> Callable[[int], str]:

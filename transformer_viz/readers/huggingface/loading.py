@@ -70,7 +70,7 @@ class HuggingFaceModel:
     @property
     def languages(self) -> tuple[str, ...]:
         """The codes of those that it translates between, for `with_languages`; none for most models."""
-        return tuple(self.tokenizer.pieces.languages)
+        return tuple(self.tokenizer.languages)
 
     @property
     def source_language(self) -> str | None:
@@ -92,17 +92,17 @@ class HuggingFaceModel:
         """
         tokenizer, generation = self.tokenizer, self.model.generation
         if source is not None:
-            tokenizer.pieces.language_id(source)
+            tokenizer.language_id(source)
             tokenizer = replace(tokenizer, source_language=source)
         if target is not None:
-            number = tokenizer.pieces.language_id(target)
+            number = tokenizer.language_id(target)
             tokenizer = replace(tokenizer, target_language=target)
             is_first = tokenizer.frame_of_target()[:1] == [number]
             generation = generation.with_target("forced_bos_token_id" if is_first else "decoder_start_token_id", number)
         return replace(self, tokenizer=tokenizer, model=replace(self.model, generation=generation))
 
     def _code(self, number: int | None) -> str | None:
-        return next((code for code, other in self.tokenizer.pieces.languages.items() if other == number), None)
+        return next((code for code, other in self.tokenizer.languages.items() if other == number), None)
 
     @property
     def options(self) -> ModelOptions:
@@ -230,7 +230,7 @@ def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
         probed = probe(model, int(min(_LONGEST, *(n for n in (_LONGEST, *limits) if isinstance(n, int | float) and n >= 1))))
         reader = HuggingFaceReader(model, probed, Generation.of(model, tokenizer, probed.sizes))
         check_decoding(reader)
-    own = replace(HuggingFaceTokenizer.of(tokenizer, probed.sizes.vocabulary), n_embedded=probed.sizes.source_vocabulary)
+    own = HuggingFaceTokenizer.of(tokenizer, probed.sizes.vocabulary, probed.sizes.source_vocabulary)
     return HuggingFaceModel(name, reader, own, model.device, probed.architecture)
 
 

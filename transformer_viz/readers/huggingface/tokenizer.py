@@ -1,14 +1,25 @@
-"""A Hugging Face tokenizer as ours: text to ids and back."""
+"""A Hugging Face tokenizer as ours: text to ids and back, and the labels by which people read its pieces."""
 
-from collections.abc import Callable, Generator, Sequence
+import json
+import re
+import threading
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from transformer_viz.errors import InputError
-from transformer_viz.readers.huggingface.pieces import Pieces
+from transformer_viz.errors import InputError, OptionError, join_names
 from transformer_viz.readers.piece_tokenizer import PieceTokenizer
 from transformer_viz.text_display import shorten
+
+_NLLB = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
+"""The code of a language."""
+_SPACE = "▁"
+"""How SentencePiece writes a space."""
+_ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+"""How SentencePiece writes a byte of a character that it has no piece for."""
+_NO_CHARACTER = re.compile("[\udc80-\udcff]")
+"""A byte of no whole character, as `surrogateescape` leaves them."""
 
 
 def is_ordinary(error: BaseException) -> bool:
@@ -21,29 +32,51 @@ class HuggingFaceTokenizer(PieceTokenizer):
     """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter.
 
     Attributes:
-        pieces: the tokenizer of transformers.
+        labels: of all ids of the model; one that the tokenizer does not name is its number.
+        tokenizer: of transformers. It has a state (which side it reads, in which language), so that one text is read at a time.
+        languages: the token of each language that it is translated between by its code, as mBART, M2M100 and NLLB have them.
+            The source language stands in what is read. The target's is the token that is forced first, or, for the first
+            mBART, the token that the decoder begins with: where the tokenizer puts it in a target tells which.
         is_chat: whether a source is a user's message, framed as its chat template says.
         source_language: the code of the language of sources; None where the tokenizer knows no languages.
         target_language: the code of the language of targets; None = the source's.
         n_embedded: tokens that the model has embeddings of; None = as many as may come.
+        lock: held while a text is read, by all who read with this tokenizer of transformers.
     """
 
-    pieces: Pieces
+    tokenizer: Any
+    languages: Mapping[str, int] = field(compare=False)
     is_chat: bool = False
     source_language: str | None = None
     target_language: str | None = None
     n_embedded: int | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     @classmethod
-    def of(cls, tokenizer: Any, n_ids: int | None = None) -> "HuggingFaceTokenizer":
+    def of(cls, tokenizer: Any, n_ids: int | None = None, n_embedded: int | None = None) -> "HuggingFaceTokenizer":
         """The tokenizer as it reads by itself, for a model of so many ids; None = as many as it names."""
-        pieces = Pieces(tokenizer, n_ids)
-        return cls(pieces, False, tokenizer.src_lang, tokenizer.tgt_lang) if pieces.languages else cls(pieces)
+        languages: Mapping[str, int] = {}
+        if getattr(tokenizer, "src_lang", None) is not None:
+            languages = getattr(tokenizer, "lang_code_to_id", None) or {
+                code: tokenizer.convert_tokens_to_ids(code) for code in filter(_NLLB.fullmatch, tokenizer.all_special_tokens)
+            }
+        own = {"source_language": tokenizer.src_lang, "target_language": tokenizer.tgt_lang} if languages else {}
+        labels = _labels(tokenizer, n_ids or len(tokenizer))
+        return cls(labels, tokenizer, dict(sorted(languages.items())), n_embedded=n_embedded, **own)
 
-    @property
-    def tokenizer(self) -> Any:
-        """The tokenizer of transformers."""
-        return self.pieces.tokenizer
+    def language_id(self, code: str) -> int:
+        """The token of a language.
+
+        Raises:
+            OptionError: it is not known; the message names those that are.
+        """
+        if not self.languages:
+            raise OptionError(
+                f"language {shorten(code)!r} is not possible: this model's tokenizer knows no languages; leave it out"
+            )
+        if code not in self.languages:
+            raise OptionError(f"language {shorten(code)!r} is not known; choose one of {join_names(self.languages)}")
+        return self.languages[code]
 
     @property
     def mask_id(self) -> int | None:
@@ -54,16 +87,12 @@ class HuggingFaceTokenizer(PieceTokenizer):
         return self.tokenizer.unk_token_id
 
     @property
-    def longest_label(self) -> int:
-        return self.pieces.longest_label
+    def n_ids(self) -> int:
+        return len(self.labels)
 
     @property
     def label(self) -> Callable[[int], str]:
-        return self.pieces.label
-
-    @property
-    def n_ids(self) -> int:
-        return self.pieces.n_ids
+        return lambda number: self.labels[number] if number < len(self.labels) else str(number)
 
     def id_of(self, token: str) -> int | None:
         return self.tokenizer.get_vocab().get(token)
@@ -95,7 +124,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         # A model may have places for more tokens than its tokenizer knows, and not every tokenizer passes them over.
         n_known, decode = len(self.tokenizer), self.tokenizer.decode
-        with self.pieces.lock:
+        with self.lock:
             return [decode([number for number in ids if number < n_known], skip_special_tokens=True) for ids in rows]
 
     def _embedded(self, ids: list[int]) -> list[int]:
@@ -110,7 +139,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
     @contextmanager
     def _reading(self) -> Generator[Any]:
         """The tokenizer, as this one sets it. What it cannot read, its own library says by any error."""
-        with self.pieces.lock:
+        with self.lock:
             try:
                 if self.source_language is not None:
                     self.tokenizer.src_lang = self.source_language
@@ -124,3 +153,53 @@ class HuggingFaceTokenizer(PieceTokenizer):
                 raise InputError(
                     f"The model's tokenizer cannot read this text ({shorten(str(error), 200)}). Try another one."
                 ) from error
+
+
+def _labels(tokenizer: Any, n_ids: int) -> tuple[str, ...]:
+    """Of the ids from 0 on; what the tokenizer does not name is its number."""
+    kept = set(tokenizer.added_tokens_decoder)
+    decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+    decoders = frozenset() if decoder is None else frozenset(_types(json.loads(decoder.__getstate__())))
+    pieces = tokenizer.convert_ids_to_tokens(list(range(min(n_ids, len(tokenizer)))))
+    return tuple(
+        str(number) if piece is None else piece if number in kept else spelt(piece, decoders)
+        for number, piece in enumerate([*pieces, *[None] * (n_ids - len(pieces))])
+    )
+
+
+def spelt(piece: str, decoders: Collection[str]) -> str:
+    """What a piece spells; what does not spell a whole character as its bytes, `<0xE2><0x80>`.
+
+    Args:
+        piece: as the tokenizer names it.
+        decoders: how pieces are put together, by the names of the library; none for a tokenizer that is written in Python.
+    """
+    if "ByteLevel" in decoders and all(sign in _BYTES for sign in piece):
+        data = bytes(_BYTES[sign] for sign in piece)
+    elif "WordPiece" in decoders:
+        return piece
+    elif one := _ONE_BYTE.fullmatch(piece):
+        data = bytes.fromhex(one[1])
+    else:
+        return piece.replace(_SPACE, " ")
+    return _NO_CHARACTER.sub(lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", data.decode("utf-8", "surrogateescape"))
+
+
+def _types(state: dict[str, Any]) -> Iterator[str]:
+    """The types of a decoder and of the decoders that it consists of."""
+    yield state["type"]
+    for part in state.get("decoders", ()):
+        yield from _types(part)
+
+
+def _byte_signs() -> dict[str, int]:
+    """The sign that byte-level BPE writes for each byte: itself where it can be seen, and else the next one from U+0100 on.
+
+    Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
+    """
+    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in seen]
+    return {**{chr(byte): byte for byte in seen}, **{chr(0x100 + place): byte for place, byte in enumerate(others)}}
+
+
+_BYTES = _byte_signs()
