@@ -22,7 +22,7 @@ from transformer_viz.inside_head.numbers import (
     parts,
     scaled,
 )
-from transformer_viz.inside_head.rounding import Explanation, Row, Spec
+from transformer_viz.inside_head.rounding import Explanation, Row
 from transformer_viz.terms import REASON_WORDS, Reason
 from transformer_viz.trace.inside import Inside
 
@@ -46,8 +46,8 @@ def explain(inside: Inside, address: str) -> Explanation:
 
 
 def _product(row: Row, key: int, place: int) -> Explanation:
-    specs = [("", f"query.{place + 1}"), ("×", f"key.{key + 1}.{place + 1}")]
-    return row.chain("One place of the query times the same place of the key.", specs)
+    formula = f"query.{place + 1} × key.{key + 1}.{place + 1}"
+    return row.chain("One place of the query times the same place of the key.", formula)
 
 
 def _dot(row: Row, key: int) -> Explanation:
@@ -63,8 +63,8 @@ def _scale(row: Row, key: int) -> Explanation:
     width = len(inside.query)
     if math.isclose(inside.scale, width**-0.5, rel_tol=1e-6):
         words = f"Divided by √{width}, for {width} places, so that longer vectors do not make larger scores."
-        return row.chain(words, [("", f"dot.{key + 1}"), ("÷", (1 / inside.scale, f"√{width}"))])
-    return row.chain("Times what this model scales by.", [("", f"dot.{key + 1}"), ("×", (inside.scale, "scale"))])
+        return row.chain(words, f"dot.{key + 1} ÷ √{width}", {f"√{width}": (1 / inside.scale, f"√{width}")})
+    return row.chain("Times what this model scales by.", f"dot.{key + 1} × scale", {"scale": (inside.scale, "scale")})
 
 
 def _capped_score(row: Row, key: int) -> Explanation:
@@ -73,7 +73,7 @@ def _capped_score(row: Row, key: int) -> Explanation:
     limit = Decimal(repr(cap))
     words = f"Softly capped, so that no score is beyond {cap:g}: c · tanh(score ÷ c) with c = {cap:g}."
     before = f"scaled.{key + 1}" if scaled(row.inside) is not None else f"dot.{key + 1}"
-    return row.chain(words, [("", before)], lambda made: limit * _tanh(made / limit))
+    return row.chain(words, before, after=lambda made: limit * _tanh(made / limit))
 
 
 def _score(row: Row, key: int) -> Explanation | None:
@@ -82,16 +82,12 @@ def _score(row: Row, key: int) -> Explanation | None:
         return None
     if inside.bias is not None:
         name = next(name for name in ("capped", "scaled", "dot") if NUMBERS[name].make(inside) is not None)
-        words = (
-            "And the position bias added. This model divides by nothing."
-            if inside.scale == 1
-            else "And the position bias added."
-        )
-        return row.chain(words, [("", f"{name}.{key + 1}"), ("+", f"bias.{key + 1}")])
+        words = "And the position bias added." + (" This model divides by nothing." if inside.scale == 1 else "")
+        return row.chain(words, f"{name}.{key + 1} + bias.{key + 1}")
     if inside.softcap is not None:
         return _capped_score(row, key)
     if inside.scale == 1:
-        return row.chain("This model divides by nothing: the score is q · k.", [("", f"dot.{key + 1}")])
+        return row.chain("This model divides by nothing: the score is q · k.", f"dot.{key + 1}")
     return _scale(row, key)
 
 
@@ -110,25 +106,26 @@ def _largest(row: Row) -> Explanation:
         return row.given("Every key is masked: there is no score.")
     key = int(np.where(inside.masked, -np.inf, inside.require("scores")).argmax())
     words = "The largest score that is not masked. Taken away from each, it changes no weight, and no power is too large."
-    return row.chain(words, [("", f"score.{key + 1}")])
+    return row.chain(words, f"score.{key + 1}")
 
 
 def _exp(row: Row, key: int) -> Explanation:
     if row.inside.masked[key]:
         return row.given("The key is masked: e to −∞ is 0.")
     words = "e to how far the score is below the largest: 1 for the largest itself."
-    return row.chain(words, [("e^(", f"score.{key + 1}"), ("−", "largest")], lambda made: made.exp(), ")")
+    return row.chain(words, f"e^( score.{key + 1} − largest", after=lambda made: made.exp(), end=")")
 
 
 def _sum(row: Row) -> Explanation:
     """The sum over all keys that are not masked; with many, the largest ones and the rest as one term."""
     inside, powers = row.inside, exps(row.inside)
     keys = _summed(powers, ~inside.masked)
-    specs: list[Spec] = [("+" if n else "", f"exp.{key + 1}") for n, key in enumerate(keys)]
-    n_more = int((~inside.masked).sum()) - len(keys)
-    if n_more:
-        specs.append(("+", (float(powers.sum() - powers[keys].sum()), f"{n_more} more keys")))
-    return row.chain("All of the row's powers of e together.", specs) if specs else row.given("Every key is masked.")
+    terms, numbers = [f"exp.{key + 1}" for key in keys], {}
+    if n_more := int((~inside.masked).sum()) - len(keys):
+        terms.append("others")
+        numbers["others"] = float(powers.sum() - powers[keys].sum()), f"{n_more} more keys"
+    words = "All of the row's powers of e together."
+    return row.chain(words, " + ".join(terms), numbers) if terms else row.given("Every key is masked.")
 
 
 def _summed(sizes: np.ndarray, is_there: np.ndarray) -> list[int]:
@@ -149,11 +146,11 @@ def _weight(row: Row, key: int) -> Explanation | None:
     if not np.allclose(powers / powers.sum(), inside.weights, atol=_AGREES):
         return row.given("An edit or a mistake of the run put this weight in the place of what the softmax gave.")
     words = "How much of this key's value goes into the output: its power of e as a share of the row's sum."
-    return row.chain(words, [("", f"exp.{key + 1}"), ("÷", "sum")])
+    return row.chain(words, f"exp.{key + 1} ÷ sum")
 
 
 def _part(row: Row, key: int, place: int) -> Explanation:
-    return row.chain("The value times its weight.", [("", f"weight.{key + 1}"), ("×", f"value.{key + 1}.{place + 1}")])
+    return row.chain("The value times its weight.", f"weight.{key + 1} × value.{key + 1}.{place + 1}")
 
 
 def _output(row: Row, place: int) -> Explanation:
@@ -179,38 +176,35 @@ def _projected(row: Row, place: int) -> Explanation | None:
 def _added(row: Row, place: int) -> Explanation | None:
     if others(row.inside) is None:
         return None
-    specs: list[Spec] = [("", f"projected.{place + 1}"), ("+", f"others.{place + 1}")]
-    specs += [] if row.inside.out_bias is None else [("+", f"out_bias.{place + 1}")]
-    return row.chain("This head's share, those of the layer's other heads, and the bias where there is one.", specs)
+    formula = f"projected.{place + 1} + others.{place + 1}"
+    formula += "" if row.inside.out_bias is None else f" + out_bias.{place + 1}"
+    return row.chain("This head's share, those of the layer's other heads, and the bias where there is one.", formula)
 
 
 def _norm_input(row: Row, place: int) -> Explanation:
-    match row.inside.norm:
-        case "pre":
-            return row.chain("The norm stands first: it is given the residual stream.", [("", f"residual_before.{place + 1}")])
-        case "residual-post":
-            return row.chain("The norm is given what all heads add.", [("", f"added.{place + 1}")])
-    specs = [("", f"residual_before.{place + 1}"), ("+", f"added.{place + 1}")]
-    return row.chain("The norm stands last: it is given what was there and what all heads add.", specs)
+    before, added = f"residual_before.{place + 1}", f"added.{place + 1}"
+    if row.inside.norm == "pre":
+        return row.chain("The norm stands first: it is given the residual stream.", before)
+    if row.inside.norm == "residual-post":
+        return row.chain("The norm is given what all heads add.", added)
+    return row.chain("The norm stands last: it is given what was there and what all heads add.", f"{before} + {added}")
 
 
 def _norm(row: Row, place: int) -> Explanation:
     """γ · (input − mean) / σ + β, as far as this norm has them."""
     inside = row.inside
-    specs: list[Spec] = [("", f"norm_input.{place + 1}")]
-    specs += [("−", "norm_mean")] if inside.norm_kind == "layer" else []
-    specs += [("÷", "norm_deviation")]
-    specs += [] if inside.norm_weight is None else [("×", f"norm_weight.{place + 1}")]
-    specs += [] if inside.norm_bias is None else [("+", f"norm_bias.{place + 1}")]
-    return row.chain("Brought to one size, from left to right, so that no layer drowns the others.", specs)
+    formula = f"norm_input.{place + 1}" + (" − norm_mean" if inside.norm_kind == "layer" else "") + " ÷ norm_deviation"
+    formula += "" if inside.norm_weight is None else f" × norm_weight.{place + 1}"
+    formula += "" if inside.norm_bias is None else f" + norm_bias.{place + 1}"
+    return row.chain("Brought to one size, from left to right, so that no layer drowns the others.", formula)
 
 
 def _entered(row: Row, place: int) -> Explanation | None:
     inside = row.inside
     if inside.norm == "pre" and normed(inside) is not None:
-        return row.chain("What the norm makes of the residual stream.", [("", f"normed.{place + 1}")])
+        return row.chain("What the norm makes of the residual stream.", f"normed.{place + 1}")
     if inside.norm in ("post", "residual-post") and inside.residual_before is not None:
-        return row.chain("The residual stream as it is: no norm stands before.", [("", f"residual_before.{place + 1}")])
+        return row.chain("The residual stream as it is: no norm stands before.", f"residual_before.{place + 1}")
     return None
 
 
@@ -218,17 +212,14 @@ def _after(row: Row, place: int) -> Explanation | None:
     inside = row.inside
     if inside.norm is None or inside.added is None or inside.residual_before is None:
         return None
+    before, made = f"residual_before.{place + 1}", f"normed.{place + 1}"
     if inside.norm == "pre":
-        specs = [("", f"residual_before.{place + 1}"), ("+", f"added.{place + 1}")]
-        return row.chain("What was there, and what attention adds.", specs)
+        return row.chain("What was there, and what attention adds.", f"{before} + added.{place + 1}")
     if normed(inside) is None:
         return None
     if inside.norm == "post":
-        return row.chain("What the norm makes of the sum.", [("", f"normed.{place + 1}")])
-    return row.chain(
-        "What was there, and the norm of what attention adds.",
-        [("", f"residual_before.{place + 1}"), ("+", f"normed.{place + 1}")],
-    )
+        return row.chain("What the norm makes of the sum.", made)
+    return row.chain("What was there, and the norm of what attention adds.", f"{before} + {made}")
 
 
 def _tanh(x: Decimal) -> Decimal:

@@ -7,11 +7,16 @@ digits, up to six; if that does not help either, `is_rounded` says so.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException, localcontext
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.inside_head.numbers import NUMBERS, label_of, value_of
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.inside import Inside
+
+# The package `analysis` has this module's results among its own.
+if TYPE_CHECKING:
+    from transformer_viz.analysis.sentences import Sentence
 
 LEAST_DIGITS, MOST_DIGITS = 3, 6
 """After the point."""
@@ -43,17 +48,11 @@ class Explanation:
 
     address: str
     label: str
-    words: Sentence
+    words: "Sentence"
     heads: tuple[str, ...]
     rows: tuple[tuple[Term, ...], ...]
     terms: tuple[Term, ...]
     is_rounded: bool
-
-
-Operand = str | tuple[float, str]
-"""An address, or a number without one and its name."""
-Spec = tuple[str, Operand]
-"""An operator and what it is applied to, from left to right; the first has none."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,28 @@ class Row:
         return self._made(words or NUMBERS[name].words or "A number of the run.", (), MOST_DIGITS, False)
 
     def chain(
-        self, words: str, specs: Sequence[Spec], after: Callable[[Decimal], Decimal] = lambda made: made, end: str = ""
+        self,
+        words: str,
+        formula: str,
+        numbers: Mapping[str, tuple[float, str]] = MappingProxyType({}),
+        after: Callable[[Decimal], Decimal] = lambda made: made,
+        end: str = "",
     ) -> Explanation:
-        """What operators make of terms, one after the other, and `after` of that."""
-        terms = [(operator, *self._operand(operand)) for operator, operand in specs]
+        """What operators make of terms, from left to right whatever they are, and `after` of that.
+
+        Args:
+            words: how it is computed.
+            formula: as `exp.3 ÷ sum`, addresses with operators between them, and perhaps one before the first.
+            numbers: those that have no address, each with its name, by what stands for them in the formula.
+            after: a function of what the operators make.
+            end: what stands behind the last term.
+        """
+        parts = formula.split()
+        parts = parts if len(parts) % 2 == 0 else ["", *parts]
+        terms = []
+        for operator, name in zip(parts[::2], parts[1::2], strict=True):
+            value, said, address = (*numbers[name], None) if name in numbers else self._operand(name)
+            terms.append((operator, value, said, address))
         result = value_of(self.inside, self.address)
         for digits in range(LEAST_DIGITS, MOST_DIGITS + 1):
             made = _computed([(operator, value) for operator, value, _, _ in terms], digits, digits, after)
@@ -115,10 +132,8 @@ class Row:
         result = Term(number_words(value_of(self.inside, self.address), digits), self._label, None, f"{end} =".strip())
         return Explanation(self.address, self._label, (("plain", words),), (), (), (*shown, result), is_rounded)
 
-    def _operand(self, operand: Operand) -> tuple[float, str, str | None]:
-        if isinstance(operand, tuple):
-            return (*operand, None)
-        return value_of(self.inside, operand), label_of(self.inside, operand), operand
+    def _operand(self, address: str) -> tuple[float, str, str | None]:
+        return value_of(self.inside, address), label_of(self.inside, address), address
 
     @property
     def _label(self) -> str:
