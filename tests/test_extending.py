@@ -32,14 +32,6 @@ ADDED = {
             '''Say hello.'''
             print(f"hello {name}")
         """,
-    "analysis/measures/sharpest.py": """
-        from transformer_viz.analysis.measure import Measure
-
-        def of(judged):
-            return judged.mean(judged.weights.max(-1))
-
-        MEASURE = Measure(of, column="sharpest", title="largest weight", help="Mean of it", order=5, is_share=True)
-        """,
     "attribution/methods/weights.py": """
         import torch
         from transformer_viz.attribution.method import Method
@@ -84,7 +76,6 @@ import json, torch
 import transformer_viz as tv
 from transformer_viz import commands, tasks, views
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.figures.grades import TINTS
 from transformer_viz.export.drawings import WHATS
 from transformer_viz.model import variants
 from transformer_viz.tracing.adapters import _adapter
@@ -95,14 +86,11 @@ class Strange(torch.nn.Module): pass
 
 weights = [[[[0.75, 0.25], [0.5, 0.5]]]]
 trace = tv.Trace.from_arrays(cross=weights, source_tokens=["a", "b"], target_tokens=["x", "y"])
-grade = tv.analysis.alignment(trace)[0]
 figure, saved = tv.figures.row_sums(trace), tv.export.save(trace, "run.html", "row_sums")
 print(json.dumps({
     "task": tasks.make_task("shout").answer(("a", "b")),
     "variant": "plain" in variants.names(),
     "command": commands.main(["hello", "--name", "Ada"]),
-    "measure": [grade.sharpest, grade.uniform.sharpest,
-                "sharpest" in tv.analysis.alignment(trace).to_frame(), TINTS["sharpest"]],
     "method": METHODS["weights"].title,
     "figure": [list(map(float, figure.data[0].y)), "row_sums" in WHATS, saved.stat().st_size > 1000],
     "tabs": ["Notes" in TABS, "Notes" in OF_A_FILE, "Notes" in MASKS_TABS],
@@ -129,7 +117,6 @@ def test_each_is_one_new_file(tmp_path: Path) -> None:
         "task": ["a", "b", "a", "b"],
         "variant": True,
         "command": 0,
-        "measure": [0.625, 0.5, True, "largest weight"],
         "method": "what attention says",
         "figure": [[1.0, 1.0], True, True],
         "tabs": [True, True, True],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from transformer_viz.analysis.head_names import roles
-from transformer_viz.analysis.measure import HeadRows
+from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.errors import OptionError, join_names
@@ -29,7 +29,7 @@ class Measures:
     """Every measure of one head, by its name and as an attribute: `grade.mass`, `grade.entropy`.
 
     Attributes:
-        measures: each by the name of its file in `analysis/measures/`; None where no row of the head has it.
+        measures: each by its name in `analysis.measures`; None where no row of the head has it.
     """
 
     measures: Mapping[str, float | None]

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.measure import HeadRows
+from transformer_viz.analysis.head_rows import NONE, HeadRows, Positions
 from transformer_viz.analysis.query_rows import mean_over
-from transformer_viz.analysis.token_roles import NONE, Positions
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from transformer_viz.analysis.head_names import ROLES, names
-from transformer_viz.analysis.measure import HeadRows
+from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.true_key import true_keys
 from transformer_viz.errors import OptionError, join_names

@@ -23,7 +23,7 @@ def overview(
     Args:
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
-        measure: as the file in `analysis/measures` is called.
+        measure: its name in `analysis.measures`.
         focus: layer and head to outline; `mean` and `max` outline the whole layer.
         style: theme and size.
 

@@ -6,10 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from transformer_viz.analysis.head_names import roles
-from transformer_viz.analysis.measure import HeadRows
+from transformer_viz.analysis.head_rows import NONE, HeadRows, Positions, last_of
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.analysis.query_rows import has_weight
-from transformer_viz.analysis.token_roles import NONE, Positions, last_of
 from transformer_viz.analysis.word_starts import is_special as _is_special
 from transformer_viz.batches import Batch
 from transformer_viz.loaded_model import LoadedModel

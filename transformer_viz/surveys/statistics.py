@@ -1,4 +1,4 @@
-"""What a survey measures of every head and text: each measure in `analysis/measures`, and the bins that count texts."""
+"""What a survey measures of every head and text: each measure of `analysis.measures`, and the bins that count texts."""
 
 from typing import Any
 

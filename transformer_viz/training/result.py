@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transformer_viz.analysis.measure import HeadRows
+from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import entropy_share
 from transformer_viz.analysis.sentences import Piece, Sentence, of_run, sentence
 from transformer_viz.analysis.true_key import head_mass
@@ -87,7 +87,7 @@ def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:
         allowed = (~traces[0].cross.mask[rows]).sum(-1)
         return Course("mass", np.stack(known), float((1 / np.maximum(allowed, 1)).mean()))
     # 0 where no row has a choice of keys.
-    shares = [np.nan_to_num(entropy_share.of(HeadRows.of(trace, kind))) for trace in traces]
+    shares = [np.nan_to_num(entropy_share(HeadRows.of(trace, kind))) for trace in traces]
     return Course("entropy", np.stack(shares), 1.0)
 
 

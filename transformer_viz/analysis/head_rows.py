@@ -1,23 +1,88 @@
-"""The class `Measure`, which computes one number for each head, and the data that it gets from one or many runs.
+"""The rows of all heads of one kind of attention as arrays, of one run or of many, and what is known of their tokens."""
 
-`measures/` has one file for each measure.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.query_rows import entropies, judged_rows, mean_over, uniform_weights
-from transformer_viz.analysis.token_roles import NONE, Positions
+from transformer_viz.analysis.query_rows import entropies, judged_rows, mean_over, real_queries, uniform_weights
+from transformer_viz.analysis.true_key import true_keys
+from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import END
+
+NONE = -1
+"""The index that means that there is no such key or letter."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Masks and indices of one text's tokens, or, with an axis before all others, of many; NONE behind those of a shorter text.
+
+    Attributes:
+        letters: int (…, source); the number of each source token among those of the text itself, from 0.
+        last: int (…,); the place of `<end>` in the source, or where there is none of its last token.
+        true: int (…, query); the key that is right for each row of cross-attention.
+        special: bool (…, key); tokens of no text.
+        n_queries: int (…,); the rows of this kind that each text has.
+        n_steps: int (…,); of how many of its rows it is known what was written.
+    """
+
+    letters: np.ndarray
+    last: np.ndarray
+    true: np.ndarray
+    special: np.ndarray
+    n_queries: np.ndarray
+    n_steps: np.ndarray
+
+    @classmethod
+    def of(cls, trace: Trace, kind: Kind) -> "Positions":
+        """The positions of one run."""
+        keys = true_keys(trace) if kind == "cross" else ()
+        return cls(
+            letters=np.array([NONE if letter is None else letter for letter in trace.source_letters], dtype=int),
+            last=np.array(last_of(trace.source_tokens, real_queries(trace, "encoder"))),
+            true=np.array([NONE if key is None else key for key in keys], dtype=int),
+            special=np.array([is_special(token) for token in trace.attentions[kind].keys], dtype=bool),
+            n_queries=np.array(len(trace.attentions[kind].queries)),
+            n_steps=np.array(len(trace.steps)),
+        )
+
+    @property
+    def n_letters(self) -> np.ndarray:
+        """int (…,); how many letters each text has."""
+        return (self.letters != NONE).sum(-1)
+
+    def of_letters(self, numbers: np.ndarray) -> np.ndarray:
+        """The source places of letters by their numbers, int (…, any); NONE where a text has no such letter."""
+        n = self.letters.shape[-1]
+        is_one = (numbers >= 0) & (numbers < n)
+        numbers = np.broadcast_to(np.where(is_one, numbers, n), (*self.letters.shape[:-1], numbers.shape[-1]))
+        return np.take_along_axis(self._places, numbers, -1)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """int (…, letter); one letter more than there are, which is nowhere."""
+        n = self.letters.shape[-1]
+        places = np.full((*self.letters.shape[:-1], n + 1), NONE)
+        numbers = np.where(self.letters == NONE, n, self.letters)
+        np.put_along_axis(places, numbers, np.broadcast_to(np.arange(n), numbers.shape), -1)
+        places[..., n] = NONE
+        return places
+
+
+def last_of(tokens: tuple[str, ...] | list[str], is_real: np.ndarray) -> int:
+    """The place of the end, or of the last token that is no padding; NONE where there is nothing."""
+    if END in tokens:
+        return tokens.index(END)
+    real = is_real.nonzero()[0]
+    return int(real[-1]) if len(real) else NONE
 
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """The data of a measure: the rows of all heads of one kind, of one run or, with one more axis in front, of many.
+    """What a measure computes with: the rows of all heads of one kind, of one run or, with one more axis in front, of many.
 
     Attributes:
         kind: of attention.
@@ -99,35 +164,3 @@ class HeadRows:
     def top(self) -> np.ndarray:
         """The key with the largest weight, int (…, layer, head, query); of equal ones the lowest."""
         return self.weights.argmax(-1)
-
-
-def by_head(rows: np.ndarray) -> np.ndarray:
-    """(…, query), the same for all heads -> (…, 1, 1, query)."""
-    return rows[..., None, None, :]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number of every head.
-
-    Attributes:
-        of: the function that computes it, float64 (…, layer, head), NaN where a head has no number; or None for a kind without.
-        column: its heading in a table; a word or two.
-        title: its name beside the number.
-        help: its meaning, in a sentence.
-        order: its place in lists, any number; measures with one number are sorted by name.
-        is_share: whether it lies between 0 and 1, so that tiles can be tinted by it.
-        missing: why a kind of attention may have no such number.
-        of_uniform: the number of uniform attention where it is always the same; then no baseline is listed.
-        is_for_many: whether only surveys list it, and no table of one run.
-    """
-
-    of: Callable[[HeadRows], np.ndarray | None]
-    column: str
-    title: str
-    help: str
-    order: int
-    is_share: bool = False
-    missing: str = "no row to judge"
-    of_uniform: float | None = None
-    is_for_many: bool = False
