@@ -6,6 +6,7 @@ taken as it is. A field of another class, such as an array, takes an object of t
 annotations are ignored. A dataclass checks in `__post_init__` whether its fields fit together.
 """
 
+import json
 import math
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -85,13 +86,18 @@ def _raising(error: type[TransformerVizError]) -> Generator[None]:
 
 def to_plain(value: Any) -> Any:
     """A dataclass as JSON has it; NaN and infinity are null."""
-    if is_dataclass(value):
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+    return json.loads(json.dumps(value, default=init_fields), parse_constant=lambda name: None)
+
+
+def init_fields(value: Any) -> dict[str, Any]:
+    """What a dataclass, or a mapping, is made of, by name.
+
+    Raises:
+        TypeError: it is neither, so JSON cannot hold it.
+    """
     if isinstance(value, Mapping):
-        return {name: to_plain(entry) for name, entry in value.items()}
-    if isinstance(value, tuple | list):
-        return [entry if isinstance(entry, int | str) else to_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return dict(value)
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
 
 
 def read_value(kind: Any, value: Any, where: str = "", error: type[TransformerVizError] = FileError) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from transformer_viz.errors import FileError
 from transformer_viz.text_display import shorten
 
-_FLAGS = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_FLAGS = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -40,7 +40,7 @@ def open_file(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
         FileError: something else has this name, it is larger, or it may not be read.
     """
     try:
-        number = os.open(path, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS))
+        number = os.open(path, _FLAGS)
     except FileNotFoundError:
         raise
     except ValueError:  # a NUL in the name

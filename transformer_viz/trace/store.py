@@ -21,7 +21,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +31,7 @@ import numpy as np
 from transformer_viz import untrusted_files
 from transformer_viz.atomic_files import write_bytes
 from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError
-from transformer_viz.schema import read_value, to_plain
+from transformer_viz.schema import init_fields, read_value
 from transformer_viz.trace.groups import DTYPES
 from transformer_viz.trace.trace import Trace
 
@@ -79,7 +79,7 @@ def to_bytes(trace: Trace) -> bytes:
         TraceError: the run holds something that JSON does not know, such as an object in `made_by`.
     """
     members: dict[str, bytes] = {}
-    plain = _split(to_plain(trace), arrays := {})
+    plain = _split(trace, arrays := {})
     for name, array in arrays.items():
         member = io.BytesIO()
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -100,17 +100,18 @@ def to_bytes(trace: Trace) -> bytes:
 
 def description(trace: Trace) -> dict[str, Any]:
     """Everything of a run but its arrays, as JSON has it: numbers that are not finite are null."""
-    return _split(to_plain(trace), {})
+    return _split(trace, {})
 
 
-def _split(plain: Any, arrays: dict[str, np.ndarray], path: str = "") -> Any:
-    """Plain data without its arrays, which go into `arrays` by where they stood."""
-    if isinstance(plain, list):
-        return [_split(entry, arrays, f"{path}{i}/") for i, entry in enumerate(plain)]
-    if not isinstance(plain, dict):
-        return plain
-    arrays |= {f"{path}{name}": entry for name, entry in plain.items() if isinstance(entry, np.ndarray)}
-    rest = {name: entry for name, entry in plain.items() if not isinstance(entry, np.ndarray)}
+def _split(value: Any, arrays: dict[str, np.ndarray], path: str = "") -> Any:
+    """A value as JSON has it, without its arrays, which go into `arrays` by where they stood; NaN and infinity are null."""
+    if isinstance(value, tuple | list):
+        return [_split(entry, arrays, f"{path}{i}/") for i, entry in enumerate(value)]
+    if not (isinstance(value, Mapping) or is_dataclass(value)):
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    parts = init_fields(value)
+    arrays |= {f"{path}{name}": entry for name, entry in parts.items() if isinstance(entry, np.ndarray)}
+    rest = {name: entry for name, entry in parts.items() if not isinstance(entry, np.ndarray)}
     return {name: _split(entry, arrays, f"{path}{name}/") for name, entry in rest.items()}
 
 
