@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveys.block_results import BlockResult
-from transformer_viz.surveys.blocks import survey_block
+from transformer_viz.surveys.blocks import BlockResult, SurveyOptions, survey_block
 from transformer_viz.surveys.corpus import Block, read_corpus
 from transformer_viz.surveys.corpus import blocks_of as blocks_of_lines
 from transformer_viz.surveys.merge import merge
-from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.surveys.result import Survey, SurveyedKind, SurveyedModel
 
 MODEL = SurveyedModel(name="tiny", variant="pre-norm", parameters=1, fingerprint="f")

@@ -17,10 +17,8 @@ from transformer_viz import batches
 from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveys.block_results import read_verdicts
-from transformer_viz.surveys.blocks import survey_block, survey_verdicts
+from transformer_viz.surveys.blocks import SurveyOptions, read_verdicts, survey_block, survey_verdicts
 from transformer_viz.surveys.corpus import Block, Line
-from transformer_viz.surveys.options import SurveyOptions
 from transformer_viz.surveys.result import Survey
 
 WORDS = [f"w{i}" for i in range(42)]

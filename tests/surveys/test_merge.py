@@ -13,9 +13,15 @@ from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.attribution.result.verdict import Agreement, Verdict
 from transformer_viz.errors import OptionError, SurveyError
-from transformer_viz.surveys.block_results import BlockResult, VerdictResults, read_arrays, read_description, read_verdicts
-from transformer_viz.surveys.result import SurveyedKind
-from transformer_viz.surveys.statistics import NAMES, STATISTICS, check_by
+from transformer_viz.surveys.blocks import (
+    BlockResult,
+    SurveyOptions,
+    VerdictResults,
+    read_arrays,
+    read_description,
+    read_verdicts,
+)
+from transformer_viz.surveys.result import NAMES, STATISTICS, SurveyedKind
 
 KINDS: Any = {"cross": SurveyedKind(layers=(0, 2), n_heads=3)}
 SIZES = (2, 3)
@@ -87,7 +93,7 @@ def test_texts_are_chosen_by_the_statistic_that_is_named_and_of_equal_ones_the_f
     found = merged(tmp_path, parts, TEXTS, KINDS, options={"k": 1, "by": "distance"})
     assert {examples.by for examples in found.examples} == {"distance"}
     with pytest.raises(OptionError, match="mass, hit_rate"):
-        check_by("weight")
+        SurveyOptions(by="weight")
     alike = np.where(np.isnan(values), values, 0.5)
     examples = merged(tmp_path, [part(alike, roles, slice(0, 15))], TEXTS, KINDS).examples[0]
     there = np.flatnonzero(~np.isnan(values[NAMES.index("mass"), 0, :, 0, 0]))[:3] + 1

@@ -17,7 +17,7 @@ from transformer_viz import locks
 from transformer_viz.errors import InputError, OptionError, SurveyError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.surveys import folder
+from transformer_viz.surveys import survey as surveying
 from transformer_viz.surveys.result import Survey
 from transformer_viz.surveys.survey import Progress
 
@@ -139,7 +139,7 @@ def test_what_is_no_folder_of_a_survey_is_left_alone(straight, tiny_name, tmp_pa
 @pytest.mark.parametrize(("n", "n_left"), [(0, 0), (2, 1), (6, 4)])
 def test_a_full_disk_is_said_and_what_is_done_is_kept(n, n_left, straight, tiny_name, tmp_path, monkeypatch):
     """Full at the n-th file: what the folder is, a block, the verdicts, or a result."""
-    wanted, written, write = contents(straight), count(), folder.write_bytes
+    wanted, written, write = contents(straight), count(), surveying.write_bytes
 
     def full(data: bytes, path: Path) -> None:
         if next(written) == n:
@@ -147,7 +147,7 @@ def test_a_full_disk_is_said_and_what_is_done_is_kept(n, n_left, straight, tiny_
         write(data, path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "write_bytes", full)
+        patched.setattr(surveying, "write_bytes", full)
         with pytest.raises(SurveyError, match=r"No space left on device.*goes on"):
             run(tiny_name, tmp_path / "new")
     left = contents(tmp_path / "new")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def wilson(hits: int, n: int) -> Interval:
     return (0.0 if hits == 0 else max(0.0, centre - half)), (1.0 if hits == n else min(1.0, centre + half))
 
 
-def normal(mean: float, sd: float, n: int) -> Interval:
+def normal(mean: Any, sd: Any, n: Any) -> Interval:
     """The interval of the mean of n independent values with this standard deviation, by the normal approximation."""
     half = Z_ROUNDED * sd / n**0.5
     return mean - half, mean + half

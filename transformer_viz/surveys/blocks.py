@@ -1,68 +1,141 @@
-"""One block of a survey: its lines read, written and measured on one thread. The same block gives the same bytes anywhere."""
+"""One block of a survey: its lines read, written and measured on one thread, and the numbers of each line as a file.
 
-from collections.abc import Generator, Sequence
+A file's bytes depend on the lines, the model and the options alone. `merge.py` computes all else from these files.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
 
+from transformer_viz import untrusted_files
 from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.result.verdict import Verdict
 from transformer_viz.attribution.verdict import CAUSE, judge_run
 from transformer_viz.batches import Text, answer_of, compare_with_answer, run_texts
-from transformer_viz.errors import TransformerVizError
+from transformer_viz.errors import FileError, OptionError, SurveyError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveys.block_results import CUT, N_BLEU, BlockResult, VerdictResults
+from transformer_viz.schema import Choice, Range, check_fields, read_value, to_plain
 from transformer_viz.surveys.corpus import Block
-from transformer_viz.surveys.head_values import Heads, Labels, is_special
-from transformer_viz.surveys.options import SurveyOptions
-from transformer_viz.surveys.statistics import bleu_metric
+from transformer_viz.surveys.head_values import Heads, Labels
+from transformer_viz.surveys.result import CUT, NAMES
+from transformer_viz.terms import MODES
 from transformer_viz.text_display import shorten
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.tokenize_batch import framed_sources
 from transformer_viz.tracing.trace_builder import not_finite
 
+_LARGEST, _LARGEST_DESCRIPTION = 2**30, 2**24
+"""Bytes."""
+_KEY = "survey"
 
-class Outputs:
-    """What the texts of one block wrote, the known answers, and `arrays` as in `BlockResult`."""
 
-    def __init__(self, model: LoadedModel, n_texts: int) -> None:
-        self._model = model
-        self._bleu = bleu_metric() if model.task is None else None
-        self.has_bleu = self._bleu is not None
-        self.texts, self.expected = [""] * n_texts, list[str | None]([None] * n_texts)
-        numbers = ("length", "n_tokens", "n_right", "n_written", "n_judged", "n_judged_right")
-        self._of: dict[str, np.ndarray] = {name: np.zeros(n_texts, np.int64) for name in numbers}
-        self._of |= {"is_known": np.zeros(n_texts, bool), "is_exact": np.zeros(n_texts, bool)}
-        self._of |= {"confidence": np.zeros(n_texts), "bleu": np.zeros((n_texts, N_BLEU), np.int64)}
-        self._p = [np.empty(0)] * n_texts
+@dataclass(frozen=True, kw_only=True)
+class SurveyOptions:
+    """The options that change a survey's numbers; checked when they are made.
 
-    def add(self, text: Text, length: int, ids: Sequence[int], p: np.ndarray) -> None:
-        """One text: the length of its source, what was written and how probable each token was."""
-        model, i, answer, n_tokens = self._model, text.index, text.answer.text, len(text.answer.tokens or ())
-        output, correct = model.tokenizer.text(ids), compare_with_answer(model, text.answer, ids)
-        # The token after a right prefix is judged too; where only the prefix was written, nothing is wrong but what is missing.
-        n_judged = min(correct.n_right_before_wrong + 1, len(ids)) if n_tokens else 0
-        confidence = 0.0
-        if not correct.is_exact and n_tokens:
-            confidence = float(p[n_judged - 1])
-        elif not correct.is_exact and len(p):
-            with np.errstate(divide="ignore"):
-                confidence = float(np.exp(np.log(p).mean()))
-        self.texts[i], self.expected[i] = shorten(output, CUT), None if answer is None else shorten(answer, CUT)
-        values = {"length": length, "n_tokens": n_tokens, "n_right": correct.n_right, "n_written": len(p)}
-        values |= {"n_judged": n_judged, "n_judged_right": min(correct.n_right_before_wrong, n_judged)}
-        values |= {"is_known": answer is not None, "is_exact": correct.is_exact}
-        for name, value in {**values, "confidence": confidence}.items():
-            self._of[name][i] = value
-        self._p[i] = p
-        if self._bleu is not None and answer is not None:
-            score = self._bleu.sentence_score(output, [answer])
-            self._of["bleu"][i] = [*score.counts, *score.totals, score.sys_len, score.ref_len]
+    Attributes:
+        k: how many texts are kept of each head, the most typical and the most unusual, and how many of the worst outputs.
+        by: the statistic that makes texts typical or unusual; None = the mass where there is a true key, else the entropy.
+        max_length: the most tokens to write, the end included; None = as the model.
+        seed: which texts the verdicts take; also of their intervals, and of which held-out texts are drawn.
+        verdict_texts: the number of texts on which `tv.verdict` judges attention; 0 = none.
+        mode: how these verdicts occlude a token, as in `tv.attribute`.
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays of `BlockResult`."""
-        return {f"outputs.{name}": array for name, array in self._of.items()} | {"outputs.p": np.concatenate(self._p)}
+    Raises:
+        OptionError: a number out of its range, or a word that is not known.
+    """
+
+    k: Annotated[int, Range(1, 50)] = 5
+    by: Annotated[str, Choice(NAMES)] | None = None
+    max_length: Annotated[int, Range(1, 100_000)] | None = None
+    seed: Annotated[int, Range(0, 2**63 - 2)] = 0
+    verdict_texts: Annotated[int, Range(0, 100_000)] = 300
+    mode: Annotated[str, Choice(MODES)] = "word"
+
+    def __post_init__(self) -> None:
+        check_fields(self, OptionError)
+
+    def of_blocks(self) -> dict[str, Any]:
+        """The options that change a block's result: all but those about the lists that are made when blocks are merged."""
+        return {name: value for name, value in asdict(self).items() if name not in ("k", "by")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockDescription:
+    """The part of a `BlockResult` that is not arrays."""
+
+    digest: str
+    faults: tuple[str | None, ...]
+    outputs: tuple[str, ...]
+    expected: tuple[str | None, ...]
+    has_bleu: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockResult(BlockDescription):
+    """The numbers of each line of a block, in their order; a line that was not read has NaN, −1 or 0.
+
+    Attributes:
+        digest: a hash of the lines, the model and the options.
+        faults: for each line why it was not read; None where it was.
+        outputs: what was written, cut where it is long; of an encoder alone nothing.
+        expected: the known answers, cut to the same length, or None.
+        has_bleu: whether there are counts for BLEU.
+        arrays: by name, for each kind of attention those of `Heads.arrays`, and of a model that writes, for its outputs:
+
+            - `outputs.NAME`, (text,): the numbers of `Output`, and `n_written`, the number of tokens.
+            - `outputs.p`: float64 (token,), the probability of each written token, text after text.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+
+    def to_bytes(self) -> bytes:
+        """The file; the same bytes for the same content."""
+        from safetensors.numpy import save
+
+        about = {field.name: getattr(self, field.name) for field in fields(BlockDescription)}
+        arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
+        return save(arrays, {_KEY: json.dumps(about, ensure_ascii=False)})
+
+
+class Output(NamedTuple):
+    """What was written for one line, beside the known answer."""
+
+    text: str = ""
+    expected: str | None = None
+    length: int = 0
+    """Source tokens without special ones."""
+    n_tokens: int = 0
+    """Tokens of the known answer with its end; `n_right` of them were written at their place."""
+    n_right: int = 0
+    n_judged: int = 0
+    """The first so many written tokens follow a right prefix of a known answer; the first `n_judged_right` are right."""
+    n_judged_right: int = 0
+    is_known: bool = False
+    is_exact: bool = False
+    confidence: float = 0.0
+    """Probability of the first wrong token; of a token on average where no answer is known; 0 of a right output."""
+    bleu: Sequence[int] = (0,) * 10
+    """Matching n-grams of 1 to 4 tokens, all of the output, and the lengths of output and answer."""
+    p: np.ndarray = np.empty(0)
+
+
+def bleu_metric() -> Any:
+    """BLEU of sacrebleu (Post 2018), of which surveys keep the counts; None where it is not installed."""
+    try:
+        from sacrebleu.metrics import BLEU
+    except ModuleNotFoundError:
+        return None
+    # With effective order it does not warn of a sentence's score, which nobody takes.
+    return BLEU(effective_order=True)
 
 
 def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> BlockResult:
@@ -73,7 +146,8 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
     sizes, n, has_prompt = model.model.sizes, len(block.lines), model.model.kind.has_prompt
     faults = [line.fault for line in block.lines]
     heads = {kind: Heads(numbers, sizes.heads[kind], n) for kind, numbers in sizes.layers.items()}
-    outputs = Outputs(model, n) if model.model.kind.writes else None
+    outputs = [Output()] * n if model.model.kind.writes else []
+    bleu = bleu_metric() if outputs and model.task is None else None
     texts = []
     for place, line in enumerate(block.lines):
         if line.fault is not None:
@@ -96,22 +170,118 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
             for kind, of in heads.items():
                 of.add(batch, kind, labels)
             for i, text in enumerate(batch.texts):
-                own = (labels.target if batch.has_prompts else labels.source)[i][: len(text.ids)]
                 if not batch.is_finite(i):
                     faults[text.index] = str(not_finite(model))
-                elif outputs is not None:
-                    length = sum(not is_special(label) for label in own)
-                    outputs.add(text, length, batch.written[i], batch.probabilities[i])
+                elif outputs:
+                    length = labels.n_content(i, len(text.ids), batch.has_prompts)
+                    outputs[text.index] = _output(model, text, length, batch.written[i], batch.probabilities[i], bleu)
     read = np.array([fault is None for fault in faults])
-    arrays = {name: array for kind, of in heads.items() for name, array in of.arrays(kind, read).items()}
+    arrays = {f"{kind}.{name}": array for kind, of in heads.items() for name, array in of.arrays(read).items()}
+    if outputs:
+        arrays |= {f"outputs.{name}": np.array([getattr(one, name) for one in outputs]) for name in Output._fields[2:-1]}
+        arrays["outputs.n_written"] = np.array([len(one.p) for one in outputs])
+        arrays["outputs.p"] = np.concatenate([one.p for one in outputs])
     return BlockResult(
         digest=digest,
         faults=tuple(None if fault is None else shorten(fault, CUT) for fault in faults),
-        outputs=() if outputs is None else tuple(outputs.texts),
-        expected=() if outputs is None else tuple(outputs.expected),
-        has_bleu=outputs is not None and outputs.has_bleu,
-        arrays=arrays | ({} if outputs is None else outputs.arrays()),
+        outputs=tuple(one.text for one in outputs),
+        expected=tuple(one.expected for one in outputs),
+        has_bleu=bleu is not None,
+        arrays=arrays,
     )
+
+
+def _output(model: LoadedModel, text: Text, length: int, ids: Sequence[int], p: np.ndarray, bleu: Any) -> Output:
+    """The output of a text whose source has this length: the written ids, and how probable each was."""
+    answer, n_tokens = text.answer.text, len(text.answer.tokens or ())
+    written, correct = model.tokenizer.text(ids), compare_with_answer(model, text.answer, ids)
+    # The token after a right prefix is judged too; where only the prefix was written, nothing is wrong but what is missing.
+    n_judged = min(correct.n_right_before_wrong + 1, len(ids)) if n_tokens else 0
+    confidence = 0.0
+    if not correct.is_exact and n_tokens:
+        confidence = float(p[n_judged - 1])
+    elif not correct.is_exact and len(p):
+        with np.errstate(divide="ignore"):
+            confidence = float(np.exp(np.log(p).mean()))
+    counts = Output().bleu
+    if bleu is not None and answer is not None:
+        score = bleu.sentence_score(written, [answer])
+        counts = (*score.counts, *score.totals, score.sys_len, score.ref_len)
+    return Output(
+        text=shorten(written, CUT),
+        expected=None if answer is None else shorten(answer, CUT),
+        length=length,
+        n_tokens=n_tokens,
+        n_right=correct.n_right,
+        n_judged=n_judged,
+        n_judged_right=min(correct.n_right_before_wrong, n_judged),
+        is_known=answer is not None,
+        is_exact=correct.is_exact,
+        confidence=confidence,
+        bleu=counts,
+        p=p,
+    )
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Computes on one thread, since several would add numbers in another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def read_description(path: str | PathLike[str]) -> BlockDescription:
+    """A block's file without its arrays.
+
+    Raises:
+        SurveyError: there is none, or it is not what `BlockResult.to_bytes` gave.
+    """
+    try:
+        with untrusted_files.open_tensors(path, _LARGEST, _LARGEST_DESCRIPTION, framework="numpy") as file:
+            about = untrusted_files.parse_json((file.metadata() or {}).get(_KEY, ""))
+    except (FileNotFoundError, FileError) as error:
+        raise SurveyError(f"{Path(path).name} is no block of a survey ({error})") from error
+    return read_value(BlockDescription, about, "the block", SurveyError)
+
+
+def read_arrays(paths: Sequence[str | PathLike[str]], name: str, statistic: int | None = None) -> Iterator[np.ndarray]:
+    """One array of each block, in their order; of `KIND.values` one statistic, with the texts first: (text, 2, layer, head).
+
+    Raises:
+        SurveyError: a file that lacks it.
+    """
+    for path in paths:
+        try:
+            with untrusted_files.open_tensors(path, _LARGEST, _LARGEST_DESCRIPTION, framework="numpy") as file:
+                array = file.get_tensor(name) if statistic is None else file.get_slice(name)[statistic].swapaxes(0, 1)
+            if array.dtype == np.float64 and np.isinf(array).any():
+                raise FileError(f"{name} has an infinite number")
+        except (FileNotFoundError, FileError) as error:
+            raise SurveyError(f"{path} is damaged: {error}. Remove it, and the same survey goes on.") from error
+        yield array
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictResults:
+    """The result of some sampled lines.
+
+    Attributes:
+        digest: a hash of the lines, the model and the options.
+        verdicts: of each line that could be judged, in their order.
+        missing: by the measure that the model lacks, why it is not there.
+    """
+
+    digest: str
+    verdicts: tuple[Verdict, ...]
+    missing: Mapping[str, str]
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return json.dumps(to_plain(self), ensure_ascii=False).encode()
 
 
 def survey_verdicts(model: LoadedModel, block: Block, options: SurveyOptions, digest: str = "") -> VerdictResults:
@@ -131,12 +301,13 @@ def survey_verdicts(model: LoadedModel, block: Block, options: SurveyOptions, di
     return VerdictResults(digest=digest, verdicts=tuple(verdicts), missing=missing)
 
 
-@contextmanager
-def one_thread() -> Generator[None]:
-    """Computes on one thread, since several would add numbers in another order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def read_verdicts(path: str | PathLike[str]) -> VerdictResults:
+    """Reads what `VerdictResults.to_bytes` gave.
+
+    Raises:
+        SurveyError: there is none, or it is something else.
+    """
     try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+        return read_value(VerdictResults, untrusted_files.read_json(Path(path), _LARGEST), "the verdicts", SurveyError)
+    except (FileNotFoundError, FileError) as error:
+        raise SurveyError(f"{Path(path).name} has no verdicts of a survey ({error})") from error

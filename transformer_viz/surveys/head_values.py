@@ -69,14 +69,22 @@ class Heads:
             self._agreed[places, some] = alike.sum(-1) / np.maximum(both[:, some], 1)
         self._compared[places] = both > 0
 
-    def arrays(self, kind: Kind, read: np.ndarray) -> dict[str, np.ndarray]:
-        """The arrays of `BlockResult`; `read` is bool (text,), and of the other texts there is nothing."""
+    def arrays(self, read: np.ndarray) -> dict[str, np.ndarray]:
+        """The numbers by name; `read` is bool (text,), and of the other texts there is nothing.
+
+        Returns:
+            - `values`: float64 (statistic, 2, text, layer, head), each statistic in the order of `OF_MANY`, and that of
+              attention that looks at every allowed key alike; NaN where a text has none.
+            - `roles`: int8 (text, layer, head), the place in `ROLES`.
+            - `agreed`: float64 (head, head), the share of rows with a choice of keys in which both have the same largest one,
+              summed over texts; of no heads where there are more than are compared.
+            - `compared`: int64 (head, head), texts that have such rows.
+        """
         self._values[:, :, ~read] = np.nan
         self._roles[~read] = NONE
         # Of pairs of heads the sum alone is kept: for each text it would be more than all other numbers together.
         agreed, compared = self._agreed[read].sum(0), self._compared[read].sum(0)
-        arrays_by_name = {"values": self._values, "roles": self._roles, "agreed": agreed, "compared": compared}
-        return {f"{kind}.{name}": array for name, array in arrays_by_name.items()}
+        return {"values": self._values, "roles": self._roles, "agreed": agreed, "compared": compared}
 
 
 class Labels:
@@ -96,6 +104,11 @@ class Labels:
         self.is_special = [
             _filled([[is_special(each) for each in one] for one in side], False) for side in (self.source, self.target)
         ]
+
+    def n_content(self, i: int, n: int, has_prompts: bool) -> int:
+        """How many of the first n tokens that text i was given are no special ones."""
+        n = min(n, len((self.target if has_prompts else self.source)[i]))
+        return n - int(self.is_special[has_prompts][i, :n].sum())
 
 
 def _judged(batch: Batch, kind: Kind, labels: Labels) -> Iterator[tuple[slice, HeadRows]]:

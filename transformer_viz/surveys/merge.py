@@ -13,9 +13,12 @@ import numpy as np
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result.verdict import merge_verdicts
-from transformer_viz.surveys.block_results import CUT, BlockDescription, read_arrays, read_description, read_verdicts
+from transformer_viz.surveys.blocks import BlockDescription, bleu_metric, read_arrays, read_description, read_verdicts
 from transformer_viz.surveys.result import (
+    CUT,
     MOST_COMPARED,
+    SHARES,
+    STATISTICS,
     Confidence,
     CorrectAtLength,
     Failed,
@@ -30,7 +33,6 @@ from transformer_viz.surveys.result import (
     WorstOutput,
     role_share,
 )
-from transformer_viz.surveys.statistics import SHARES, STATISTICS, bleu_metric, preferred
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.text_display import shorten
 from transformer_viz.version import __version__
@@ -70,29 +72,54 @@ def merge(
     faults = [fault for result in results for fault in result.faults]
     read = np.array([place for place, fault in enumerate(faults) if fault is None], np.int64)
     failed = [(place, fault) for place, fault in enumerate(faults) if fault is not None]
-    by, k = options.get("by"), int(options["k"])
+    k = int(options["k"])
+    # Texts are chosen by the first of these that a head has in some text.
+    preferred = [name for name in dict.fromkeys((options.get("by"), "mass", "entropy_share")) if name is not None]
 
     heads, examples, agreement = list[HeadStatistic](), list[HeadTexts](), {}
     for kind in (kind for kind in KINDS if kind in kinds):
         places = [HeadPlace(kind, layer, head) for layer in kinds[kind].layers for head in range(kinds[kind].n_heads)]
-        statistics, values = _head_statistics(blocks, places, read, preferred(by))
+        rows, chosen = [list[HeadStatistic]() for _ in places], dict[str, np.ndarray]()
+        for number, statistic in enumerate(STATISTICS):
+            column = _column(blocks, f"{kind}.values", number)[read].reshape(len(read), 2, len(places))
+            own, uniform = column.swapaxes(0, 1)
+            if statistic.name in preferred:
+                chosen[statistic.name] = own
+            for head, place in enumerate(places):
+                is_number = ~np.isnan(own[:, head])
+                values = own[is_number, head]
+                if n := len(values):
+                    clipped = np.clip(values, statistic.edges[0], statistic.edges[-1])
+                    row = HeadStatistic(
+                        **vars(place),
+                        statistic=statistic.name,
+                        n=n,
+                        mean=float(values.mean()),
+                        sd=float(values.std(ddof=1)) if n > 1 else 0.0,
+                        min=float(values.min()),
+                        max=float(values.max()),
+                        uniform=float(uniform[is_number, head].mean()),
+                        counts=tuple(np.histogram(clipped, statistic.edges)[0].tolist()),
+                    )
+                    rows[head].append(row)
         roles = _column(blocks, f"{kind}.roles")[read].reshape(len(read), len(places))
         for head, place in enumerate(places):
             n_of_role = np.bincount(roles[:, head], minlength=len(ROLES)).tolist()
-            heads += statistics[head]
+            heads += rows[head]
             heads += [role_share(place, role, n, len(read)) for role, n in zip(ROLES, n_of_role, strict=True) if n]
-            means = {row.statistic: row.mean for row in statistics[head]}
-            if chosen := next((name for name in preferred(by) if name in means), None):
-                of_texts = values[chosen][:, head]
-                distances, lists = np.abs(of_texts - means[chosen]), {}
-                for name, keys in (("highest", -of_texts), ("typical", distances), ("unusual", -distances)):
+            means = {row.statistic: row.mean for row in rows[head]}
+            by = next((name for name in preferred if name in means), None)
+            if by is not None:
+                values = chosen[by][:, head]
+                distances, lists = np.abs(values - means[by]), dict[str, Any]()
+                for name, keys in (("highest", -values), ("typical", distances), ("unusual", -distances)):
                     # Stable, so that of equal ones the first lines are kept; NaN comes last.
                     order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
+                    lines = zip(order, read[order].tolist(), strict=True)
                     lists[name] = tuple(
-                        TextValue(line=line + 1, text=shorten(texts[line], CUT), value=float(of_texts[i]))
-                        for i, line in zip(order, read[order].tolist(), strict=True)
+                        [TextValue(line=n + 1, text=shorten(texts[n], CUT), value=float(values[i])) for i, n in lines]
                     )
-                examples.append(HeadTexts(kind=kind, layer=place.layer, head=place.head, by=chosen, **lists))
+                examples.append(HeadTexts(**vars(place), by=by, **lists))
         if len(places) <= MOST_COMPARED:
             # For each pair of heads the mean share of rows with the same largest key; None where no text has such rows.
             n_texts: Any = sum(read_arrays(blocks, f"{kind}.compared"))
@@ -129,41 +156,6 @@ def merge(
 def _column(blocks: Paths, name: str, statistic: int | None = None) -> np.ndarray:
     """One array of all blocks, joined along its texts."""
     return np.concatenate([*read_arrays(blocks, name, statistic)])
-
-
-def _head_statistics(
-    blocks: Paths, places: Sequence[HeadPlace], read: np.ndarray, kept: Sequence[str]
-) -> tuple[list[list[HeadStatistic]], dict[str, np.ndarray]]:
-    """The statistics of each head of one kind, and of those in `kept` the numbers of all texts, (text, head)."""
-    kind = places[0].kind
-    statistics: list[list[HeadStatistic]] = [[] for _ in places]
-    values_by_name: dict[str, np.ndarray] = {}
-    for number, statistic in enumerate(STATISTICS):
-        column = _column(blocks, f"{kind}.values", number)[read].reshape(len(read), 2, len(places))
-        own, uniform = column.swapaxes(0, 1)
-        if statistic.name in kept:
-            values_by_name[statistic.name] = own
-        for head, place in enumerate(places):
-            is_number = ~np.isnan(own[:, head])
-            values = own[is_number, head]
-            if n := len(values):
-                clipped = np.clip(values, statistic.edges[0], statistic.edges[-1])
-                statistics[head].append(
-                    HeadStatistic(
-                        kind=kind,
-                        layer=place.layer,
-                        head=place.head,
-                        statistic=statistic.name,
-                        n=n,
-                        mean=float(values.mean()),
-                        sd=float(values.std(ddof=1)) if n > 1 else 0.0,
-                        min=float(values.min()),
-                        max=float(values.max()),
-                        uniform=float(uniform[is_number, head].mean()),
-                        counts=tuple(np.histogram(clipped, statistic.edges)[0].tolist()),
-                    )
-                )
-    return statistics, values_by_name
 
 
 def _outputs(

@@ -17,6 +17,7 @@ from transformer_viz import untrusted_files
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.intervals import Interval, normal, wilson
+from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.attribution.result.verdict import Verdicts
 from transformer_viz.errors import FileError, OptionError, SurveyError, join_names, short_repr
 from transformer_viz.schema import Count, Range, Share, read_value, to_plain
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "summary.json"
+CUT = 1000
+"""Characters of a text, an output or a reason that are kept."""
 FORMAT, LARGEST = 2, 2**26
 """The version of the file's format, and the most bytes of a file, which as Python objects takes up to 25 times as much."""
 ROLE = "role "
@@ -108,6 +111,17 @@ class SurveyedStatistic:
 
     def __post_init__(self) -> None:
         require(ascend(self.edges), f"the edges of {short_repr(self.name)} do not ascend")
+
+
+SHARES = tuple(i / 20 for i in range(21))
+SIZES = (*(i / 4 for i in range(33)), *(float(n * 2**i) for i in range(2, 8) for n in (3, 4)))
+"""Of nats and positions: by a quarter up to 8, then 12, 16, 24, 32 … 512"""
+STATISTICS = tuple(
+    SurveyedStatistic(name=name, title=of.title, help=of.help, is_share=of.is_share, edges=SHARES if of.is_share else SIZES)
+    for name, of in OF_MANY.items()
+)
+"""What is measured today; a survey's file may have others."""
+NAMES = tuple(OF_MANY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,8 +380,7 @@ class Survey:
         n, places = self.texts.n_read, dict.fromkeys(self.places, 0)
         n_bins = {of.name: len(of.edges) - 1 for of in self.statistics} | {ROLE + role: 2 for role in ROLES}
         require(len(n_bins) == len(self.statistics) + len(ROLES), "two statistics have one name")
-        for row in self.heads:
-            place, name = row.place, row.statistic
+        for (place, name), row in self._rows.items():
             if place not in places or name not in n_bins:
                 words = f"is no statistic and no role; these are {join_names(n_bins)}" if place in places else "of no such head"
                 raise SurveyError(f"{place}: {short_repr(name)} {words}")
@@ -445,8 +458,9 @@ class Survey:
         import pandas as pd
 
         columns = ["kind", "layer", "head", "statistic", "n", "mean", "sd", "low", "high", "min", "max", "uniform"]
-        rows = [{**vars(row), **dict(zip(("low", "high"), normal(row.mean, row.sd, row.n), strict=True))} for row in self.heads]
-        return pd.DataFrame(rows, columns=columns).astype({"uniform": "float64"})
+        rows = pd.DataFrame([vars(row) for row in self.heads], columns=columns).astype({"uniform": "float64"})
+        rows["low"], rows["high"] = normal(rows["mean"], rows["sd"], rows["n"])
+        return rows
 
     def to_json(self) -> str:
         """All of it, as text that `from_json` reads."""

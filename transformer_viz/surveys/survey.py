@@ -2,33 +2,41 @@
 
 A block's result depends on its lines, the model and the options alone. So the survey is the same to the last bit, whichever
 workers ran it, how many there were, and how often it was interrupted.
+
+Its folder has a file for each finished block, and belongs to one survey, which `survey.json` names. Other files in it are left
+alone; a block's file that is damaged, or was made from other lines, is computed again.
 """
 
 import hashlib
 import io
 import json
 import os
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+import shutil
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from transformer_viz import locks, untrusted_files
 from transformer_viz.analysis.head_names import ROLES
-from transformer_viz.errors import InputError, OptionError, SurveyError
+from transformer_viz.atomic_files import PARTIAL, write_bytes
+from transformer_viz.errors import FileError, InputError, OptionError, SurveyError, join_names
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveys.block_results import read_description, read_verdicts
+from transformer_viz.surveys.blocks import SurveyOptions, read_description, read_verdicts
 from transformer_viz.surveys.corpus import Block, Lines, blocks_of, held_out_corpus, read_corpus
-from transformer_viz.surveys.folder import opened_folder
 from transformer_viz.surveys.merge import merge
-from transformer_viz.surveys.options import SurveyOptions
-from transformer_viz.surveys.result import NAME, Survey, SurveyedKind, SurveyedModel
-from transformer_viz.surveys.statistics import NAMES, check_by
+from transformer_viz.surveys.result import NAME, NAMES, Survey, SurveyedKind, SurveyedModel
 from transformer_viz.surveys.workers import Stage, Unit, Workers, memory_of_worker
 
 FORMAT = 4
 """The version of a block's result; a block with another version is run again."""
+IDENTITY = "survey.json"
+PARTS = ("blocks", "verdicts")
+_LOCK = ".lock"
+_LARGEST_IDENTITY = 2**16
 _VERDICT_BLOCK = 8
 """Sampled lines in one unit of work; few, since a verdict takes as long as many lines of a block."""
 
@@ -103,7 +111,6 @@ def survey(
         TransformerVizError: as `load_model`.
     """
     options = SurveyOptions(k=k, by=by, max_length=max_length, seed=seed, verdict_texts=verdict_texts, mode=mode)
-    check_by(by)
     if find_spec("pyarrow") is None:
         raise SurveyError("survey.parquet is written by pyarrow, which is not installed: pip install pyarrow")
     pool = Workers(model, device, workers, ray, gpus_per_worker)
@@ -132,8 +139,8 @@ def survey(
     }
     with ExitStack() as stack:
         path = Path(stack.enter_context(TemporaryDirectory()) if output is None else output)
-        folder = stack.enter_context(opened_folder(path))
-        folder.begin({**identity, "texts": hashlib.sha256(corpus.blocks[0].content).hexdigest()})
+        stack.enter_context(_opened_folder(path))
+        _begin(path, {**identity, "texts": hashlib.sha256(corpus.blocks[0].content).hexdigest()})
         n_done, left = dict.fromkeys(units, 0), []
         for unit in (*units["texts"], *units["verdicts"]):
             if _is_done(unit, path):
@@ -150,7 +157,7 @@ def survey(
             report(stage)
         with closing(pool.run(loaded, job, left)) as results:
             for unit, result in results:
-                folder.write(_file_of(unit), result)
+                _write(path, _file_of(unit), result)
                 n_done[unit.stage] += len(unit.block.lines)
                 report(unit.stage)
         sizes = loaded.model.sizes
@@ -168,8 +175,8 @@ def survey(
         if not result.texts.n_read:
             (first, *_) = result.texts.failed
             raise InputError(f"None of {result.texts.n} texts can be read; line {first.line}: {first.why}.")
-        folder.write(NAME, result.to_json())
-        folder.write("survey.parquet", parquet(result))
+        _write(path, NAME, result.to_json().encode())
+        _write(path, "survey.parquet", parquet(result))
         return result
 
 
@@ -197,3 +204,74 @@ def _is_done(unit: Unit, folder: Path) -> bool:
         return read(folder / _file_of(unit)).digest == unit.digest
     except SurveyError:
         return False
+
+
+@contextmanager
+def _opened_folder(path: Path) -> Generator[None]:
+    """A survey's folder, which is made, and in which nobody else writes meanwhile.
+
+    Raises:
+        OptionError: something else has the name, or another survey writes there.
+        SurveyError: nothing can be written there.
+    """
+    if (path.exists() or path.is_symlink()) and not path.is_dir():
+        raise OptionError(f"{path} is no folder. Give another name.")
+    with ExitStack() as stack:
+        try:
+            with _disk_errors(path):
+                path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locks.hold_lock(path / _LOCK, removes=True))
+        except locks.LockHeld:
+            raise OptionError(f"Another survey is writing to {path}. Wait until it ends, or give another folder.") from None
+        yield
+
+
+def _begin(path: Path, identity: Mapping[str, Any]) -> None:
+    """Makes a folder that of one survey, by what decides its numbers: the names that people know, and plain data.
+
+    Raises:
+        OptionError: it is the folder of another survey, or of something else.
+        SurveyError: nothing can be written there.
+    """
+    try:
+        begun = untrusted_files.read_json(path / IDENTITY, _LARGEST_IDENTITY)
+    except FileNotFoundError:
+        if others := [file.name for file in untrusted_files.list_folder(path) if file.name != _LOCK]:
+            raise OptionError(f"{path} is in use for {others[0][:40]!r}; give an empty folder, or a new one.") from None
+        _write(path, IDENTITY, (json.dumps(identity, indent=1) + "\n").encode())
+        begun = identity
+    except FileError as error:
+        raise OptionError(f"{path / IDENTITY} is not read: {error}. Give another folder.") from error
+    begun = begun if isinstance(begun, Mapping) else {}
+    if different := [name for name in {**identity, **begun} if identity.get(name) != begun.get(name)]:
+        raise OptionError(
+            f"{path} holds a survey that was begun with another {join_names(different)}. "
+            "Give the same again to go on, or another folder."
+        )
+    for folder in (path / name for name in PARTS):
+        if folder.is_symlink():
+            raise OptionError(
+                f"{folder} is a link; a survey writes into folders of its own. Take it away, or give another folder."
+            )
+        with _disk_errors(path):
+            folder.mkdir(exist_ok=True)
+        for left in folder.glob(f".*{PARTIAL}"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    """A file of a survey, whole or not at all; a SurveyError where the disk is full, or takes nothing."""
+    with _disk_errors(folder):
+        write_bytes(content, folder / name)
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Generator[None]:
+    """Turns an error of a full or read-only disk into a SurveyError that says what it means for the survey."""
+    try:
+        yield
+    except OSError as error:
+        raise SurveyError(
+            f"{path} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What is done is kept: make "
+            "room, or let it be written to, and the same survey goes on."
+        ) from error

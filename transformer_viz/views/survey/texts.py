@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.surveys.block_results import CUT
+from transformer_viz.surveys.result import CUT
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
