@@ -7,7 +7,6 @@ when they are first used.
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -27,28 +26,28 @@ from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.theme import Style
 
 if TYPE_CHECKING:
-    from transformer_viz.attribution.figures.counter_proof import counter_proof as counter_proof
-    from transformer_viz.attribution.figures.faithfulness import faithfulness as faithfulness
-    from transformer_viz.attribution.figures.knock_out import knock_out as knock_out
-    from transformer_viz.attribution.figures.patching import patching as patching
-    from transformer_viz.surveys.figures.survey_agreement import survey_agreement as survey_agreement
-    from transformer_viz.surveys.figures.survey_calibration import survey_calibration as survey_calibration
-    from transformer_viz.surveys.figures.survey_difference import survey_difference as survey_difference
-    from transformer_viz.surveys.figures.survey_distribution import survey_distribution as survey_distribution
-    from transformer_viz.surveys.figures.survey_heads import survey_heads as survey_heads
-    from transformer_viz.surveys.figures.survey_lengths import survey_lengths as survey_lengths
-    from transformer_viz.training.figures.snapshot_maps import snapshot_maps as snapshot_maps
-    from transformer_viz.training.figures.training import training as training
-    from transformer_viz.training.figures.training_playback import training_playback as training_playback
+    from transformer_viz.attribution.figures import counter_proof as counter_proof
+    from transformer_viz.attribution.figures import faithfulness as faithfulness
+    from transformer_viz.attribution.figures import knock_out as knock_out
+    from transformer_viz.attribution.figures import patching as patching
+    from transformer_viz.surveys.figures import survey_agreement as survey_agreement
+    from transformer_viz.surveys.figures import survey_calibration as survey_calibration
+    from transformer_viz.surveys.figures import survey_difference as survey_difference
+    from transformer_viz.surveys.figures import survey_distribution as survey_distribution
+    from transformer_viz.surveys.figures import survey_heads as survey_heads
+    from transformer_viz.surveys.figures import survey_lengths as survey_lengths
+    from transformer_viz.training.figures import snapshot_maps as snapshot_maps
+    from transformer_viz.training.figures import training as training
+    from transformer_viz.training.figures import training_playback as training_playback
 
-_ROOMS = ("attribution", "surveys", "training")
-_OF_ROOMS = {
-    file.stem: f"transformer_viz.{room}.figures.{file.stem}"
-    for room in _ROOMS
-    for file in sorted((Path(__file__).parent.parent / room / "figures").glob("[a-z]*.py"))
+_OF_SURVEYS = tuple(f"survey_{name}" for name in ("agreement", "calibration", "difference", "distribution", "heads", "lengths"))
+_ROOM_OF = {
+    **dict.fromkeys(("counter_proof", "faithfulness", "knock_out", "patching"), "attribution"),
+    **dict.fromkeys(_OF_SURVEYS, "surveys"),
+    **dict.fromkeys(("snapshot_maps", "training", "training_playback"), "training"),
 }
 __all__ = [
-    *_OF_ROOMS,
+    *_ROOM_OF,
     "Style",
     "accuracy_by_length",
     "attention",
@@ -74,6 +73,6 @@ globals().update(FOUND)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_ROOMS:
+    if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_OF_ROOMS[name]), name)
+    return getattr(import_module(f"transformer_viz.{_ROOM_OF[name]}.figures"), name)

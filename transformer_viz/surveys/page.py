@@ -13,11 +13,13 @@ from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import columns, kinds
-from transformer_viz.surveys.figures.survey_agreement import survey_agreement
-from transformer_viz.surveys.figures.survey_calibration import survey_calibration
-from transformer_viz.surveys.figures.survey_distribution import survey_distribution
-from transformer_viz.surveys.figures.survey_heads import survey_heads
-from transformer_viz.surveys.figures.survey_lengths import survey_lengths
+from transformer_viz.surveys.figures import (
+    survey_agreement,
+    survey_calibration,
+    survey_distribution,
+    survey_heads,
+    survey_lengths,
+)
 from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.text_display import display_text

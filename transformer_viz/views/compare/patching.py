@@ -11,7 +11,7 @@ import streamlit as st
 from transformer_viz import checkpoints
 from transformer_viz.addresses import Place
 from transformer_viz.attribution import patch as patches
-from transformer_viz.attribution.figures.patching import patching, places_of, strongest
+from transformer_viz.attribution.figures import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError, TransformerVizError

@@ -12,8 +12,7 @@ from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import best, columns, kinds
 from transformer_viz.surveys.comparison import SurveyComparison, compare_surveys
-from transformer_viz.surveys.figures.survey_difference import survey_difference
-from transformer_viz.surveys.figures.survey_heads import survey_heads
+from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import KIND_TITLES, head_label
 from transformer_viz.views.components import chart, code, screen, tabs, word_list

@@ -14,7 +14,7 @@ from transformer_viz.figures.figure_data import plain
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.training.figures.training_playback import training_playback
+from transformer_viz.training.figures import training_playback
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import (
