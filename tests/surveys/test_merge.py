@@ -15,13 +15,12 @@ from transformer_viz.attribution.result.verdict import Agreement, Verdict
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.surveys.blocks import (
     BlockResult,
-    SurveyOptions,
     VerdictResults,
     read_arrays,
     read_description,
     read_verdicts,
 )
-from transformer_viz.surveys.result import NAMES, STATISTICS, SurveyedKind
+from transformer_viz.surveys.result import NAMES, STATISTICS, SurveyedKind, SurveyOptions
 
 KINDS: Any = {"cross": SurveyedKind(layers=(0, 2), n_heads=3)}
 SIZES = (2, 3)

@@ -22,8 +22,8 @@ from tests.needs import needs
 from tests.surveys.conftest import texts
 from tests.until import until
 from transformer_viz.errors import SurveyError
-from transformer_viz.surveys.blocks import SurveyOptions
 from transformer_viz.surveys.corpus import read_corpus
+from transformer_viz.surveys.result import SurveyOptions
 from transformer_viz.surveys.survey import Progress
 from transformer_viz.surveys.workers import Unit, Workers, run_in_worker
 

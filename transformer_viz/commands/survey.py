@@ -67,12 +67,15 @@ def run(
     json: Json = False,
 ) -> None:
     """Measure what every head of a model does over many texts."""
+    from transformer_viz.surveys.result import SurveyOptions
+
     if texts is None and held_out is None:
         raise OptionError("one of --texts FILE and --held-out N is needed")
     if gpus_per_worker and ray is None:
         raise OptionError("--gpus-per-worker is for workers of Ray; give --ray too, or choose a --device")
     if targets and texts is None:
         raise OptionError("--targets needs --texts; of --held-out texts the task knows the answers")
+    SurveyOptions(by=by)
     task = model.check()
     if held_out is not None and task is not None:
         task.check_samples(held_out, "--held-out ")

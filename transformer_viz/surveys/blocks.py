@@ -6,10 +6,10 @@ A file's bytes depend on the lines, the model and the options alone. `merge.py` 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,13 +19,12 @@ from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.verdict import Verdict
 from transformer_viz.attribution.verdict import CAUSE, judge_run
 from transformer_viz.batches import Text, answer_of, compare_with_answer, run_texts
-from transformer_viz.errors import FileError, OptionError, SurveyError, TransformerVizError
+from transformer_viz.errors import FileError, SurveyError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.schema import Choice, Range, check_fields, read_value, to_plain
+from transformer_viz.schema import read_value, to_plain
 from transformer_viz.surveys.corpus import Block
 from transformer_viz.surveys.head_values import Heads, Labels
-from transformer_viz.surveys.result import CUT, NAMES
-from transformer_viz.terms import MODES
+from transformer_viz.surveys.result import CUT, SurveyOptions
 from transformer_viz.text_display import shorten
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import most_written
@@ -35,37 +34,6 @@ from transformer_viz.tracing.trace_builder import not_finite
 _LARGEST, _LARGEST_DESCRIPTION = 2**30, 2**24
 """Bytes."""
 _KEY = "survey"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SurveyOptions:
-    """The options that change a survey's numbers; checked when they are made.
-
-    Attributes:
-        k: how many texts are kept of each head, the most typical and the most unusual, and how many of the worst outputs.
-        by: the statistic that makes texts typical or unusual; None = the mass where there is a true key, else the entropy.
-        max_length: the most tokens to write, the end included; None = as the model.
-        seed: which texts the verdicts take; also of their intervals, and of which held-out texts are drawn.
-        verdict_texts: the number of texts on which `tv.verdict` judges attention; 0 = none.
-        mode: how these verdicts occlude a token, as in `tv.attribute`.
-
-    Raises:
-        OptionError: a number out of its range, or a word that is not known.
-    """
-
-    k: Annotated[int, Range(1, 50)] = 5
-    by: Annotated[str, Choice(NAMES)] | None = None
-    max_length: Annotated[int, Range(1, 100_000)] | None = None
-    seed: Annotated[int, Range(0, 2**63 - 2)] = 0
-    verdict_texts: Annotated[int, Range(0, 100_000)] = 300
-    mode: Annotated[str, Choice(MODES)] = "word"
-
-    def __post_init__(self) -> None:
-        check_fields(self, OptionError)
-
-    def of_blocks(self) -> dict[str, Any]:
-        """The options that change a block's result: all but those about the lists that are made when blocks are merged."""
-        return {name: value for name, value in asdict(self).items() if name not in ("k", "by")}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ and options alone: it does not record when, where, how fast or by how many proce
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from transformer_viz import untrusted_files
 from transformer_viz.addresses import HeadPlace
@@ -20,8 +20,8 @@ from transformer_viz.analysis.intervals import Interval, normal, wilson
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.attribution.result.verdict import Verdicts
 from transformer_viz.errors import FileError, OptionError, SurveyError, join_names, short_repr
-from transformer_viz.schema import Count, Range, Share, read_value, to_plain
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.schema import Choice, Count, Range, Share, check_fields, read_value, to_plain
+from transformer_viz.terms import KINDS, MODES, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +122,37 @@ STATISTICS = tuple(
 )
 """What is measured today; a survey's file may have others."""
 NAMES = tuple(OF_MANY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyOptions:
+    """The options that change a survey's numbers; checked when they are made.
+
+    Attributes:
+        k: how many texts are kept of each head, the most typical and the most unusual, and how many of the worst outputs.
+        by: the statistic that makes texts typical or unusual; None = the mass where there is a true key, else the entropy.
+        max_length: the most tokens to write, the end included; None = as the model.
+        seed: which texts the verdicts take; also of their intervals, and of which held-out texts are drawn.
+        verdict_texts: the number of texts on which `tv.verdict` judges attention; 0 = none.
+        mode: how these verdicts occlude a token, as in `tv.attribute`.
+
+    Raises:
+        OptionError: a number out of its range, or a word that is not known.
+    """
+
+    k: Annotated[int, Range(1, 50)] = 5
+    by: Annotated[str, Choice(NAMES)] | None = None
+    max_length: Annotated[int, Range(1, 100_000)] | None = None
+    seed: Annotated[int, Range(0, 2**63 - 2)] = 0
+    verdict_texts: Annotated[int, Range(0, 100_000)] = 300
+    mode: Annotated[str, Choice(MODES)] = "word"
+
+    def __post_init__(self) -> None:
+        check_fields(self, OptionError)
+
+    def of_blocks(self) -> dict[str, Any]:
+        """The options that change a block's result: all but those about the lists that are made when blocks are merged."""
+        return {name: value for name, value in asdict(self).items() if name not in ("k", "by")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,7 +411,8 @@ class Survey:
         n, places = self.texts.n_read, dict.fromkeys(self.places, 0)
         n_bins = {of.name: len(of.edges) - 1 for of in self.statistics} | {ROLE + role: 2 for role in ROLES}
         require(len(n_bins) == len(self.statistics) + len(ROLES), "two statistics have one name")
-        for (place, name), row in self._rows.items():
+        for row in self.heads:
+            place, name = row.place, row.statistic
             if place not in places or name not in n_bins:
                 words = f"is no statistic and no role; these are {join_names(n_bins)}" if place in places else "of no such head"
                 raise SurveyError(f"{place}: {short_repr(name)} {words}")

@@ -25,10 +25,10 @@ from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.atomic_files import PARTIAL, write_bytes
 from transformer_viz.errors import FileError, InputError, OptionError, SurveyError, join_names
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveys.blocks import SurveyOptions, read_description, read_verdicts
+from transformer_viz.surveys.blocks import read_description, read_verdicts
 from transformer_viz.surveys.corpus import Block, Lines, blocks_of, held_out_corpus, read_corpus
 from transformer_viz.surveys.merge import merge
-from transformer_viz.surveys.result import NAME, NAMES, Survey, SurveyedKind, SurveyedModel
+from transformer_viz.surveys.result import NAME, NAMES, Survey, SurveyedKind, SurveyedModel, SurveyOptions
 from transformer_viz.surveys.workers import Stage, Unit, Workers, memory_of_worker
 
 FORMAT = 4

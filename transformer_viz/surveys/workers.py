@@ -31,8 +31,9 @@ from transformer_viz.model import devices
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.readers import load_model
 from transformer_viz.schema import finite_number, whole_number
-from transformer_viz.surveys.blocks import SurveyOptions, survey_block, survey_verdicts
+from transformer_viz.surveys.blocks import survey_block, survey_verdicts
 from transformer_viz.surveys.corpus import Block
+from transformer_viz.surveys.result import SurveyOptions
 from transformer_viz.version import __version__
 
 MOST, MOST_GPUS = 1024, 64
