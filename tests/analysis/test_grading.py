@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import transformer_viz as tv
 from transformer_viz.analysis.grading import alignment
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.analysis.query_rows import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention

@@ -8,7 +8,7 @@ from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, wait_for_link
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import verdict_words
-from transformer_viz.evaluation.sample_texts import sample_texts
+from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.numbers_in_words import percent_words
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import transformer_viz as tv
-from transformer_viz.mask_checks.rounding import rounded
+from transformer_viz.mask_checks.float64_mode import rounded
 
 
 @pytest.mark.parametrize(("dtype", "apart"), [("float32", 2**-24), ("float64", 2**-53)])

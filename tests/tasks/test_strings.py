@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer_viz.errors import ConfigError
-from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII
+from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII, SAMPLERS
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.tasks.strings import SAMPLERS
 
 
 @pytest.mark.parametrize("source", SAMPLERS)

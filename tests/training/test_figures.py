@@ -10,7 +10,7 @@ import pytest
 
 from tests.figures.sent import assert_no_markup, numbers, spec
 from transformer_viz import figures
-from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.analysis.query_rows import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style, escape
 from transformer_viz.terms import Kind

@@ -20,9 +20,8 @@ from transformer_viz import app_folders, locks, server_settings
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training import make_checkpoint as making
-from transformer_viz.training.jobs import Job
+from transformer_viz.training.jobs import OWNER, Job, Visitor
 from transformer_viz.training.make_checkpoint import make_checkpoint
-from transformer_viz.training.visitor import OWNER, Visitor
 
 ANNA, BORIS = Visitor("a" * 43), Visitor("b" * 43)
 THE_OWNER = replace(BORIS, is_owner=True)

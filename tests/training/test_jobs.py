@@ -12,9 +12,8 @@ from tests.until import until
 from transformer_viz import app_folders, checkpoints, load_checkpoint, locks
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs
-from transformer_viz.training.jobs import Job, Reporter
+from transformer_viz.training.jobs import Job, Reporter, Visitor
 from transformer_viz.training.make_checkpoint import make_model
-from transformer_viz.training.visitor import Visitor
 
 ME = Visitor("t" * 43)
 

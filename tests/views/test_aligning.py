@@ -6,7 +6,7 @@ import transformer_viz as tv
 from tests.tiny_models import MARIAN
 from tests.views.drawn import codes, player, said
 from transformer_viz.analysis.alignment_head import AlignmentHead
-from transformer_viz.evaluation.sample_texts import sample_texts
+from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components.opened import Opened
 

@@ -14,10 +14,9 @@ from tests.views.drawn import press, said
 from transformer_viz import app_folders, server_settings, tasks
 from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
-from transformer_viz.training.jobs import Job
+from transformer_viz.training.jobs import Job, Visitor
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import recipe_for
-from transformer_viz.training.visitor import Visitor
 from transformer_viz.views.server import visitors
 from transformer_viz.views.train import form
 

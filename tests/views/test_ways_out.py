@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.views.drawn import press
 from transformer_viz import load_checkpoint, tasks
 from transformer_viz.analysis.head_order import graded_head
-from transformer_viz.analysis.true_key import best_head
+from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.tracing.decode import decode
 from transformer_viz.views.components.ways import readable_parts, readers
 

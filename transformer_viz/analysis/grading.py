@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transformer_viz.analysis.head_names import roles
+from transformer_viz.analysis.head_names import ROLES, roles
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import Sentence, sentence
@@ -172,28 +172,33 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
     graded = [heads, uniform, *([] if untrained is None else [HeadRows.of(untrained, kind)])]
     values = [{name: measure.of(rows) for name, measure in MEASURES.items()} for rows in graded]
 
-    def measures(of: int, place: int, head: int) -> dict[str, float | None]:
-        """The measures of one head, by the place of its layer: of the run, of uniform attention, or of the untrained model."""
-        numbers = {name: np.nan if all_heads is None else all_heads[place, head] for name, all_heads in values[of].items()}
-        return {name: None if np.isnan(number) else float(number) for name, number in numbers.items()}
+    def measures(of: int, at: tuple[int, ...]) -> dict[str, float | None]:
+        """The measures of a head, at the place of its layer: of the run, of uniform attention, or of the untrained model."""
+        return {name: None if every is None else _number(every[at]) for name, every in values[of].items()}
 
-    n_rows = heads.rows.sum(-1)
-    for place, per_head in enumerate(roles(heads, uniform).named()):
-        for head, named in enumerate(per_head):
-            yield HeadGrade(
-                kind=kind,
-                layer=trace.attentions[kind].layers[place],
-                head=head,
-                name=named.name,
-                rule=named.rule,
-                score=named.score,
-                score_uniform=named.score_uniform,
-                measures=measures(0, place, head),
-                uniform=Measures(measures=measures(1, place, head)),
-                untrained=None if untrained is None else Measures(measures=measures(2, place, head)),
-                n_rows=int(n_rows[place, head]),
-                n_left_out=len(trace.attentions[kind].queries) - int(n_rows[place, head]),
-            )
+    n_rows, named, attention = heads.rows.sum(-1), roles(heads, uniform), trace.attentions[kind]
+    for place, head in np.ndindex(attention.n_layers, attention.n_heads):
+        at = place, head
+        name, rule = list(ROLES.items())[named.number[at]]
+        yield HeadGrade(
+            kind=kind,
+            layer=attention.layers[place],
+            head=head,
+            name=name,
+            rule=rule,
+            score=_number(named.score[at]),
+            score_uniform=_number(named.score_uniform[at]),
+            measures=measures(0, at),
+            uniform=Measures(measures=measures(1, at)),
+            untrained=None if untrained is None else Measures(measures=measures(2, at)),
+            n_rows=int(n_rows[at]),
+            n_left_out=len(attention.queries) - int(n_rows[at]),
+        )
+
+
+def _number(value: np.ndarray) -> float | None:
+    """A number, or None for NaN."""
+    return None if np.isnan(value) else float(value)
 
 
 def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:

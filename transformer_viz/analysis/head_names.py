@@ -16,24 +16,12 @@ import numpy as np
 
 from transformer_viz.analysis.head_rows import NONE, HeadRows, Positions
 from transformer_viz.analysis.query_rows import mean_over
-from transformer_viz.terms import Kind
-from transformer_viz.trace.trace import Trace
 
 THRESHOLD = 0.5
 MARGIN = 0.2
 COVERAGE = 0.5
 BROAD = 0.9
 """A head is broad from this share of the largest entropy on, which is the logarithm of the number of allowed keys."""
-
-
-@dataclass(frozen=True)
-class HeadName:
-    """A head's name, the rule that gave it, the rule's number, and that number for uniform attention."""
-
-    name: str
-    rule: str
-    score: float | None
-    score_uniform: float | None
 
 
 def _mirror(heads: HeadRows) -> np.ndarray | None:
@@ -113,20 +101,6 @@ class Roles:
     score: np.ndarray
     score_uniform: np.ndarray
 
-    def named(self) -> list[list[HeadName]]:
-        """The names of one run's heads, by layer and head."""
-        rules = list(ROLES.items())
-        each = zip(self.number.tolist(), self.score.tolist(), self.score_uniform.tolist(), strict=True)
-        return [
-            [_named(*rules[number], score, uniform) for number, score, uniform in zip(*layer, strict=True)] for layer in each
-        ]
-
-
-def names(trace: Trace, kind: Kind) -> list[list[HeadName]]:
-    """The name of every head of a kind that the run has, by layer and head."""
-    heads = HeadRows.of(trace, kind)
-    return roles(heads, heads.uniform()).named()
-
 
 def roles(heads: HeadRows, uniform: HeadRows) -> Roles:
     """The names of all heads.
@@ -177,7 +151,3 @@ def _place_scores(heads: HeadRows, keys: np.ndarray, rows: np.ndarray) -> np.nda
 
 def _number(name: str) -> int:
     return list(ROLES).index(name)
-
-
-def _named(name: str, rule: str, score: float, uniform: float) -> HeadName:
-    return HeadName(name, rule, *(None if np.isnan(number) else number for number in (score, uniform)))

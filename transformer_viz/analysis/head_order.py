@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from transformer_viz.analysis.head_names import ROLES, names
+from transformer_viz.analysis.head_names import roles
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.true_key import true_keys
+from transformer_viz.analysis.query_rows import true_keys
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
@@ -47,8 +47,10 @@ def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]
     attention = trace.attentions[kind]
     places = list(np.ndindex(attention.n_layers, attention.n_heads))
     if by == ROLE:
-        named = names(trace, kind)
-        places.sort(key=lambda at: (list(ROLES).index(named[at[0]][at[1]].name), -(named[at[0]][at[1]].score or 0)))
+        heads = HeadRows.of(trace, kind)
+        named = roles(heads, heads.uniform())
+        scores = np.nan_to_num(named.score)
+        places.sort(key=lambda at: (named.number[at], -scores[at]))
     elif by != LAYERS:
         values = statistic(trace, kind, by)
         places.sort(key=lambda at: (np.isnan(values[at]), values[at]))

@@ -5,8 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.query_rows import entropies, judged_rows, mean_over, real_queries, uniform_weights
-from transformer_viz.analysis.true_key import true_keys
+from transformer_viz.analysis.query_rows import entropies, judged_rows, mean_over, real_queries, true_keys, uniform_weights
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace

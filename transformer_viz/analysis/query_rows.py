@@ -1,4 +1,4 @@
-"""Which rows of an attention can be judged, and averages over them.
+"""Which rows of an attention can be judged, averages over them, and the true key of each.
 
 Padded queries are left out, and rows that may look at no key, hold NaN (only in runs with a named mistake) or have no
 weight at all (in a head that is switched off).
@@ -87,3 +87,30 @@ def entropies(weights: np.ndarray) -> np.ndarray:
     # Only a weight of 0 is below `tiny`; times the logarithm of `tiny` it gives 0.
     logs = np.log(np.maximum(exact, np.finfo(np.float64).tiny))
     return -np.einsum("...k,...k->...", exact, logs)
+
+
+def true_keys(trace: Trace) -> tuple[int | None, ...]:
+    """Per step the true key index, or None; padded steps have none, though a task may align them too."""
+    real = real_queries(trace, "cross")
+    return tuple(key if is_real else None for key, is_real in zip(trace.alignment, real, strict=True))
+
+
+def head_mass(trace: Trace) -> np.ndarray | None:
+    """Mean weight on the true key over all steps that have one, (layer, head) float64, for the layers that the run has.
+
+    None where the run has no cross-attention or no step has a true key.
+    """
+    steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
+    if "cross" not in trace.attentions or not steps:
+        return None
+    rows, keys = zip(*steps, strict=True)
+    return trace.cross.weights[:, :, rows, keys].astype(np.float64).mean(-1)
+
+
+def best_head(trace: Trace) -> tuple[int, int, float] | None:
+    """Layer, head and mass of the head with the most weight on the true keys; None as in `head_mass`."""
+    mass = head_mass(trace)
+    if mass is None:
+        return None
+    place, head = np.unravel_index(int(mass.argmax()), mass.shape)
+    return trace.cross.layers[int(place)], int(head), float(mass[place, head])

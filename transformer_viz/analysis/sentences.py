@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.true_key import best_head
+from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.numbers_in_words import percent_words, probability_words
 from transformer_viz.terms import Head, Kind, head_label, head_title, place_words

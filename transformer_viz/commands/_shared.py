@@ -115,7 +115,7 @@ class TextsOptions:
 
     def traces(self, model: "LoadedModel") -> "list[Trace]":
         """What the model writes for them, one after the other."""
-        from transformer_viz.evaluation.sample_texts import sample_texts
+        from transformer_viz.evaluation.evaluate import sample_texts
         from transformer_viz.tracing.decode import decode
 
         if self.text is None and model.task is None:

@@ -51,7 +51,7 @@ def run(
     from tqdm import tqdm
 
     from transformer_viz.attribution.alignment_heads import alignment_heads
-    from transformer_viz.evaluation.sample_texts import sample_texts
+    from transformer_viz.evaluation.evaluate import sample_texts
 
     loaded = model.load()
     if lines is None:

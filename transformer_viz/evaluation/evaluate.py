@@ -8,6 +8,7 @@ import numpy as np
 
 from transformer_viz.batches import compare_with_answer, drawn_texts, run_texts
 from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import whole_number
 
 _AT_ONCE = 512
@@ -121,3 +122,14 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
 
 def _share(hits: Sequence[bool]) -> float:
     return round(sum(hits) / len(hits), 6)
+
+
+# Keeps these texts apart from those of training, of `evaluate` and of `effect`.
+_STREAM = 79
+
+
+def sample_texts(model: LoadedModel, samples: int, seed: int) -> list[str]:
+    """Fresh texts of a model's task, of all lengths and sources alike; the model has a task."""
+    assert model.task is not None
+    rng = np.random.default_rng([seed, _STREAM])
+    return model.task.mixed(rng.choice(model.task.evaluated_lengths, samples).tolist(), rng)

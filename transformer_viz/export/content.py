@@ -11,8 +11,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from transformer_viz.analysis.alignment_head import AlignmentHead
+from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.sentences import best_head_words, step_sentences
-from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels

@@ -15,8 +15,7 @@ import numpy as np
 from transformer_viz.addresses import parse
 from transformer_viz.analysis.grading import alignment
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.query_rows import padding
-from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.analysis.query_rows import head_mass, padding
 from transformer_viz.errors import LessonError, join_names
 from transformer_viz.inside_head.numbers import exps, largest
 from transformer_viz.learn.lesson import Ask

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from transformer_viz.addresses import parse_head
 from transformer_viz.errors import LessonError
-from transformer_viz.evaluation.sample_texts import sample_texts
+from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.learn.example_run import Example, load_model, measured
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import CAUSE, Question, Spot, code, question

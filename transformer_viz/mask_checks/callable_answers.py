@@ -8,9 +8,8 @@ from torch import Tensor
 
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.changes import TOLERANCES, Rows, name_of
-from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser
+from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser, rounded
 from transformer_viz.mask_checks.result import Precision, Tolerance
-from transformer_viz.mask_checks.rounding import rounded
 
 Logits = Callable[[Tensor, Tensor], Any]
 

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.callable_answers import CallableAnswers, Logits
-from transformer_viz.mask_checks.changes import Rows, is_no_distribution
+from transformer_viz.mask_checks.changes import Findings, Rows, is_no_distribution
 from transformer_viz.mask_checks.diagnosis import causes_of
-from transformer_viz.mask_checks.findings import Findings
 from transformer_viz.mask_checks.result import Finding, MaskReport, Rule, verdict_of
 from transformer_viz.schema import whole_number
 

@@ -1,19 +1,49 @@
 """Runs somebody's torch code in float64, whatever precision it is written for.
 
 Rounding is then some 10^-14 of a number, in a model of bfloat16 too, and what remains of a change is the model's
-own doing. Every torch function is handed float64 in place of a coarser type, and told float64 where it is told one.
+own doing. Every torch function is handed float64 in place of a coarser type, and told float64 where it is told one. Directed
+rounding tells how many digits of an answer survive when every sum and product is rounded the other way.
 """
 
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
-from typing import Any
+import ctypes
+import platform
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from transformer_viz.mask_checks.rounding import rounded
 from transformer_viz.tracing.adapters.running_modules import is_parameter
+
+Direction = Literal["nearest", "up", "down"]
+
+_DIRECTIONS: list[Direction] = ["nearest", "down", "up"]
+_UNITS = {"x86_64": 0x400, "aarch64": 0x400000, "arm64": 0x400000}
+"""By processor: `FE_DOWNWARD` of C's <fenv.h>. `FE_TONEAREST` is 0 and `FE_UPWARD` twice as much, on Linux and macOS."""
+_UNIT = _UNITS.get(platform.machine())
+_C_LIBRARY = ctypes.CDLL(None) if _UNIT and platform.system() in ("Linux", "Darwin") else None
+
+
+@contextmanager
+def rounded(direction: Direction) -> Generator[None]:
+    """This thread's processor rounds in this direction within this context, whoever computes: numpy, torch, a runtime.
+
+    Other threads go on as they were, but a thread that is started within would round this way for good: run before, with the
+    same shapes, whatever is run within, so that its pool of threads is there already. Where the C library or the processor is
+    another, and on a GPU, nothing changes.
+    """
+    if _UNIT is None or not hasattr(_C_LIBRARY, "fesetround"):
+        yield
+        return
+    before = _C_LIBRARY.fegetround()
+    _C_LIBRARY.fesetround(_UNIT * _DIRECTIONS.index(direction))
+    try:
+        yield
+    finally:
+        _C_LIBRARY.fesetround(before)
+
 
 _WIDER = {
     torch.float16: torch.float64,

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from transformer_viz.edits import Edit
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.mask_checks.changes import TOLERANCES, Rows, is_no_distribution, name_of, row_change
+from transformer_viz.mask_checks.changes import TOLERANCES, Findings, Rows, is_no_distribution, name_of, row_change
 from transformer_viz.mask_checks.diagnosis import ObservedWeights, likely_causes
-from transformer_viz.mask_checks.findings import Findings
 from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser
 from transformer_viz.mask_checks.perturbations import Batch, Perturbations
 from transformer_viz.mask_checks.result import Cause, MaskReport, Precision, Rule, Tolerance, verdict_of

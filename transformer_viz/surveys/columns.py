@@ -7,27 +7,8 @@ import numpy as np
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Interval, wilson
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.surveys.result import ROLE, Confidence, Survey
+from transformer_viz.surveys.result import ROLE, Confidence, Survey, SurveyedStatistic
 from transformer_viz.terms import Kind
-
-
-@dataclass(frozen=True)
-class Column:
-    """A number that heads are compared by.
-
-    Attributes:
-        name: of a statistic, or `role mirror` for the share of texts in which a head has that role.
-        title: what it is called.
-        help: what it is, in a sentence.
-        is_share: whether it lies between 0 and 1.
-        role: the role, where it is one's share.
-    """
-
-    name: str
-    title: str
-    help: str
-    is_share: bool
-    role: str | None = None
 
 
 @dataclass(frozen=True)
@@ -51,18 +32,17 @@ class Bin:
     interval: Interval
 
 
-def columns(survey: Survey) -> dict[str, Column]:
+def columns(survey: Survey) -> dict[str, SurveyedStatistic]:
     """Every number that heads of the survey can be compared by: its statistics, then the roles that any head has."""
     names = {row.statistic for row in survey.heads}
-    found = [Column(of.name, of.title, of.help, of.is_share) for of in survey.statistics if of.name in names]
+    numbers = [of for of in survey.statistics if of.name in names]
     for name in sorted(name for name in names if name.startswith(ROLE)):
-        role = name.removeprefix(ROLE)
-        words = "Share of the texts in which the head has this role"
-        found.append(Column(name, f"texts in which it is “{role}”", words, is_share=True, role=role))
-    return {column.name: column for column in found}
+        title, words = f"texts in which it is “{name.removeprefix(ROLE)}”", "Share of the texts in which the head has this role"
+        numbers.append(SurveyedStatistic(name=name, title=title, help=words, is_share=True, edges=(0.0, 0.5, 1.0)))
+    return {number.name: number for number in numbers}
 
 
-def column(survey: Survey, name: str) -> Column:
+def column(survey: Survey, name: str) -> SurveyedStatistic:
     """One of them.
 
     Raises:

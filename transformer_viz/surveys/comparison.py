@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import difference
 from transformer_viz.errors import OptionError
-from transformer_viz.surveys.columns import Column, column, columns
-from transformer_viz.surveys.result import HeadStatistic, Survey
+from transformer_viz.surveys.columns import column, columns
+from transformer_viz.surveys.result import HeadStatistic, Survey, SurveyedStatistic
 from transformer_viz.terms import Kind
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SurveyComparison:
         is_same_texts: whether both surveyed the same texts; the intervals are cautious then.
     """
 
-    column: Column
+    column: SurveyedStatistic
     heads: tuple[HeadChange, ...]
     is_same_texts: bool
 

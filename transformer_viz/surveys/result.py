@@ -98,7 +98,7 @@ class SurveyedTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedStatistic:
-    """A statistic of each head and text, with the edges of the bins of its histogram.
+    """A statistic of each head and text, with the edges of the bins of its histogram; or the share of texts with a role.
 
     Edges ascend, and need not be evenly spaced. The first and the last bin also hold what lies outside.
     """
@@ -111,6 +111,11 @@ class SurveyedStatistic:
 
     def __post_init__(self) -> None:
         require(ascend(self.edges), f"the edges of {short_repr(self.name)} do not ascend")
+
+    @property
+    def role(self) -> str | None:
+        """The role, where it is one's share."""
+        return self.name.removeprefix(ROLE) if self.name.startswith(ROLE) else None
 
 
 SHARES = tuple(i / 20 for i in range(21))

@@ -12,7 +12,7 @@ from transformer_viz.vocabulary import Vocabulary
 __all__ = ["Example", "Task", "make", "names"]
 
 # What several tasks share.
-_NOT_TASKS = {"task", "strings", "letters", "corpus", "toys", "translation"}
+_NOT_TASKS = {"task", "letters", "corpus", "toys", "translation"}
 _TOYS = ("german-toy", "pinyin-toy")
 
 

@@ -105,7 +105,7 @@ class Corpus(DataTask):
 
     @cached_property
     def evaluated_lengths(self) -> tuple[int, ...]:
-        return tuple(sorted(self._by_length("held-out")))
+        return tuple(sorted({len(self.pairs()[text][0]) for text in self.texts("held-out")}))
 
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         try:
@@ -122,10 +122,8 @@ class Corpus(DataTask):
         self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
     ) -> list[str]:
         self.check_source(source)
-        texts = self.texts(split) if length is None else self._by_length(split).get(length, [])
-        if not texts:
-            return []
-        return [texts[i] for i in rng.integers(len(texts), size=count)]
+        texts = [text for text in self.texts(split) if length is None or len(self.pairs()[text][0]) == length]
+        return [texts[i] for i in rng.integers(len(texts), size=count)] if texts else []
 
     def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
         """All held-out texts, or as many of them as are asked for, each at most once."""
@@ -138,19 +136,12 @@ class Corpus(DataTask):
         return 1
 
     def texts(self, split: Split | None = None) -> list[str]:
-        known: dict[Split | None, list[str]] = self.__dict__.setdefault("_splits", {})
-        if split not in known:
-            known[split] = [text for text in self.pairs() if self.is_in(text, split)]
-        return known[split]
+        return self._texts[split]
 
-    def _by_length(self, split: Split | None) -> dict[int, list[str]]:
-        known: dict[Split | None, dict[int, list[str]]] = self.__dict__.setdefault("_lengths", {})
-        if split not in known:
-            lengths: dict[int, list[str]] = {}
-            for text in self.texts(split):
-                lengths.setdefault(len(self.pairs()[text][0]), []).append(text)
-            known[split] = lengths
-        return known[split]
+    @cached_property
+    def _texts(self) -> dict[Split | None, list[str]]:
+        splits: tuple[Split | None, ...] = (None, "train", "held-out")
+        return {split: [text for text in self.pairs() if self.is_in(text, split)] for split in splits}
 
 
 def spelled(tokens: Sequence[str]) -> str:

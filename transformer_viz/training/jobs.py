@@ -17,6 +17,7 @@ Nothing is kept in the server's memory, so a new server finds its old jobs.
 A job belongs to the browser that started it. Everybody may watch it; who may do more is checked here, whatever a page shows.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -45,7 +46,6 @@ from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.result import Event, Row
 from transformer_viz.training.saved_state import STATE
-from transformer_viz.training.visitor import Visitor
 
 State = Literal["starting", "running", "paused", "finished", "failed"]
 Request = Literal["pause", "stop"]
@@ -63,6 +63,32 @@ _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
 _LARGEST = 64 * 2**20
 """Bytes of a job's events, or of its log."""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who wants to change a training: a browser, known by a secret cookie, or the owner of the server.
+
+    Attributes:
+        token: the secret that this browser keeps. It is never shown or written anywhere.
+        is_owner: whether it is that of whoever runs the server, who may do everything.
+    """
+
+    token: str = field(repr=False)
+    is_owner: bool = False
+
+    @property
+    def mark(self) -> str:
+        """The SHA-256 of the token, which is what gets stored; the 256 random bits cannot be computed from it."""
+        return hashlib.sha256(self.token.encode()).hexdigest()
+
+    def may_manage(self, mark: str | None) -> bool:
+        """Whether this visitor is the browser with this mark, or the owner. A training without a mark is the owner's."""
+        return self.is_owner or mark == self.mark
+
+
+OWNER = Visitor("", is_owner=True)
+"""Whoever runs the program itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,8 @@ are joined from layer to layer (`relevance.join_layers`). Feed-forward layers, w
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.contributions import sublayers
+from transformer_viz.attribution.contributions import join_layers, sublayers
 from transformer_viz.attribution.method import Method
-from transformer_viz.attribution.relevance import join_layers
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES

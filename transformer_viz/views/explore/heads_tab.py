@@ -10,8 +10,8 @@ from transformer_viz.analysis.grading import Grades, alignment, grades_sentence
 from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
 from transformer_viz.analysis.head_order import offered
 from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.analysis.query_rows import head_mass
 from transformer_viz.analysis.sentences import plain
-from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.analysis.word_pooling import by_words, is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
+from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.sentences import Sentence, best_head_words
-from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label, head_title

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from transformer_viz.training.visitor import Visitor
+from transformer_viz.training.jobs import Visitor
 from transformer_viz.views.server import visitors
 
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.surveys.columns import Column
-from transformer_viz.surveys.result import Survey
+from transformer_viz.surveys.result import Survey, SurveyedStatistic
 from transformer_viz.views.components.markdown import sentence
 from transformer_viz.views.state import display_options
 
@@ -23,7 +22,7 @@ class Shown:
 
     identity: tuple[object, ...]
     survey: Survey
-    number: Column
+    number: SurveyedStatistic
     head: HeadPlace
     beside: Survey | None
 
