@@ -15,7 +15,7 @@ from transformer_viz.analysis.intervals import wilson
 from transformer_viz.evaluation.evaluate import evaluate_texts
 from transformer_viz.tasks.dates import Dates
 from transformer_viz.tasks.numbers import Numbers
-from transformer_viz.tasks.pinyin import Pinyin, most_frequent_readings
+from transformer_viz.tasks.pinyin import Pinyin
 from transformer_viz.tasks.task import Task
 from transformer_viz.tasks.translation import Translation
 
@@ -32,6 +32,16 @@ def main() -> None:
     _baseline("figures as day, month, year", Dates(), _figures)
     _baseline("each word's digits, left to right", Numbers(), _digits)
     _german()
+
+
+def most_frequent_readings(task: Pinyin) -> dict[str, str]:
+    """A baseline: each character's most frequent reading in the training phrases."""
+    counts: dict[str, Counter[str]] = {}
+    for text, (characters, syllables) in task.pairs().items():
+        if task.is_in(text, "train"):
+            for character, syllable in zip(characters, syllables, strict=True):
+                counts.setdefault(character, Counter())[syllable] += 1
+    return {character: count.most_common(1)[0][0] for character, count in counts.items()}
 
 
 def _print(name: str, what: str, hits: int, n: int) -> None:

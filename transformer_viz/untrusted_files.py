@@ -128,12 +128,12 @@ def parse_json(data: str | bytes) -> Any:
 
 def is_file(path: Path) -> bool:
     """Whether a regular file, or a link to one, has this name; False where that cannot be found out."""
-    return _has_mode(path, stat.S_ISREG)
+    return os.path.isfile(path)  # noqa: PTH113 — that of pathlib raises where a folder may not be looked into
 
 
 def is_folder(path: Path) -> bool:
     """Whether a folder, or a link to one, has this name; False where that cannot be found out."""
-    return _has_mode(path, stat.S_ISDIR)
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def modification_time(path: Path) -> float:
@@ -158,13 +158,6 @@ def list_folder(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError:
         return []
-
-
-def _has_mode(path: Path, is_kind: Any) -> bool:
-    try:
-        return is_kind(path.stat().st_mode)
-    except (OSError, ValueError):
-        return False
 
 
 def _read(file: BinaryIO, size: int) -> bytes:

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from num2words import num2words
 
+from benchmarks.models import most_frequent_readings
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError, InputError
 from transformer_viz.tasks import corpus, dates, pinyin
 from transformer_viz.tasks.dates import LANGUAGES, Dates, possible_dates
 from transformer_viz.tasks.numbers import Numbers, digits_of
-from transformer_viz.tasks.pinyin import Pinyin, most_frequent_readings
+from transformer_viz.tasks.pinyin import Pinyin
 
 DATES, NUMBERS = Dates(), Numbers()
 DAYS = st.dates(date(1900, 1, 1), date(2099, 12, 31))

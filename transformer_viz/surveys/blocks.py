@@ -6,7 +6,7 @@ A file's bytes depend on the lines, the model and the options alone. `merge.py` 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,18 +37,7 @@ _KEY = "survey"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockDescription:
-    """The part of a `BlockResult` that is not arrays."""
-
-    digest: str
-    faults: tuple[str | None, ...]
-    outputs: tuple[str, ...]
-    expected: tuple[str | None, ...]
-    has_bleu: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockResult(BlockDescription):
+class BlockResult:
     """The numbers of each line of a block, in their order; a line that was not read has NaN, −1 or 0.
 
     Attributes:
@@ -63,13 +52,18 @@ class BlockResult(BlockDescription):
             - `outputs.p`: float64 (token,), the probability of each written token, text after text.
     """
 
-    arrays: Mapping[str, np.ndarray]
+    digest: str
+    faults: tuple[str | None, ...]
+    outputs: tuple[str, ...]
+    expected: tuple[str | None, ...]
+    has_bleu: bool
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The file; the same bytes for the same content."""
         from safetensors.numpy import save
 
-        about = {field.name: getattr(self, field.name) for field in fields(BlockDescription)}
+        about = {name: value for name, value in vars(self).items() if name != "arrays"}
         arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
         return save(arrays, {_KEY: json.dumps(about, ensure_ascii=False)})
 
@@ -202,7 +196,7 @@ def one_thread() -> Generator[None]:
         torch.set_num_threads(before)
 
 
-def read_description(path: str | PathLike[str]) -> BlockDescription:
+def read_description(path: str | PathLike[str]) -> BlockResult:
     """A block's file without its arrays.
 
     Raises:
@@ -213,7 +207,7 @@ def read_description(path: str | PathLike[str]) -> BlockDescription:
             about = untrusted_files.parse_json((file.metadata() or {}).get(_KEY, ""))
     except (FileNotFoundError, FileError) as error:
         raise SurveyError(f"{Path(path).name} is no block of a survey ({error})") from error
-    return read_value(BlockDescription, about, "the block", SurveyError)
+    return read_value(BlockResult, about, "the block", SurveyError)
 
 
 def read_arrays(paths: Sequence[str | PathLike[str]], name: str, statistic: int | None = None) -> Iterator[np.ndarray]:

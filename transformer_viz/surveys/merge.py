@@ -13,7 +13,7 @@ import numpy as np
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result.verdict import merge_verdicts
-from transformer_viz.surveys.blocks import BlockDescription, bleu_metric, read_arrays, read_description, read_verdicts
+from transformer_viz.surveys.blocks import BlockResult, bleu_metric, read_arrays, read_description, read_verdicts
 from transformer_viz.surveys.result import (
     CUT,
     MOST_COMPARED,
@@ -158,9 +158,7 @@ def _column(blocks: Paths, name: str, statistic: int | None = None) -> np.ndarra
     return np.concatenate([*read_arrays(blocks, name, statistic)])
 
 
-def _outputs(
-    texts: Sequence[str], results: Sequence[BlockDescription], blocks: Paths, read: np.ndarray, k: int
-) -> SurveyedOutputs:
+def _outputs(texts: Sequence[str], results: Sequence[BlockResult], blocks: Paths, read: np.ndarray, k: int) -> SurveyedOutputs:
     """What was written: how right it is, by length, how sure, and the worst."""
     written, expected = ([text for result in results for text in getattr(result, name)] for name in ("outputs", "expected"))
     has_bleu = all(result.has_bleu for result in results)

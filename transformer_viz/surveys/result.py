@@ -131,15 +131,7 @@ NAMES = tuple(OF_MANY)
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyOptions:
-    """The options that change a survey's numbers; checked when they are made.
-
-    Attributes:
-        k: how many texts are kept of each head, the most typical and the most unusual, and how many of the worst outputs.
-        by: the statistic that makes texts typical or unusual; None = the mass where there is a true key, else the entropy.
-        max_length: the most tokens to write, the end included; None = as the model.
-        seed: which texts the verdicts take; also of their intervals, and of which held-out texts are drawn.
-        verdict_texts: the number of texts on which `tv.verdict` judges attention; 0 = none.
-        mode: how these verdicts occlude a token, as in `tv.attribute`.
+    """The arguments of `survey` that change its numbers; checked when they are made.
 
     Raises:
         OptionError: a number out of its range, or a word that is not known.

@@ -116,14 +116,7 @@ def _loaded(job: Job) -> LoadedModel:
 
 @dataclass(frozen=True)
 class Workers:
-    """The processes or machines that a person asks for.
-
-    Attributes:
-        model: a name or a folder, which each loads; or a loaded model, which is not handed to other processes.
-        device: where the model runs.
-        count: how many; None = one for each processor that this program may use, or that Ray has.
-        ray: `auto`, or a cluster's address; None = no Ray.
-        gpus: of each task of Ray.
+    """The processes or machines that a person asks for, with the arguments of `survey`; `gpus` are those of each task of Ray.
 
     Raises:
         OptionError: what does not go together, or cannot be.

@@ -4,7 +4,6 @@ Worked example: `重庆` is framed as `<start> 重 庆 <end>` and read `chóng q
 model must look at the character itself, the true key 1, 2, …, and know its neighbours.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -105,16 +104,6 @@ def _characters() -> dict[str, str]:
         character: readings[ord(character)].split(",")[0] for character in sorted(characters) if ord(character) in readings
     }
     return {character: reading for character, reading in first.items() if reading in syllables}
-
-
-def most_frequent_readings(task: Pinyin) -> dict[str, str]:
-    """A baseline: each character's most frequent reading in the training phrases."""
-    counts: dict[str, Counter[str]] = {}
-    for text, (characters, syllables) in task.pairs().items():
-        if task.is_in(text, "train"):
-            for character, syllable in zip(characters, syllables, strict=True):
-                counts.setdefault(character, Counter())[syllable] += 1
-    return {character: count.most_common(1)[0][0] for character, count in counts.items()}
 
 
 TASK = Pinyin
