@@ -57,7 +57,7 @@ MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in r
 """What each room may import."""
 ROOMS = {"attribution", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
 STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
-OF_SURVEYS = ("columns", "sentences", "comparison")
+OF_SURVEYS = ("columns", "sentences")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
 STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions")}

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
     from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
-    from transformer_viz.attribution.faithfulness import faithfulness as faithfulness
     from transformer_viz.attribution.knock_out import knock_out as knock_out
     from transformer_viz.attribution.patch import patch as patch
     from transformer_viz.attribution.patch import patched_run as patched_run
+    from transformer_viz.attribution.verdict import faithfulness as faithfulness
     from transformer_viz.attribution.verdict import verdict as verdict
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
     from transformer_viz.readers.models import load_model as load_model
-    from transformer_viz.surveys.comparison import compare_surveys as compare_surveys
+    from transformer_viz.surveys.columns import compare_surveys as compare_surveys
     from transformer_viz.surveys.result import load_survey as load_survey
     from transformer_viz.surveys.survey import survey as survey
     from transformer_viz.trace.inside import Inside as Inside
@@ -58,7 +58,7 @@ _HOMES = {
     "alignment_heads": "attribution.alignment_heads",
     "attribute": "attribution.attribute",
     "counter_proof": "attribution.counter_proof",
-    "faithfulness": "attribution.faithfulness",
+    "faithfulness": "attribution.verdict",
     "knock_out": "attribution.knock_out",
     "patch": "attribution.patch",
     "patched_run": "attribution.patch",
@@ -76,7 +76,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "untrained": "tracing.untrained",
     "replay": "training.replay",
-    "compare_surveys": "surveys.comparison",
+    "compare_surveys": "surveys.columns",
     "load_survey": "surveys.result",
     "survey": "surveys.survey",
     "load_trace": "trace.store",

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from transformer_viz import decode
-from transformer_viz.analysis.forbidden import forbidden_weight, most_forbidden
 from transformer_viz.analysis.loss import losses
-from transformer_viz.analysis.mask_parts import mask_parts
+from transformer_viz.analysis.mask_parts import forbidden_weight, mask_parts, most_forbidden
 from transformer_viz.analysis.softmax import FILLS, PRECISIONS, empty_row, softmax
 from transformer_viz.errors import OptionError
 from transformer_viz.model.attention import masked_softmax

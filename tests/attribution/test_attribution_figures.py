@@ -10,9 +10,9 @@ from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.counter_proof import CounterProof, MovedWeights
-from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
 from transformer_viz.attribution.result.patching import Patching, parting
+from transformer_viz.attribution.result.verdict import KS, MeanCurve
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Kind

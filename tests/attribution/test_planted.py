@@ -6,8 +6,7 @@ import pytest
 import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.attribution.result.faithfulness import KS
-from transformer_viz.attribution.result.verdict import verdict_words
+from transformer_viz.attribution.result.verdict import KS, verdict_words
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from transformer_viz import Trace
 from transformer_viz.analysis.intervals import Mean, mean_over_texts
-from transformer_viz.attribution.result.faithfulness import first_keys
 from transformer_viz.attribution.result.verdict import (
     MapVerdict,
     content_keys,
+    first_keys,
     judge_maps,
     left_out_words,
     merge_verdicts,

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tests.mask_checks.zoo.parts import Tiny, V
-from transformer_viz.mask_checks.callable_answers import CallableAnswers
+from transformer_viz.mask_checks.callable_check import CallableAnswers
 from transformer_viz.mask_checks.changes import Rows
 from transformer_viz.mask_checks.float64_mode import Float64Mode
 

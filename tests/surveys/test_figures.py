@@ -11,8 +11,7 @@ from transformer_viz import export, figures
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style
-from transformer_viz.surveys.columns import values
-from transformer_viz.surveys.comparison import compare_surveys
+from transformer_viz.surveys.columns import compare_surveys, values
 from transformer_viz.surveys.result import HeadStatistic, role_share
 
 MADE = survey()

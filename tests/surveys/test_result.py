@@ -14,8 +14,7 @@ from transformer_viz.analysis.intervals import difference, wilson
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.surveys import sentences
-from transformer_viz.surveys.columns import calibration, column, columns, values
-from transformer_viz.surveys.comparison import compare_surveys
+from transformer_viz.surveys.columns import calibration, column, columns, compare_surveys, values
 from transformer_viz.surveys.result import NAME, Confidence, Survey, load_survey, role_share
 from transformer_viz.surveys.workers import fingerprint
 

@@ -14,8 +14,7 @@ from tests.surveys.made import survey
 from tests.views.drawn import charts, drop, markups, pictures, said, table_of, text_of
 from transformer_viz import app_folders, server_settings
 from transformer_viz.surveys import sentences
-from transformer_viz.surveys.columns import values
-from transformer_viz.surveys.comparison import compare_surveys
+from transformer_viz.surveys.columns import compare_surveys, values
 from transformer_viz.surveys.result import Survey, TextValue
 from transformer_viz.views.survey import found, texts
 

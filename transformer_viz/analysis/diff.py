@@ -174,7 +174,7 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         after: the second run; sizes are after − before.
         tolerance: numbers that differ by no more than this count as equal. Above 0, candidates that are equally probable
             within it may change places, and the rank of the written token with them.
-        ignore: parts that are not compared, for instance `["model"]`; see `diff_report.What`.
+        ignore: parts that are not compared, for instance `["model"]`; see `What`.
 
     Probabilities and candidates are compared as far as both runs have read the same tokens; attention and masks in the
     layers, heads, rows and columns that both have. Different shapes are reported, and are no error.

@@ -1,10 +1,12 @@
-"""The masks of a run taken apart into padding, causal and combined matrices, as they are built in code."""
+"""The masks of a run taken apart, as they are built in code, and how much weight goes where the right mask forbids it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.terms import Kind, Reason
+from transformer_viz.analysis.query_rows import real_queries
+from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.trace import Trace
 
 
@@ -44,3 +46,75 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
     if "cross" in masks:
         parts.append(("cross: padding", "cross", masks["cross"]))
     return tuple(MaskPart(title, kind, reasons, *trace.labels(kind)) for title, kind, reasons in parts)
+
+
+def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Kind, float] | None:
+    """Finds the kind of attention with the most weight on forbidden keys, and the mean weight there.
+
+    Args:
+        right: teacher-forced runs with the right masks.
+        given: the same sentences and targets with other masks.
+
+    Returns:
+        The kind and the mean weight, 0 to 1, over sentences, layers, heads and those real queries that have a forbidden key;
+        None where nothing is forbidden.
+    """
+    shares: dict[Kind, float] = {}
+    for kind in KINDS:
+        kind_shares = [
+            weight_on(after, kind, cells)
+            for before, after in zip(right, given, strict=True)
+            if (cells := _forbidden(before, kind)) is not None
+        ]
+        if kind_shares:
+            shares[kind] = float(np.mean(kind_shares))
+    if not shares:
+        return None
+    kind = max(shares, key=lambda each: shares[each])
+    return kind, shares[kind]
+
+
+def most_forbidden(right: Trace, given: Trace) -> tuple[Kind, int, int, float] | None:
+    """The head that looks most at what the right mask hides: its kind, layer, place in the layer, and mean share of weight.
+
+    Args:
+        right: a teacher-forced run with the right masks.
+        given: the same sentence and target with other masks.
+
+    Returns:
+        None where no head looks at anything hidden. Rows that are not numbers are left out, as in `forbidden_weight`.
+    """
+    found: list[tuple[float, Kind, int, int]] = []
+    for kind in given.kinds:
+        cells = _forbidden(right, kind)
+        if cells is None:
+            continue
+        attention = given.attentions[kind]
+        on = np.where(cells, attention.weights, 0).sum(-1, dtype=np.float32)[..., cells.any(-1)]
+        shares = np.where(np.isfinite(on), on, 0).mean(-1)
+        layer, head = np.unravel_index(shares.argmax(), shares.shape)
+        found.append((float(shares[layer, head]), kind, attention.layers[layer], int(head)))
+    share, kind, at, head = max(found, default=(0.0, "cross", 0, 0))
+    return (kind, at, head, share) if share > 0 else None
+
+
+def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
+    """bool (query, key) of the real queries; None where nothing is forbidden."""
+    if kind not in trace.kinds:
+        return None
+    masked = trace.attentions[kind].mask
+    cells = (masked if masked.ndim == 2 else masked.all((0, 1))) & real_queries(trace, kind)[:, None]
+    return cells if cells.any() else None
+
+
+def weight_on(trace: Trace, kind: Kind, cells: np.ndarray) -> float:
+    """The mean, over layers, heads and the rows that have such cells, of the weight on `cells`, bool (query, key).
+
+    Rows that are not numbers are left out; 0 where there is no such row.
+    """
+    attention, rows = trace.attentions.get(kind), cells.any(-1)
+    if attention is None or not rows.any():
+        return 0.0
+    on = np.where(cells, attention.weights, 0).sum(-1, dtype=np.float32)[..., rows]
+    on = on[np.isfinite(on)]
+    return float(on.mean()) if on.size else 0.0

@@ -8,9 +8,9 @@ import numpy as np
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.counter_proof import CounterProof
-from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.attribution.result.patching import Patching
+from transformer_viz.attribution.result.verdict import KS, MeanCurve
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.figures import cells
 from transformer_viz.figures.cells import cells_of

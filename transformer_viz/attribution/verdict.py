@@ -1,13 +1,31 @@
-"""`verdict`: occludes tokens of runs to find the cause, and compares it with the maps of the runs."""
+"""`verdict` occludes tokens of runs to find the cause, and compares it with the maps of the runs; `faithfulness` reads the runs
+again without the keys that a map puts first, and with these alone.
+"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+import torch
+
+from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.methods.occlusion import log_p_without
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.attribution.result import verdict as result
-from transformer_viz.attribution.result.verdict import Verdict, Verdicts
+from transformer_viz.attribution.result.verdict import (
+    KS,
+    MeanCurve,
+    Verdict,
+    Verdicts,
+    content_keys,
+    first_keys,
+    judged_steps,
+    maps_of,
+)
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress, part_of
@@ -94,3 +112,90 @@ def list_runs(traces: Trace | Sequence[Trace]) -> list[Trace]:
     if not runs:
         raise OptionError("a verdict needs at least one run")
     return runs
+
+
+N_RANDOM = 5
+"""Random rankings of each step, whose mean is the baseline."""
+
+
+def faithfulness(
+    model: LoadedModel,
+    traces: Trace | Sequence[Trace],
+    maps: Sequence[str],
+    *,
+    mode: str = "word",
+    kind: str | None = None,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> tuple[MeanCurve, ...]:
+    """Measures how much probability is lost without the k highest keys of each map, and with these keys alone.
+
+    Args:
+        model: the model that made the runs.
+        traces: one run, or several.
+        maps: by their names in `tv.verdict`, such as `L2 H1`, `L1 mean` or `rollout`.
+        mode: how tokens are occluded, as in `tv.attribute`.
+        kind: whose keys, as in `tv.attribute`.
+        seed: of the random ranking, and of the resampling.
+        on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
+
+    Returns:
+        A curve for each map, then for the cause's own order and for a random one.
+
+    Raises:
+        OptionError: an unknown map, or as `tv.attribute`.
+    """
+    runs, curves = list_runs(traces), []
+    methods = [method for method in METHODS if method != CAUSE and any(name.split(" ")[0] == method for name in maps)]
+    for n_done, trace in enumerate(runs):
+        cause = attribute(model, trace, CAUSE, mode=mode, kind=kind)
+        all_maps = maps_of(trace, cause.kind, other_attributions(model, trace, cause, methods))
+        if unknown := [name for name in maps if name not in all_maps]:
+            raise OptionError(f"there is no map {unknown[0]!r}; L1 H1, L1 mean or rollout are such names")
+        rankings = {name: all_maps[name] for name in maps} | {CAUSE: cause.values}
+        curves.append(_curves(model, trace, cause, rankings, seed, part_of(on_progress, n_done, len(runs))))
+
+    def means(name: str, side: int) -> tuple[Mean, ...]:
+        return tuple(mean_over_texts([lost[name][k, side] for lost in curves], seed) for k in range(len(KS)))
+
+    return tuple(MeanCurve(name, means(name, 0), means(name, 1)) for name in curves[0])
+
+
+def _curves(
+    model: LoadedModel,
+    trace: Trace,
+    cause: Attribution,
+    rankings: Mapping[str, np.ndarray],
+    seed: int,
+    on_progress: OnProgress,
+) -> dict[str, np.ndarray]:
+    """The probability lost in one run, float64 (k, 2, step) of each ranking and of a random one.
+
+    Without the first k keys (comprehensiveness), and with them alone (sufficiency).
+    """
+    steps, _, _ = judged_steps(trace, cause)
+    if not len(steps):
+        return dict.fromkeys((*rankings, "random"), np.empty((len(KS), 2, 0)))
+    rng, keys = np.random.default_rng(seed), content_keys(trace, cause.kind)
+    every = [*rankings.values(), *(rng.random(cause.values.shape) for _ in range(N_RANDOM))]
+    # For each ranking and k two sets of keys to remove: the first k of each step, then all content keys but these.
+    sets = []
+    for ranking in every:
+        for k in KS:
+            first = [first_keys(ranking[t], keys[t], k) for t in steps]
+            sets += [*first, *(keys[t] & ~those for t, those in zip(steps, first, strict=True))]
+    # Many sets are equal, since several maps put the same key first; each is read once.
+    distinct, place = np.unique(np.array(sets), axis=0, return_inverse=True)
+    with devices.running(model):
+        run = Run.of(model, trace)
+        p = torch.exp(run.log_p).numpy()
+        assert cause.mode is not None
+        log_p = []
+        for part in run.parts(run.inputs.repeated(len(distinct))):
+            on_progress(part.start / len(distinct))
+            log_p.append(log_p_without(run, cause.kind, torch.from_numpy(distinct[part]), cause.mode))
+        without = torch.exp(torch.cat(log_p)).numpy()[place.ravel()]
+    shape = (len(every), len(KS), 2, len(steps))
+    at = np.broadcast_to(np.arange(len(steps)), shape).ravel()
+    lost = (p[steps][at] - without[np.arange(len(at)), steps[at]]).reshape(shape)
+    return {**dict(zip(rankings, lost, strict=False)), "random": lost[len(rankings) :].mean(0)}

@@ -17,8 +17,7 @@ def run(
     """Measure over many texts how often each head looks at the token that the output depends on."""
     model.check(texts.text or ())
 
-    from transformer_viz.attribution.faithfulness import faithfulness
-    from transformer_viz.attribution.verdict import verdict
+    from transformer_viz.attribution.verdict import faithfulness, verdict
 
     loaded = model.load()
     traces = texts.traces(loaded)

@@ -6,6 +6,7 @@ A padded position holds a random token and must still change nothing.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -38,21 +39,10 @@ class Pass:
     masked: dict[Kind, Tensor]
     logits: Tensor
 
-
-@dataclass(frozen=True)
-class _Base:
-    """A batch and the model's passes over it: one for comparison at the same shape, and an exact one for other shapes."""
-
-    batch: Batch
-    base: Pass
-    exact: Pass
-    rows: Rows
-    exact_rows: Rows
-
-    @property
-    def output(self) -> Kind:
-        """The attention whose queries stand where the output does."""
-        return "decoder" if self.batch.target.shape[1] else "encoder"
+    @cached_property
+    def rows(self) -> Rows:
+        """The logits, to be compared with those of another pass."""
+        return Rows.of(self.logits)
 
 
 class LoadedModelCheck:
@@ -98,7 +88,7 @@ class LoadedModelCheck:
             self._check_finite(own)
             if base is not own:
                 self._check_finite(base)
-            self._check_rules(_Base(batch, base, exact, Rows.of(base.logits), Rows.of(exact.logits)))
+            self._check_rules(batch, base, exact)
             seen = ObservedWeights(base.weights, batch.source_padding, batch.target_padding)
             self._add_forbidden_weights(seen)
             causes = causes or likely_causes(seen)
@@ -152,8 +142,36 @@ class LoadedModelCheck:
             self._findings.add("finite", (~weights.isfinite().all(-1)).float(), 0.0, kind=kind)
         self._findings.add("finite", is_no_distribution(seen.logits).float(), 0.0)
 
-    def _check_rules(self, base: _Base) -> None:
-        batch, findings = base.batch, self._findings
+    def _check_rules(self, batch: Batch, base: Pass, exact: Pass) -> None:
+        """All rules on a batch, from its pass that is compared with others of its shape, and its exact one for other shapes."""
+        findings = self._findings
+
+        def compare(rule: Rule, other: Batch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:
+            """`rows`, bool (batch, query), must not have changed when the tokens at `keys`, (batch,), were replaced.
+
+            A mixture of experts gives each expert another number of tokens then, and so rounds differently at the same shape:
+            what rounding can explain is computed again in float64.
+            """
+            same = TOLERANCES[self._same_type]
+            allowed = same.same_shape
+
+            def changes(before: Pass, after: Pass) -> tuple[dict[Kind, Tensor], Tensor]:
+                """The changes of weights, (batch, layer, head, query), and of logits, (batch, position)."""
+                of_weights = {
+                    kind: torch.where(rows[kind][:, None, None, :], row_change(after.weights[kind], before.weights[kind]), 0.0)
+                    for kind in after.weights.keys() & rows.keys()
+                }
+                return of_weights, torch.where(rows[batch.output], before.rows.change(after.logits), 0.0)
+
+            of_weights, of_logits = changes(base, after)
+            largest = max(float(change.max()) for change in (*of_weights.values(), of_logits))
+            if self._same_type != self._exact_type and allowed < largest <= same.other_shape:
+                allowed = TOLERANCES[self._exact_type].other_shape
+                of_weights, of_logits = changes(exact, self._run(other, exact=True))
+            for kind, change in of_weights.items():
+                findings.add(rule, change, allowed, keys, kind)
+            findings.add(rule, of_logits, allowed, keys)
+
         real_source, real_target = ~batch.source_padding, ~batch.target_padding
         # Each target position replaced: later than a query, or padding.
         for other, keys, _ in self._perturbations.perturbed(batch, "target"):
@@ -161,23 +179,23 @@ class LoadedModelCheck:
             is_padding = batch.target_padding.gather(1, keys[:, None])
             after = self._run_same(other)
             for rule, rows in (("future", before & ~is_padding), ("target padding", real_target & is_padding)):
-                self._compare(rule, base, other, after, {"decoder": rows, "cross": rows}, keys)
+                compare(rule, other, after, {"decoder": rows, "cross": rows}, keys)
         allowed = TOLERANCES[self._exact_type].other_shape
         if not self._alone:
             # The target without its end.
             for n in self._perturbations.cut_lengths(batch):
                 after, steps = self._run(batch.shortened(n), exact=True), real_target[:, :n]
                 for kind in after.weights.keys() - {"encoder"}:
-                    cut = base.exact.weights[kind][..., :n, : n if kind == "decoder" else None]
+                    cut = exact.weights[kind][..., :n, : n if kind == "decoder" else None]
                     change = torch.where(steps[:, None, None], row_change(after.weights[kind], cut), 0.0)
                     findings.add("target length", change, allowed, n, kind)
-                change = torch.where(steps, base.exact_rows[:, :n].change(after.logits), 0.0)
+                change = torch.where(steps, exact.rows[:, :n].change(after.logits), 0.0)
                 findings.add("target length", change, allowed, n)
         # Padded source positions replaced by real tokens; the mask still says padding.
         for other, keys, pairs in self._perturbations.perturbed(batch, "source"):
             source, target = real_source & pairs[:, None], real_target & pairs[:, None]
             rows_of: dict[Kind, Tensor] = {"encoder": source, "decoder": target, "cross": target}
-            self._compare("source padding", base, other, self._run_same(other), rows_of, keys)
+            compare("source padding", other, self._run_same(other), rows_of, keys)
         # Each sentence alone, unpadded, against its rows in the batch. On which side that was padded does not matter then.
         self._alone = self._alone or [self._run(batch.alone(i), exact=True) for i in range(len(batch.source))]
         for i, alone in enumerate(self._alone):
@@ -185,40 +203,14 @@ class LoadedModelCheck:
             sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
             for kind, weights in alone.weights.items():
                 queries, keys = sides[kind]
-                change = row_change(base.exact.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
+                change = row_change(exact.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
                 findings.add("batch invariance", change, allowed, kind=kind)
-            rows = base.exact_rows[i : i + 1, target if base.output == "decoder" else source]
+            rows = exact.rows[i : i + 1, target if batch.output == "decoder" else source]
             findings.add("batch invariance", rows.change(alone.logits), allowed)
 
     def _run_same(self, batch: Batch) -> Pass:
         """A pass to compare with others of the same shape."""
         return self._run(batch, exact=self._same_type != self._own)
-
-    def _compare(self, rule: Rule, base: _Base, other: Batch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:
-        """`rows`, bool (batch, query), must not have changed when the tokens at `keys`, (batch,), were replaced.
-
-        A mixture of experts gives each expert another number of tokens then, and so rounds differently at the same shape: what
-        rounding can explain is computed again in float64.
-        """
-        same, exact = TOLERANCES[self._same_type], TOLERANCES[self._exact_type]
-        allowed = same.same_shape
-
-        def changes(before: Pass, before_rows: Rows, after: Pass) -> tuple[dict[Kind, Tensor], Tensor]:
-            """The changes of weights, (batch, layer, head, query), and of logits, (batch, position)."""
-            of_weights = {
-                kind: torch.where(rows[kind][:, None, None, :], row_change(after.weights[kind], before.weights[kind]), 0.0)
-                for kind in after.weights.keys() & rows.keys()
-            }
-            return of_weights, torch.where(rows[base.output], before_rows.change(after.logits), 0.0)
-
-        of_weights, of_logits = changes(base.base, base.rows, after)
-        largest = max(float(change.max()) for change in (*of_weights.values(), of_logits))
-        if self._same_type != self._exact_type and allowed < largest <= same.other_shape:
-            allowed = exact.other_shape
-            of_weights, of_logits = changes(base.exact, base.exact_rows, self._run(other, exact=True))
-        for kind, change in of_weights.items():
-            self._findings.add(rule, change, allowed, keys, kind)
-        self._findings.add(rule, of_logits, allowed, keys)
 
     def _add_forbidden_weights(self, seen: ObservedWeights) -> None:
         """The largest weight of a real query on a key that the rule forbids, by rule."""

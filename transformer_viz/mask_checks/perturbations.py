@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import ModelKind
+from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.vocabulary import SPECIAL_TOKENS, START
 
@@ -30,6 +30,11 @@ class Batch:
     source_padding: Tensor
     target: Tensor
     target_padding: Tensor
+
+    @property
+    def output(self) -> Kind:
+        """The attention whose queries stand where the output does."""
+        return "decoder" if self.target.shape[1] else "encoder"
 
     def alone(self, i: int) -> "Batch":
         """One pair without its padding."""

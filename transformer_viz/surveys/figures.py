@@ -14,8 +14,7 @@ from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, col
 from transformer_viz.figures.theme import Style, base_layout, escape, flat_scale, ink_on, see_through
 from transformer_viz.figures.tiles import Tile, ends_of, head_cells, tile_map
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
-from transformer_viz.surveys.columns import calibration, column, values
-from transformer_viz.surveys.comparison import SurveyComparison
+from transformer_viz.surveys.columns import SurveyComparison, calibration, column, values
 from transformer_viz.surveys.result import Confidence, HeadStatistic, Survey, SurveyedOutputs
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title
 

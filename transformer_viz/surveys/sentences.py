@@ -2,8 +2,7 @@
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
-from transformer_viz.surveys.columns import best, calibration, column
-from transformer_viz.surveys.comparison import SurveyComparison
+from transformer_viz.surveys.columns import SurveyComparison, best, calibration, column
 from transformer_viz.surveys.result import Survey, SurveyedOutputs
 from transformer_viz.terms import KIND_TITLES, head_title
 

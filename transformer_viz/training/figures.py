@@ -168,7 +168,11 @@ def training_playback(
 
 @dataclass
 class _Playback:
-    """One focus. `traces` is what never changes, `updates` what a moment changes, by the trace's number."""
+    """One focus. `traces` is what never changes, `updates` what a moment changes, by the trace's number.
+
+    All moments read the same target, so the rows of the map stay what they are and only the weights move. As in the step
+    player, frames are applied in the browser, and `layout.meta` tells the host which head it is and at which moment.
+    """
 
     moments: Sequence[TrainingSnapshot]
     kind: Kind

@@ -4,6 +4,10 @@ Two numbers say how far a map agrees with the cause at a step: whether its large
 Spearman's ρ of the two rankings, in which causes under `FLOOR` are equal. Only keys that are content count, not special tokens,
 and only written steps with two such keys or more, of which one has a cause of at least `LEAST` nats. A random one of n keys is
 the right one in 1/n of the cases.
+
+Faithfulness curves tell how much probability what was written loses without the keys that a ranking puts first.
+Comprehensiveness is p(y_t) − p(y_t without the first k), sufficiency p(y_t) − p(y_t with the first k alone) (DeYoung et al.
+2020, section 4): a ranking is faithful where the former is large and the latter small.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +23,7 @@ from transformer_viz.errors import OptionError, SurveyError, short_repr
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
 from transformer_viz.terms import Kind, head_label, layer_label
-from transformer_viz.text_table import text_table
+from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -286,3 +290,31 @@ def left_out_words(of: Verdicts) -> str:
     why = [f"{n_without_cause} in which no token matters by {LEAST} nats or more"] if n_without_cause else []
     why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
     return f"{count_words(of.n_left_out, 'step is', 'steps are')} left out: {' and '.join(why)}"
+
+
+KS = (1, 2, 3, 5)
+"""How many keys."""
+
+
+@dataclass(frozen=True)
+class MeanCurve:
+    """One ranking over all runs; a mean for each of `KS`."""
+
+    name: str
+    comprehensiveness: tuple[Mean, ...]
+    sufficiency: tuple[Mean, ...]
+
+    def __str__(self) -> str:
+        """Both curves, a line each."""
+        curves = ("comprehensiveness", "sufficiency")
+        rows = [(name, *(number_cell(mean.value) for mean in getattr(self, name))) for name in curves]
+        return text_table((self.name, *(f"k = {k}" for k in KS)), rows)
+
+
+def first_keys(row: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
+    """bool (key,): the k largest of these keys, or all where there are fewer; of equal ones the first."""
+    there = among.nonzero()[0]
+    is_first = np.zeros(len(row), dtype=bool)
+    # What is no number comes last.
+    is_first[there[np.argsort(-row[there], kind="stable")[:k]]] = True
+    return is_first

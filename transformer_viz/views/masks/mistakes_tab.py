@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.forbidden import forbidden_weight, most_forbidden
 from transformer_viz.analysis.loss import losses
+from transformer_viz.analysis.mask_parts import forbidden_weight, most_forbidden
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake

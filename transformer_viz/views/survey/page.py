@@ -10,8 +10,7 @@ from transformer_viz.addresses import HeadPlace
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.surveys import sentences
-from transformer_viz.surveys.columns import best, columns, kinds
-from transformer_viz.surveys.comparison import SurveyComparison, compare_surveys
+from transformer_viz.surveys.columns import SurveyComparison, best, columns, compare_surveys, kinds
 from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import KIND_TITLES, head_label
