@@ -139,15 +139,16 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
                     outputs[text.index] = _output(model, text, length, batch.written[i], batch.probabilities[i], bleu)
     read = np.array([fault is None for fault in faults])
     arrays = {f"{kind}.{name}": array for kind, of in heads.items() for name, array in of.arrays(read).items()}
+    columns = dict[str, tuple[Any, ...]](zip(Output._fields, zip(*outputs, strict=True), strict=False))
     if outputs:
-        arrays |= {f"outputs.{name}": np.array([getattr(one, name) for one in outputs]) for name in Output._fields[2:-1]}
-        arrays["outputs.n_written"] = np.array([len(one.p) for one in outputs])
-        arrays["outputs.p"] = np.concatenate([one.p for one in outputs])
+        arrays |= {f"outputs.{name}": np.array(columns[name]) for name in Output._fields[2:-1]}
+        arrays["outputs.n_written"] = np.array([*map(len, columns["p"])])
+        arrays["outputs.p"] = np.concatenate(columns["p"])
     return BlockResult(
         digest=digest,
         faults=tuple(None if fault is None else shorten(fault, CUT) for fault in faults),
-        outputs=tuple(one.text for one in outputs),
-        expected=tuple(one.expected for one in outputs),
+        outputs=columns.get("text", ()),
+        expected=columns.get("expected", ()),
         has_bleu=bleu is not None,
         arrays=arrays,
     )

@@ -101,9 +101,7 @@ class Labels:
         letters = (tokenizer.symbol_indices(labels) for labels in self.source)
         self.letters = _filled([[NONE if letter is None else letter for letter in each] for each in letters], NONE)
         self.last = np.array([last_of(labels, np.ones(len(labels), bool)) for labels in self.source])
-        self.is_special = [
-            _filled([[is_special(each) for each in one] for one in side], False) for side in (self.source, self.target)
-        ]
+        self.is_special = [_filled([[*map(is_special, one)] for one in side], False) for side in (self.source, self.target)]
 
     def n_content(self, i: int, n: int, has_prompts: bool) -> int:
         """How many of the first n tokens that text i was given are no special ones."""

@@ -68,7 +68,7 @@ def merge(
     Raises:
         SurveyError: a file that is damaged.
     """
-    results = [read_description(path) for path in blocks]
+    texts, results = [shorten(text, CUT) for text in texts], [read_description(path) for path in blocks]
     faults = [fault for result in results for fault in result.faults]
     read = np.array([place for place, fault in enumerate(faults) if fault is None], np.int64)
     failed = [(place, fault) for place, fault in enumerate(faults) if fault is not None]
@@ -116,9 +116,7 @@ def merge(
                     # Stable, so that of equal ones the first lines are kept; NaN comes last.
                     order = [i for i in keys.argsort(kind="stable")[:k].tolist() if not np.isnan(keys[i])]
                     lines = zip(order, read[order].tolist(), strict=True)
-                    lists[name] = tuple(
-                        [TextValue(line=n + 1, text=shorten(texts[n], CUT), value=float(values[i])) for i, n in lines]
-                    )
+                    lists[name] = tuple([TextValue(line=n + 1, text=texts[n], value=float(values[i])) for i, n in lines])
                 examples.append(HeadTexts(**vars(place), by=by, **lists))
         if len(places) <= MOST_COMPARED:
             # For each pair of heads the mean share of rows with the same largest key; None where no text has such rows.
@@ -136,9 +134,7 @@ def merge(
             n=len(faults),
             n_read=len(read),
             n_failed=len(failed),
-            failed=tuple(
-                Failed(line=place + 1, text=shorten(texts[place], CUT), why=fault) for place, fault in failed[:MOST_FAILED]
-            ),
+            failed=tuple(Failed(line=place + 1, text=texts[place], why=fault) for place, fault in failed[:MOST_FAILED]),
             digest=digest,
         ),
         options=dict(options),
@@ -205,7 +201,7 @@ def _outputs(texts: Sequence[str], results: Sequence[BlockResult], blocks: Paths
         worst=tuple(
             WorstOutput(
                 line=line + 1,
-                text=shorten(texts[line], CUT),
+                text=texts[line],
                 output=written[line],
                 expected=expected[line],
                 confidence=float(of["confidence"][i]),
