@@ -15,24 +15,24 @@ from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.counter_proof import EPSILON, N_HALVINGS, counter_proof
-from transformer_viz.attribution.faithfulness import N_RANDOM, faithfulness
-from transformer_viz.attribution.figures.knock_out import TITLES
+from transformer_viz.attribution.figures import TITLES
 from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.counter_proof import CounterProof
-from transformer_viz.attribution.result.faithfulness import KS, MeanCurve
 from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.attribution.result.verdict import (
     FLOOR_WORDS,
+    KS,
     LEAST,
     MAP_WORDS,
+    MeanCurve,
     Verdicts,
     left_out_words,
     verdict_words,
 )
-from transformer_viz.attribution.verdict import verdict
+from transformer_viz.attribution.verdict import N_RANDOM, faithfulness, verdict
 from transformer_viz.errors import OptionError, TransformerVizError
-from transformer_viz.evaluation.sample_texts import sample_texts
+from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words, signed_words
 from transformer_viz.terms import COMBINED, INSTEAD, KIND_TITLES, Head, Kind, head_label, layer_label
