@@ -110,7 +110,7 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
     expect(title).to_have_text("weight of 4·l")
     page.wait_for_function(f"() => ({FOCUS})() === '+exp.4'")
     press("Enter")
-    expect(title).to_have_text("e^ of 4·l")
+    expect(title).to_have_text("exp of 4·l")
     expect(page).to_have_url(re.compile("explained=exp.4"))
     expect(page.locator(f"{EXPLAINED} nav button")).to_have_text(["weight of 4·l"])
     press("Escape")

@@ -157,8 +157,8 @@ def colour_axis(
 
 def words_at(text: str, x: float, y: float, size: int, colour: str, **more: Any) -> dict[str, Any]:
     """An annotation whose lower left corner is at (x, y), in shares of the figure's width and height."""
-    place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    return {"text": text, **place, "font": {"size": size, "color": colour}, **more}
+    place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "align": "left"}
+    return {"text": text, **place, "showarrow": False, "font": {"size": size, "color": colour}, **more}
 
 
 def frame(left: float, top: float, right: float, bottom: float, colour: str, width: float, number: int = 1) -> dict[str, Any]:

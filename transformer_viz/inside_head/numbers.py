@@ -149,7 +149,7 @@ NUMBERS: Mapping[str, Number] = {
     "score": Number("score", "The score before the mask.", _of("scores"), "key"),
     "mask": Number("mask", "", lambda inside: np.where(inside.masked, -np.inf, 0.0), "key"),
     "largest": Number("the largest score", "", _of_softmax(largest), ""),
-    "exp": Number("e^", "", _of_softmax(exps), "key"),
+    "exp": Number("exp", "", _of_softmax(exps), "key"),
     "sum": Number("sum of the row", "", _of_softmax(lambda inside: exps(inside).sum()), ""),
     "weight": Number("weight", "How much of this key's value goes into the output.", _of("weights"), "key"),
     "rest": Number("all other keys", "The weights of the keys that are not shown one by one, together.", _rest, ""),

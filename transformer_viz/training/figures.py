@@ -59,14 +59,18 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
     losses = [row["loss"] for row in rows if row["loss"] > 0] or [1.0]
     least, most = math.floor(math.log10(min(losses)) - 0.05), math.log10(max(losses)) + 0.1
     powers = [10.0**power for power in range(least, math.ceil(most) + 1)]
-    decades: dict[str, Any] = {"type": "log", "tickvals": powers, "ticktext": [f"{power:g}" for power in powers]}
+    decades: dict[str, Any] = {
+        "type": "log",
+        "tickvals": powers,
+        "ticktext": [f"{power:g}" if power > 1e-4 else f"10<sup>−{-math.log10(power):.0f}</sup>" for power in powers],
+    }
     across = axis(colours, size, (0, steps * 1.01), "step", showgrid=True)
     loss = axis(colours, size, (least, max(most, least + 1)), showgrid=True, **decades)
     said = (
         f"<span style='color:{colours.chosen}'>● exact match, held out</span><br>attention on the right token:<br>"
         f"<span style='color:{colours.accent}'>● best head</span>, others grey"
     )
-    looks = {"size": size - (1 if narrow else 0), "colour": colours.muted, "align": "left"}
+    looks = {"size": size - (1 if narrow else 0), "colour": colours.muted}
     return PlainFigure(
         drawn,
         {

@@ -29,7 +29,7 @@ def show() -> None:
         # Where one goes on: the first step that is not done, or after the last one the beginning.
         place = Place(language, lesson, next((step for step in range(n) if step not in done), 0))
         is_begun |= bool(done)
-        with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson-{lesson.name}"):
+        with st.container(border=True, horizontal=True, wrap=False, vertical_alignment="center", key=f"lesson-{lesson.name}"):
             about = say("card.about", minutes=lesson.minutes, n=n, level=say(f"card.level.{lesson.level}"))
             progress = f"  \n**✓ {literal(say('card.done'))}: {len(done)} / {n}**" if done else ""
             st.markdown(f"**{number} · {literal(lesson.title)}**  \n{literal(about)}{progress}", width="stretch")
