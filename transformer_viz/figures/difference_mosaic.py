@@ -6,7 +6,6 @@ sign.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,8 @@ from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures.difference import absent_pattern, alignment_words, check_limit, crossed_pattern
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
-from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, in_rows, is_exact
-from transformer_viz.figures.theme import Style, Theme, even_scale
+from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, coded_scale, in_rows, is_exact
+from transformer_viz.figures.theme import Style, even_scale
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -79,7 +78,8 @@ def difference_mosaic(
         codes = np.rint(np.clip(np.nan_to_num(visible, nan=0) / limit, -1, 1) * _SHADES + _ZERO).astype(np.uint8)
         codes = np.where(np.isnan(visible), np.uint8(EMPTY), codes)
         codes = np.where(masked, np.uint8(_MASKED), np.where(laid.broken, np.uint8(_BROKEN), codes))
-        maps = [grid.coded_map(codes, _coded(colours))]
+        flat = {EMPTY: colours.paper, _MASKED: colours.masked, _BROKEN: colours.broken}
+        maps = [grid.coded_map(codes, coded_scale(flat, _ZERO - _SHADES, _ZERO + _SHADES, colours.diverging))]
     words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
     title = f"{kind_title(a, kind, in_full=False)}, A − B{alignment_words(comparison)}{words}"
     return grid.figure(maps, patterns, title, kind, blocks, style, height)
@@ -102,14 +102,3 @@ def thinned(laid: AlignedMaps, blocks: tuple[int, int]) -> AlignedMaps:
     farthest = np.where(np.isnan(difference), -1, np.abs(difference)).argmax(-1)
     chosen = np.take_along_axis(difference, farthest[..., None], -1)[..., 0]
     return AlignedMaps(chosen, blocked(laid.present, 0).max(-1), blocked(laid.masked, IN_BOTH).min(-1))
-
-
-def _coded(colours: Theme) -> list[list[Any]]:
-    """Flat bands for empty, masked and broken cells, then the diverging scale with 0 in its middle."""
-    bands: list[list[Any]] = []
-    for code, colour in ((EMPTY, colours.paper), (_MASKED, colours.masked), (_BROKEN, colours.broken)):
-        bands += [[max(0.0, (code - 1) / 255), colour], [(code + 1) / 255, colour]]
-    last, first = len(colours.diverging) - 1, _ZERO - _SHADES
-    bands.append([(_BROKEN + 1) / 255, colours.diverging[0]])
-    shades = [[(first + 2 * _SHADES * i / last) / 255, colour] for i, colour in enumerate(colours.diverging)]
-    return [*bands, *shades, [1.0, colours.diverging[-1]]]

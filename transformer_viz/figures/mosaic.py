@@ -9,7 +9,7 @@ with more cells than the picture has pixels are thinned out: each cell is the st
 so; otherwise the browser would draw every second cell and leave out the others.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,8 @@ def mosaic(
         known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
         codes = np.rint(colour_scale.share(known, scale) * (_LAST_SHADE - _FIRST_SHADE) + _FIRST_SHADE).astype(np.uint8)
         codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(EMPTY), codes))
-        maps = [grid.coded_map(codes, _coded(colours))]
+        flat = {EMPTY: colours.paper, _MASKED: colours.masked}
+        maps = [grid.coded_map(codes, coded_scale(flat, _FIRST_SHADE, _LAST_SHADE, colours.scale))]
     return grid.figure(maps, [], title, kind, blocks, style, height)
 
 
@@ -134,13 +135,12 @@ def is_exact(cells: np.ndarray) -> bool:
     return max(cells.shape[2:]) <= _EXACT_UP_TO and cells.size <= _EXACT_CELLS
 
 
-def _coded(colours: Theme) -> list[list[Any]]:
-    """A flat band for empty cells and one for masked ones, then the theme's scale."""
-    edges = [0, (EMPTY + _MASKED) / 2 / 255, (_MASKED + _FIRST_SHADE) / 2 / 255, _FIRST_SHADE / 255]
-    flat_bands = [colours.paper, colours.masked, colours.scale[0]]
-    bands = [[edge, colour] for i, colour in enumerate(flat_bands) for edge in edges[i : i + 2]]
-    last = len(colours.scale) - 1
-    return [*bands, *([edges[-1] + (1 - edges[-1]) * i / last, colours.scale[i]] for i in range(1, last + 1))]
+def coded_scale(flat: Mapping[int, str], first: int, last: int, shades: Sequence[str]) -> list[list[Any]]:
+    """The colours of the codes of a byte: a flat band around each of some, which are even, then shades between two others."""
+    bands = [[max(0, code + side) / 255, colour] for code, colour in flat.items() for side in (-1, 1)]
+    step = (last - first) / (len(shades) - 1)
+    scale = [[(first + step * i) / 255, shade] for i, shade in enumerate(shades)]
+    return [*bands, [bands[-1][0], shades[0]], *scale, [1, shades[-1]]]
 
 
 class Grid:

@@ -1,7 +1,6 @@
 """A beam search as a tree: from left to right the steps, from top to bottom the ranks."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from transformer_viz.errors import OptionError
@@ -58,16 +57,16 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     path = search.path(search.best[0] if chosen is None else chosen)
     depth = 1 + max(node.step for node in search.nodes)
     n_ranks = 1 + max(node.rank for node in search.nodes)
-    labels = _labels(search, path, size, narrow)
-    if labels.reach == 0:
+    texts, reach, step = _labels(search, path, size, narrow)
+    if reach == 0:
         greedy = None
     top = -0.8 if greedy is None else -2.1
     row_height = max(9, min(34 if style.large else 28, 640 // n_ranks))
     # Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
     # the chosen path are here, upright.
-    places = range(1, depth + 1, max(1, math.ceil(1.2 * size / labels.step)) if labels.reach == 0 else max(1, depth // 32))
+    places = range(1, depth + 1, max(1, math.ceil(1.2 * size / step)) if reach == 0 else max(1, depth // 32))
     steps: dict[str, Any] = {"tickvals": [*places], "ticktext": [str(place + search.n_given) for place in places]}
-    if labels.reach == 0:
+    if reach == 0:
         tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
         steps["ticktext"] = [f"{token} {name}" for token, name in zip(tokens, steps["ticktext"], strict=True)]
         steps["tickangle"] = -90
@@ -75,7 +74,7 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     if greedy is not None:  # its tokens in a line of their own; the first one that differs has a mark
         best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
         parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
-        most = max(1, int(_WIDEST_LABEL * labels.step / (0.6 * size)))
+        most = max(1, int(_WIDEST_LABEL * step / (0.6 * size)))
         names = [f"<b>{_cut(token, most)}</b>" if t == parted else _cut(token, most) for t, token in enumerate(written)]
         shades = [colours.accent if t == parted else colours.muted for t in range(len(names))]
         line = scatter(
@@ -93,8 +92,8 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     ranks = [0, *range(4, n_ranks, 5)]
     return PlainFigure(
         [
-            *_lines(search, path, colours, labels),
-            *_points(search, path, colours, size, labels, narrow),
+            *_lines(search, path, colours, reach),
+            *_points(search, path, colours, size, texts, narrow),
             *compared,
         ],
         {
@@ -112,19 +111,9 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     )
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """The tokens above the nodes. A line is level as far as labels reach, so that none is struck through."""
-
-    texts: list[str]
-    """One for each node; empty where a node has none."""
-    reach: float
-    """How far labels extend to either side of a node, in steps; 0 where nodes are too close for labels."""
-    step: float
-    """Pixels from one step to the next."""
-
-
-def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: bool) -> _Labels:
+def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: bool) -> tuple[list[str], float, float]:
+    """The token above each node, empty where it has none; how far these labels extend to either side of a node, in steps, 0
+    where nodes are too close for them; and the pixels from one step to the next."""
     labelled = len(search.nodes) <= _LABELLED_UP_TO and not narrow
     on_path = set(map(id, path))
     step = (_LEAST_NARROW if narrow else _LEAST_WIDE) / (2 + max(node.step for node in search.nodes))
@@ -132,14 +121,14 @@ def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: boo
     most = int(room / (0.6 * size))
     longest = max((len(display_token(node.token)) for node in search.nodes if node.token != END), default=1)
     if most < min(_LEAST_LABEL, longest):
-        return _Labels([""] * len(search.nodes), 0, step)
+        return [""] * len(search.nodes), 0, step
     texts = []
     for node in search.nodes:
         is_named = labelled or id(node) in on_path
         # Half of `<end>` says nothing, and its node is a square.
         fits = node.token != END or text_width(token_label(node.token), size) <= room
         texts.append(_cut(node.token, max(1, most)) if is_named and fits else "")
-    return _Labels(texts, min(room, max(text_width(text, size) for text in texts)) / step / 2, step)
+    return texts, min(room, max(text_width(text, size) for text in texts)) / step / 2, step
 
 
 def _cut(token: str, most: int) -> str:
@@ -147,8 +136,9 @@ def _cut(token: str, most: int) -> str:
     return escape(shorten(display_token(token), most))
 
 
-def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[Plain]:
-    """One trace for each width, the pruned ones apart, the chosen path on top."""
+def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, reach: float) -> list[Plain]:
+    """One trace for each width, the pruned ones apart, the chosen path on top; level as far as labels reach, so that none is
+    struck through."""
     on_path = set(map(id, path))
     others = [node for node in search.nodes if node.state != "pruned" and id(node) not in on_path]
     groups: list[tuple[list[SearchNode], str, float, str]] = []
@@ -166,7 +156,7 @@ def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels:
         y: list[float | None] = []
         for node in nodes:
             above = 0 if node.parent is None else search.nodes[node.parent].rank
-            x += [node.step, node.step + labels.reach, node.step + 1 - labels.reach, node.step + 1, None]
+            x += [node.step, node.step + reach, node.step + 1 - reach, node.step + 1, None]
             y += [above, above, node.rank, node.rank, None]
         line = {"color": colour, "width": width, "dash": dash}
         drawn += [scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)] if nodes else []
@@ -174,7 +164,7 @@ def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels:
 
 
 def _points(
-    search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, labels: _Labels, narrow: bool
+    search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, texts: list[str], narrow: bool
 ) -> list[Plain]:
     on_path = set(map(id, path))
     # The last token that was read before the first was written.
@@ -196,7 +186,7 @@ def _points(
             continue
         symbol, colour = _MARKS[state]
         is_strong = [id(node) in on_path for _, node in members]
-        names = [labels.texts[number] for number, _ in members]
+        names = [texts[number] for number, _ in members]
         points = scatter(
             x=[node.step + 1 for _, node in members],
             y=[node.rank for _, node in members],
