@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,42 +36,6 @@ def _is_count(value: Any, _: int) -> bool:
     return type(value) is int and 0 < value < 10**9
 
 
-class _Opening(NamedTuple):
-    """What transformers' logits processors are constructed with.
-
-    Attributes:
-        n: tokens that were read before the first was written.
-        begin: the first position whose token the logits decide.
-        max_length: the most tokens to write.
-        ends: tokens that end a sentence.
-        device: of the logits.
-        source: ids of the source, or None.
-    """
-
-    n: int
-    begin: int
-    max_length: int
-    ends: list[int]
-    device: str
-    source: Any
-
-
-class _Setting(NamedTuple):
-    """A setting of a generation config that is applied.
-
-    Attributes:
-        neutral: values that change nothing.
-        is_possible: whether a value can be applied, for a vocabulary of so many tokens.
-        allowed: the possible values, in words.
-        processor: makes the logits processor from the module transformers, the value and the opening.
-    """
-
-    neutral: tuple[Any, ...]
-    is_possible: Callable[[Any, int], bool]
-    allowed: str
-    processor: Callable[[Any, Any, _Opening], Any]
-
-
 _COUNT = _is_count, "a whole number from 0, of at most nine digits"
 _PENALTY = _is_penalty, "a number above 0"
 _TOKENS = _are_ids, "a list of tokens, by their ids in its vocabulary"
@@ -81,33 +45,22 @@ _WORDS = (
     lambda words, n: isinstance(words, list) and all(_are_ids(word, n) for word in words),
     "lists of tokens, by their ids in its vocabulary",
 )
-_SERVED: dict[str, _Setting] = {
-    "encoder_repetition_penalty": _Setting(
-        (1.0,), *_PENALTY, lambda hf, x, at: hf.EncoderRepetitionPenaltyLogitsProcessor(x, at.source)
-    ),
-    "repetition_penalty": _Setting((1.0,), *_PENALTY, lambda hf, x, at: hf.RepetitionPenaltyLogitsProcessor(x)),
-    "no_repeat_ngram_size": _Setting((0,), *_COUNT, lambda hf, x, at: hf.NoRepeatNGramLogitsProcessor(x)),
-    "encoder_no_repeat_ngram_size": _Setting(
-        (0,), *_COUNT, lambda hf, x, at: hf.EncoderNoRepeatNGramLogitsProcessor(x, at.source)
-    ),
-    "bad_words_ids": _Setting(([],), *_WORDS, lambda hf, x, at: hf.NoBadWordsLogitsProcessor(x, at.ends)),
-    "min_length": _Setting((0,), *_COUNT, lambda hf, x, at: hf.MinLengthLogitsProcessor(x, at.ends, device=at.device)),
-    "min_new_tokens": _Setting(
-        (0,), *_COUNT, lambda hf, x, at: hf.MinNewTokensLengthLogitsProcessor(at.n, x, at.ends, device=at.device)
-    ),
-    "forced_bos_token_id": _Setting((), *_TOKEN, lambda hf, x, at: hf.ForcedBOSTokenLogitsProcessor(x)),
-    "forced_eos_token_id": _Setting(
-        (), *_ENDS, lambda hf, x, at: hf.ForcedEOSTokenLogitsProcessor(at.n + at.max_length, x, device=at.device)
-    ),
-    "suppress_tokens": _Setting(([],), *_TOKENS, lambda hf, x, at: hf.SuppressTokensLogitsProcessor(x, device=at.device)),
-    "begin_suppress_tokens": _Setting(
-        ([],), *_TOKENS, lambda hf, x, at: hf.SuppressTokensAtBeginLogitsProcessor(x, at.begin, device=at.device)
-    ),
-    "renormalize_logits": _Setting(
-        (False,), lambda value, _: value is True, "true or false", lambda hf, x, at: hf.LogitNormalization()
-    ),
+_SERVED: dict[str, tuple[tuple[Any, ...], tuple[Callable[[Any, int], bool], str]]] = {
+    "encoder_repetition_penalty": ((1.0,), _PENALTY),
+    "repetition_penalty": ((1.0,), _PENALTY),
+    "no_repeat_ngram_size": ((0,), _COUNT),
+    "encoder_no_repeat_ngram_size": ((0,), _COUNT),
+    "bad_words_ids": (([],), _WORDS),
+    "min_length": ((0,), _COUNT),
+    "min_new_tokens": ((0,), _COUNT),
+    "forced_bos_token_id": ((), _TOKEN),
+    "forced_eos_token_id": ((), _ENDS),
+    "suppress_tokens": (([],), _TOKENS),
+    "begin_suppress_tokens": (([],), _TOKENS),
+    "renormalize_logits": ((False,), (lambda value, _: value is True, "true or false")),
 }
-"""The settings that are applied, in the order in which transformers applies them."""
+"""The settings that are applied: the values of each that change nothing, whether a value can be applied, for a vocabulary of so
+many tokens, and the possible ones in words."""
 _OF_SOURCE = frozenset({"encoder_repetition_penalty", "encoder_no_repeat_ngram_size"})
 _OF_ENDS = frozenset({"min_length", "min_new_tokens"})
 _REFUSED: dict[str, tuple[Any, ...]] = {
@@ -188,8 +141,8 @@ class Generation:
                 )
         lengths = (getattr(generation, name, None) for name in ("max_new_tokens", "max_length"))
         longest, total = (length if _is_count(length, 0) else None for length in lengths)
-        served = settings({name: setting.neutral for name, setting in _SERVED.items()})
-        wrong = {name: value for name, value in served.items() if not _SERVED[name].is_possible(value, sizes.vocabulary)}
+        served = settings({name: neutral for name, (neutral, _) in _SERVED.items()})
+        wrong = {name: value for name, value in served.items() if not _SERVED[name][1][0](value, sizes.vocabulary)}
         return cls(
             start_id=start,
             end_ids=ends,
@@ -222,7 +175,7 @@ class Generation:
         """
         if self.refused and self.is_on:
             name, value = next(iter(self.refused.items()))
-            why = f"which should be {_SERVED[name].allowed}" if name in _SERVED else "which cannot be followed here"
+            why = f"which should be {_SERVED[name][1][1]}" if name in _SERVED else "which cannot be followed here"
             raise OptionError(
                 f"The generation config of this model sets {name}={short_repr(value)}, {why}. "
                 "Switch the generation config off: under How it writes on a page, or model.with_generation(False) in Python."
@@ -242,13 +195,27 @@ def _rules(generation: Generation) -> Rules:
     ends, settings = list(generation.end_ids), generation.applied
     reads_source = not _OF_SOURCE.isdisjoint(settings)
 
-    def processors(n_opening: int, max_length: int, device: str, source: Tensor | None = None) -> Any:
+    def processors(n_opening: int, max_length: int, device: str, source: Any = None) -> Any:
         # A first token that is forced stands before those that may not come first.
         begin = n_opening + (n_opening == 1 and "forced_bos_token_id" in settings)
-        opening = _Opening(n_opening, begin, max_length, ends, device, source)
+        # In the order in which transformers applies them.
+        makers: dict[str, Callable[[Any], Any]] = {
+            "encoder_repetition_penalty": lambda x: hf.EncoderRepetitionPenaltyLogitsProcessor(x, source),
+            "repetition_penalty": hf.RepetitionPenaltyLogitsProcessor,
+            "no_repeat_ngram_size": hf.NoRepeatNGramLogitsProcessor,
+            "encoder_no_repeat_ngram_size": lambda x: hf.EncoderNoRepeatNGramLogitsProcessor(x, source),
+            "bad_words_ids": lambda x: hf.NoBadWordsLogitsProcessor(x, ends),
+            "min_length": lambda x: hf.MinLengthLogitsProcessor(x, ends, device=device),
+            "min_new_tokens": lambda x: hf.MinNewTokensLengthLogitsProcessor(n_opening, x, ends, device=device),
+            "forced_bos_token_id": hf.ForcedBOSTokenLogitsProcessor,
+            "forced_eos_token_id": lambda x: hf.ForcedEOSTokenLogitsProcessor(n_opening + max_length, x, device=device),
+            "suppress_tokens": lambda x: hf.SuppressTokensLogitsProcessor(x, device=device),
+            "begin_suppress_tokens": lambda x: hf.SuppressTokensAtBeginLogitsProcessor(x, begin, device=device),
+            "renormalize_logits": lambda _: hf.LogitNormalization(),
+        }
         lacking = (frozenset() if ends else _OF_ENDS) | (_OF_SOURCE if source is None else frozenset())
-        names = [name for name in _SERVED if name in settings and name not in lacking]
-        return hf.LogitsProcessorList([_SERVED[name].processor(hf, settings[name], opening) for name in names])
+        names = [name for name in makers if name in settings and name not in lacking]
+        return hf.LogitsProcessorList([makers[name](settings[name]) for name in names])
 
     remembered = lru_cache(maxsize=64)(processors)
 

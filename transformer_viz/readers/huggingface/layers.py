@@ -228,18 +228,18 @@ class AttentionModules:
     """The modules around one attention, which hooks are registered on. None = not found.
 
     Attributes:
+        attention_block: the numbers of all of these, as far as they are known.
         attention: the module that contains the query projection; its input is what queries are made of.
         out: the output projection.
         norm: the norm before or after the attention.
         layer: the module of the whole layer.
-        attention_block: the numbers of all of these, as far as they are known.
     """
 
-    attention: nn.Module | None
-    out: nn.Module | None
-    norm: nn.Module | None
-    layer: nn.Module | None
     attention_block: AttentionBlock
+    attention: nn.Module | None = None
+    out: nn.Module | None = None
+    norm: nn.Module | None = None
+    layer: nn.Module | None = None
 
 
 def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_scores: bool) -> Iterator[AttentionModules]:
@@ -255,31 +255,25 @@ def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_sc
             softcap=attention.options.get("softcap") if has_scores else None,
         )
         if id(attention) not in places:
-            yield AttentionModules(None, None, None, None, told)
+            yield AttentionModules(told)
             continue
         layer, call = places[id(attention)]
-        module = layer.whole.module
-        if not any(is_linear(other.module) and other.given is call.given for other in layer.inner):
-            yield AttentionModules(None, None, None, module, told)
-            continue
-        out = next((other for other in layer.inner if _projects(other, attention)), None)
-        matrix = None if out is None else _matrix(out, attention)
-        if out is None or matrix is None:
-            yield AttentionModules(call.module, None, None, module, told)
-            continue
-        told = replace(told, out=matrix, out_bias=getattr(out.module, "bias", None))
-        branch = next((branch for branch in layer.branches if branch.attention is attention), None)
-        norm = None
-        if branch is not None and is_same(branch.calls[-1].gave, out.gave):
-            norms: list[tuple[ModuleCall | None, NormPlacement]] = [
-                (branch.before, "pre"),
-                (branch.within, "residual-post"),
-                (branch.after, "post"),
-            ]
-            there = [(call, placement) for call, placement in norms if call is not None]
-            if len(there) == 1 and (kind := _norm(there[0][0])) is not None:
-                norm, told = there[0][0].module, replace(told, placement=there[0][1], norm=kind)
-        yield AttentionModules(call.module, out.module, norm, module, told)
+        around = AttentionModules(told, layer=layer.whole.module)
+        if any(is_linear(other.module) and other.given is call.given for other in layer.inner):
+            around = replace(around, attention=call.module)
+            out = next((other for other in layer.inner if _projects(other, attention)), None)
+            if out is not None and (matrix := _matrix(out, attention)) is not None:
+                told = replace(told, out=matrix, out_bias=getattr(out.module, "bias", None))
+                branch = next((branch for branch in layer.branches if branch.attention is attention), None)
+                norm = None
+                if branch is not None and is_same(branch.calls[-1].gave, out.gave):
+                    norms: dict[NormPlacement, ModuleCall | None]
+                    norms = {"pre": branch.before, "residual-post": branch.within, "post": branch.after}
+                    there = [(placement, call) for placement, call in norms.items() if call is not None]
+                    if len(there) == 1 and (kind := _norm(there[0][1])) is not None:
+                        norm, told = there[0][1].module, replace(told, placement=there[0][0], norm=kind)
+                around = replace(around, out=out.module, norm=norm, attention_block=told)
+        yield around
 
 
 def _matrix(out: ModuleCall, attention: Call) -> Tensor | None:
