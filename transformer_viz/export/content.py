@@ -17,7 +17,7 @@ from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import page_templates
-from transformer_viz.figures.colour_scale import Scale
+from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
@@ -94,6 +94,12 @@ def view(
     layer, head = attention.layers[0] if layer is None else layer, 0 if head is None else head
     attention.head(layer, head)
     return View(kind, layer, head, default_step(trace) if step is None else check_index("step", step, len(trace.rows)))
+
+
+def check_colours(colours: str) -> None:
+    """Raises an OptionError where there is no such choice of colours."""
+    if colours not in SCALES:
+        raise OptionError(f"colours={colours!r} is not possible; choose one of {join_names(SCALES)}")
 
 
 def default_step(trace: Trace) -> int:

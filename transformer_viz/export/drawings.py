@@ -7,8 +7,8 @@ from typing import Any, Unpack
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, view
-from transformer_viz.figures.colour_scale import SCALES, Scale
+from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, check_colours, view
+from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
@@ -41,12 +41,6 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
     if asked.get("layer") is not None or asked.get("head") is not None:
         known["focus"] = (known.get("layer"), known.get("head"))
     return drawn(trace, **{name: value for name, value in known.items() if name in parameters})
-
-
-def check_colours(colours: str) -> None:
-    """Raises an OptionError where there is no such choice of colours."""
-    if colours not in SCALES:
-        raise OptionError(f"colours={colours!r} is not possible; choose one of {join_names(SCALES)}")
 
 
 def _mosaic(

@@ -13,8 +13,7 @@ from typing import Any, Unpack
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.assets import PLAYER_SCRIPTS, asset, script, templates
-from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, content, view
-from transformer_viz.export.drawings import check_colours
+from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, check_colours, content, view
 from transformer_viz.figures import files
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords

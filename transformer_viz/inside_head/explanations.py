@@ -4,7 +4,6 @@ Addresses are those of `numbers.py`, figures those of `rounding.py`.
 """
 
 import math
-from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 import numpy as np
@@ -17,11 +16,11 @@ from transformer_viz.inside_head.numbers import (
     exps,
     label,
     normed,
-    others,
     parsed,
     parts,
     scaled,
 )
+from transformer_viz.inside_head.numbers import others as other_heads
 from transformer_viz.inside_head.rounding import Explanation, Row
 from transformer_viz.terms import REASON_WORDS, Reason
 from transformer_viz.trace.inside import Inside
@@ -37,95 +36,138 @@ def explain(inside: Inside, address: str) -> Explanation:
         OptionError: this row has no such number.
     """
     name, places = parsed(inside, address)
-    if name in _FORMULAS and (found := _FORMULAS[name](Row(inside, address), *places)) is not None:
-        return found
-    return Row(inside, address).given()
+    row = Row(inside, address)
+    return _formula(row, name, [place + 1 for place in places]) or row.given()
 
 
-# ---- the formulas
-
-
-def _product(row: Row, key: int, place: int) -> Explanation:
-    formula = f"query.{place + 1} × key.{key + 1}.{place + 1}"
-    return row.chain("One place of the query times the same place of the key.", formula)
-
-
-def _dot(row: Row, key: int) -> Explanation:
-    places = range(1, len(row.inside.query) + 1)
-    rows = [(str(at), f"query.{at}", f"key.{key + 1}.{at}", f"product.{key + 1}.{at}") for at in places]
-    return row.products("The query times the key, place by place, and all of it added up.", ("", "q", "× k", "= product"), rows)
+def _formula(row: Row, name: str, numbers: list[int]) -> Explanation | None:
+    """How a number is made of others; None where it is not. Keys and places count from 1, as in addresses."""
+    inside = row.inside
+    key, place = (numbers[0], numbers[-1]) if numbers else (0, 0)
+    match name:
+        case "entered" if inside.norm == "pre" and normed(inside) is not None:
+            return row.chain("What the norm makes of the residual stream.", f"normed.{place}")
+        case "entered" if inside.norm in ("post", "residual-post") and inside.residual_before is not None:
+            return row.chain("The residual stream as it is: no norm stands before.", f"residual_before.{place}")
+        case "product":
+            words = "One place of the query times the same place of the key."
+            return row.chain(words, f"query.{place} × key.{key}.{place}")
+        case "dot":
+            words = "The query times the key, place by place, and all of it added up."
+            ats = range(1, len(inside.query) + 1)
+            rows = [(str(at), f"query.{at}", f"key.{key}.{at}", f"product.{key}.{at}") for at in ats]
+            return row.products(words, ("", "q", "× k", "= product"), rows)
+        case "scaled":
+            return _scale(row, key)
+        case "capped":
+            return _cap(row, key)
+        case "score" if inside.scale is not None and inside.bias is not None:
+            before = next(name for name in ("capped", "scaled", "dot") if NUMBERS[name].make(inside) is not None)
+            words = "And the position bias added." + (" This model divides by nothing." if inside.scale == 1 else "")
+            return row.chain(words, f"{before}.{key} + bias.{key}")
+        case "score" if inside.scale is not None and inside.softcap is not None:
+            return _cap(row, key)
+        case "score" if inside.scale == 1:
+            return row.chain("This model divides by nothing: the score is q · k.", f"dot.{key}")
+        case "score" if inside.scale is not None:
+            return _scale(row, key)
+        case "mask" if reason := Reason(int(inside.reasons[key - 1])):
+            why = REASON_WORDS.get(reason, "masked")
+            return row.given(f"The row may not look at this key: {why}. Its score becomes −∞, its weight 0.")
+        case "mask":
+            return row.given("The row may look at this key: nothing is masked here.")
+        case "largest" | "sum" if inside.masked.all():
+            return row.given("Every key is masked" + (": there is no score." if name == "largest" else "."))
+        case "largest":
+            most = int(np.where(inside.masked, -np.inf, inside.require("scores")).argmax())
+            words = "The largest score that is not masked. Taken away from each, it changes no weight"
+            return row.chain(f"{words}, and no power is too large.", f"score.{most + 1}")
+        case "exp" if inside.masked[key - 1]:
+            return row.given("The key is masked: e to −∞ is 0.")
+        case "exp":
+            words = "e to how far the score is below the largest: 1 for the largest itself."
+            return row.chain(words, f"e^( score.{key} − largest", after=lambda made: made.exp(), end=")")
+        case "sum":
+            powers, others = exps(inside), {}
+            shown = _summed(powers, ~inside.masked)
+            terms = [f"exp.{one + 1}" for one in shown]
+            if n_more := int((~inside.masked).sum()) - len(shown):
+                terms.append("others")
+                others["others"] = float(powers.sum() - powers[shown].sum()), f"{n_more} more keys"
+            return row.chain("All of the row's powers of e together.", " + ".join(terms), others)
+        case "weight" if inside.scores is not None and inside.masked.all():
+            return row.given("Every key is masked: this row looks at nothing.")
+        case "weight" if inside.scores is not None:
+            powers = exps(inside)
+            if not np.allclose(powers / powers.sum(), inside.weights, atol=_AGREES):
+                return row.given("An edit or a mistake of the run put this weight in the place of what the softmax gave.")
+            words = "How much of this key's value goes into the output: its power of e as a share of the row's sum."
+            return row.chain(words, f"exp.{key} ÷ sum")
+        case "part":
+            return row.chain("The value times its weight.", f"weight.{key} × value.{key}.{place}")
+        case "output":
+            made = parts(inside)[:, place - 1]
+            if not math.isclose(made.sum(), inside.output[place - 1], abs_tol=_AGREES):
+                return row.given("An edit of the run put this in the place of what the head has found.")
+            shown = _summed(exact(inside.weights), np.ones(len(made), dtype=bool))
+            at = {one: f"{one + 1}.{place}" for one in shown}
+            rows = [(label(inside, one), f"weight.{one + 1}", f"value.{i}", f"part.{i}") for one, i in at.items()]
+            rest = None if len(shown) == len(made) else float(made.sum() - made[shown].sum())
+            words = "Every value's number at this place times its weight, added up."
+            return row.products(words, ("key", "weight", "× value", "= part"), rows, rest)
+        case "projected" if inside.out is not None:
+            rows = [(str(i), f"output.{i}", f"out.{i}.{place}", None) for i in range(1, len(inside.output) + 1)]
+            return row.products(NUMBERS[name].words, ("", "output", "× W_O", "= product"), rows)
+        case "added" if other_heads(inside) is not None:
+            bias = "" if inside.out_bias is None else f" + out_bias.{place}"
+            words = "This head's share, those of the layer's other heads, and the bias where there is one."
+            return row.chain(words, f"projected.{place} + others.{place}{bias}")
+        case "norm_input" if inside.norm == "pre":
+            return row.chain("The norm stands first: it is given the residual stream.", f"residual_before.{place}")
+        case "norm_input" if inside.norm == "residual-post":
+            return row.chain("The norm is given what all heads add.", f"added.{place}")
+        case "norm_input":
+            words = "The norm stands last: it is given what was there and what all heads add."
+            return row.chain(words, f"residual_before.{place} + added.{place}")
+        case "normed":  # γ · (input − mean) / σ + β, as far as this norm has them
+            mean = " − norm_mean" if inside.norm_kind == "layer" else ""
+            weight = "" if inside.norm_weight is None else f" × norm_weight.{place}"
+            bias = "" if inside.norm_bias is None else f" + norm_bias.{place}"
+            words = "Brought to one size, from left to right, so that no layer drowns the others."
+            return row.chain(words, f"norm_input.{place}{mean} ÷ norm_deviation{weight}{bias}")
+        case "residual_after" if inside.norm is not None and inside.added is not None and inside.residual_before is not None:
+            if inside.norm == "pre":
+                words = "What was there, and what attention adds."
+                return row.chain(words, f"residual_before.{place} + added.{place}")
+            if normed(inside) is not None and inside.norm == "post":
+                return row.chain("What the norm makes of the sum.", f"normed.{place}")
+            if normed(inside) is not None:
+                words = "What was there, and the norm of what attention adds."
+                return row.chain(words, f"residual_before.{place} + normed.{place}")
+    return None
 
 
 def _scale(row: Row, key: int) -> Explanation:
     """q · k through the model's scale."""
-    inside = row.inside
-    assert inside.scale is not None
-    width = len(inside.query)
-    if math.isclose(inside.scale, width**-0.5, rel_tol=1e-6):
+    scale, width = row.inside.scale, len(row.inside.query)
+    assert scale is not None
+    if math.isclose(scale, width**-0.5, rel_tol=1e-6):
         words = f"Divided by √{width}, for {width} places, so that longer vectors do not make larger scores."
-        return row.chain(words, f"dot.{key + 1} ÷ √{width}", {f"√{width}": (1 / inside.scale, f"√{width}")})
-    return row.chain("Times what this model scales by.", f"dot.{key + 1} × scale", {"scale": (inside.scale, "scale")})
+        return row.chain(words, f"dot.{key} ÷ √{width}", {f"√{width}": (1 / scale, f"√{width}")})
+    return row.chain("Times what this model scales by.", f"dot.{key} × scale", {"scale": (scale, "scale")})
 
 
-def _capped_score(row: Row, key: int) -> Explanation:
+def _cap(row: Row, key: int) -> Explanation:
     cap = row.inside.softcap
     assert cap is not None
     limit = Decimal(repr(cap))
+
+    def capped(made: Decimal) -> Decimal:
+        power = (2 * made / limit).exp()
+        return limit * (power - 1) / (power + 1)
+
     words = f"Softly capped, so that no score is beyond {cap:g}: c · tanh(score ÷ c) with c = {cap:g}."
-    before = f"scaled.{key + 1}" if scaled(row.inside) is not None else f"dot.{key + 1}"
-    return row.chain(words, before, after=lambda made: limit * _tanh(made / limit))
-
-
-def _score(row: Row, key: int) -> Explanation | None:
-    inside = row.inside
-    if inside.scale is None:
-        return None
-    if inside.bias is not None:
-        name = next(name for name in ("capped", "scaled", "dot") if NUMBERS[name].make(inside) is not None)
-        words = "And the position bias added." + (" This model divides by nothing." if inside.scale == 1 else "")
-        return row.chain(words, f"{name}.{key + 1} + bias.{key + 1}")
-    if inside.softcap is not None:
-        return _capped_score(row, key)
-    if inside.scale == 1:
-        return row.chain("This model divides by nothing: the score is q · k.", f"dot.{key + 1}")
-    return _scale(row, key)
-
-
-def _mask(row: Row, key: int) -> Explanation:
-    reason = Reason(int(row.inside.reasons[key]))
-    if not reason:
-        return row.given("The row may look at this key: nothing is masked here.")
-    return row.given(
-        f"The row may not look at this key: {REASON_WORDS.get(reason, 'masked')}. Its score becomes −∞, its weight 0."
-    )
-
-
-def _largest(row: Row) -> Explanation:
-    inside = row.inside
-    if inside.masked.all():
-        return row.given("Every key is masked: there is no score.")
-    key = int(np.where(inside.masked, -np.inf, inside.require("scores")).argmax())
-    words = "The largest score that is not masked. Taken away from each, it changes no weight, and no power is too large."
-    return row.chain(words, f"score.{key + 1}")
-
-
-def _exp(row: Row, key: int) -> Explanation:
-    if row.inside.masked[key]:
-        return row.given("The key is masked: e to −∞ is 0.")
-    words = "e to how far the score is below the largest: 1 for the largest itself."
-    return row.chain(words, f"e^( score.{key + 1} − largest", after=lambda made: made.exp(), end=")")
-
-
-def _sum(row: Row) -> Explanation:
-    """The sum over all keys that are not masked; with many, the largest ones and the rest as one term."""
-    inside, powers = row.inside, exps(row.inside)
-    keys = _summed(powers, ~inside.masked)
-    terms, numbers = [f"exp.{key + 1}" for key in keys], {}
-    if n_more := int((~inside.masked).sum()) - len(keys):
-        terms.append("others")
-        numbers["others"] = float(powers.sum() - powers[keys].sum()), f"{n_more} more keys"
-    words = "All of the row's powers of e together."
-    return row.chain(words, " + ".join(terms), numbers) if terms else row.given("Every key is masked.")
+    return row.chain(words, f"scaled.{key}" if scaled(row.inside) is not None else f"dot.{key}", after=capped)
 
 
 def _summed(sizes: np.ndarray, is_there: np.ndarray) -> list[int]:
@@ -134,116 +176,3 @@ def _summed(sizes: np.ndarray, is_there: np.ndarray) -> list[int]:
     if len(there) <= MOST_KEYS:
         return there.tolist()
     return there[np.argsort(-sizes[there], kind="stable")[:LARGEST_KEYS]].tolist()
-
-
-def _weight(row: Row, key: int) -> Explanation | None:
-    inside = row.inside
-    if inside.scores is None:
-        return None
-    if inside.masked.all():
-        return row.given("Every key is masked: this row looks at nothing.")
-    powers = exps(inside)
-    if not np.allclose(powers / powers.sum(), inside.weights, atol=_AGREES):
-        return row.given("An edit or a mistake of the run put this weight in the place of what the softmax gave.")
-    words = "How much of this key's value goes into the output: its power of e as a share of the row's sum."
-    return row.chain(words, f"exp.{key + 1} ÷ sum")
-
-
-def _part(row: Row, key: int, place: int) -> Explanation:
-    return row.chain("The value times its weight.", f"weight.{key + 1} × value.{key + 1}.{place + 1}")
-
-
-def _output(row: Row, place: int) -> Explanation:
-    inside, made = row.inside, parts(row.inside)[:, place]
-    if not math.isclose(made.sum(), inside.output[place], abs_tol=_AGREES):
-        return row.given("An edit of the run put this in the place of what the head has found.")
-    keys = _summed(exact(inside.weights), np.ones(len(made), dtype=bool))
-    at = [f"{key + 1}.{place + 1}" for key in keys]
-    rows = [(label(inside, key), f"weight.{key + 1}", f"value.{i}", f"part.{i}") for key, i in zip(keys, at, strict=True)]
-    rest = None if len(keys) == len(made) else float(made.sum() - made[keys].sum())
-    words, heads = "Every value's number at this place times its weight, added up.", ("key", "weight", "× value", "= part")
-    return row.products(words, heads, rows, rest)
-
-
-def _projected(row: Row, place: int) -> Explanation | None:
-    inside = row.inside
-    if inside.out is None:
-        return None
-    rows = [(str(i), f"output.{i}", f"out.{i}.{place + 1}", None) for i in range(1, len(inside.output) + 1)]
-    return row.products(NUMBERS["projected"].words, ("", "output", "× W_O", "= product"), rows)
-
-
-def _added(row: Row, place: int) -> Explanation | None:
-    if others(row.inside) is None:
-        return None
-    formula = f"projected.{place + 1} + others.{place + 1}"
-    formula += "" if row.inside.out_bias is None else f" + out_bias.{place + 1}"
-    return row.chain("This head's share, those of the layer's other heads, and the bias where there is one.", formula)
-
-
-def _norm_input(row: Row, place: int) -> Explanation:
-    before, added = f"residual_before.{place + 1}", f"added.{place + 1}"
-    if row.inside.norm == "pre":
-        return row.chain("The norm stands first: it is given the residual stream.", before)
-    if row.inside.norm == "residual-post":
-        return row.chain("The norm is given what all heads add.", added)
-    return row.chain("The norm stands last: it is given what was there and what all heads add.", f"{before} + {added}")
-
-
-def _norm(row: Row, place: int) -> Explanation:
-    """γ · (input − mean) / σ + β, as far as this norm has them."""
-    inside = row.inside
-    formula = f"norm_input.{place + 1}" + (" − norm_mean" if inside.norm_kind == "layer" else "") + " ÷ norm_deviation"
-    formula += "" if inside.norm_weight is None else f" × norm_weight.{place + 1}"
-    formula += "" if inside.norm_bias is None else f" + norm_bias.{place + 1}"
-    return row.chain("Brought to one size, from left to right, so that no layer drowns the others.", formula)
-
-
-def _entered(row: Row, place: int) -> Explanation | None:
-    inside = row.inside
-    if inside.norm == "pre" and normed(inside) is not None:
-        return row.chain("What the norm makes of the residual stream.", f"normed.{place + 1}")
-    if inside.norm in ("post", "residual-post") and inside.residual_before is not None:
-        return row.chain("The residual stream as it is: no norm stands before.", f"residual_before.{place + 1}")
-    return None
-
-
-def _after(row: Row, place: int) -> Explanation | None:
-    inside = row.inside
-    if inside.norm is None or inside.added is None or inside.residual_before is None:
-        return None
-    before, made = f"residual_before.{place + 1}", f"normed.{place + 1}"
-    if inside.norm == "pre":
-        return row.chain("What was there, and what attention adds.", f"{before} + added.{place + 1}")
-    if normed(inside) is None:
-        return None
-    if inside.norm == "post":
-        return row.chain("What the norm makes of the sum.", made)
-    return row.chain("What was there, and the norm of what attention adds.", f"{before} + {made}")
-
-
-def _tanh(x: Decimal) -> Decimal:
-    power = (2 * x).exp()
-    return (power - 1) / (power + 1)
-
-
-_FORMULAS: Mapping[str, Callable[..., Explanation | None]] = {
-    "entered": _entered,
-    "product": _product,
-    "dot": _dot,
-    "scaled": _scale,
-    "capped": _capped_score,
-    "score": _score,
-    "mask": _mask,
-    "largest": _largest,
-    "exp": _exp,
-    "sum": _sum,
-    "weight": _weight,
-    "part": _part,
-    "output": _output,
-    "projected": _projected,
-    "added": _added,
-    "norm_input": _norm_input,
-    "normed": _norm,
-    "residual_after": _after,
-}

@@ -109,16 +109,32 @@ class Row:
             rest: what the products that have no row are together.
         """
         result = value_of(self.inside, self.address)
-        products = [_Product(name, (self._operand(a), self._operand(b)), address) for name, a, b, address in rows]
-        sums = [product.value for product in products] + ([] if rest is None else [rest])
-        finest, digits, is_rounded = LEAST_DIGITS, LEAST_DIGITS, True
+        products = [(name, self._operand(a), self._operand(b), address) for name, a, b, address in rows]
+        values = [a[0] * b[0] for _, a, b, _ in products]
+        sums = values if rest is None else [*values, rest]
+        of_factors, digits, is_rounded = LEAST_DIGITS, LEAST_DIGITS, True
         for fewest in range(LEAST_DIGITS, MOST_DIGITS + 1):
-            possible = (more for more in range(fewest, MOST_DIGITS + 1) if all(one.adds_up(more, fewest) for one in products))
-            enough = next(possible, None)
+            # So many digits of the factors that they make each product with its own.
+            rounded = [_rounded(value, fewest) for value in values]
+            enough = next(
+                (
+                    more
+                    for more in range(fewest, MOST_DIGITS + 1)
+                    if rounded == [_computed([("", a[0]), ("×", b[0])], more, fewest) for _, a, b, _ in products]
+                ),
+                None,
+            )
             if enough is not None and sum(_rounded(each, fewest) for each in sums) == _rounded(result, fewest):
-                finest, digits, is_rounded = enough, fewest, False
+                of_factors, digits, is_rounded = enough, fewest, False
                 break
-        lines = [product.terms(finest, digits) for product in products]
+        lines = [
+            (
+                Term(name, name),
+                *(Term(number_words(factor, of_factors), said, own) for factor, said, own in (a, b)),
+                Term(number_words(value, digits), f"product, {name}", address),
+            )
+            for (name, a, b, address), value in zip(products, values, strict=True)
+        ]
         if rest is not None:
             n_more, together = len(self.inside.key_tokens) - len(rows), Term(number_words(rest, digits), "together")
             lines.append((Term(f"{n_more} more", "the other keys"), Term("", ""), Term("", ""), together))
@@ -138,33 +154,6 @@ class Row:
     @property
     def _label(self) -> str:
         return label_of(self.inside, self.address)
-
-
-@dataclass(frozen=True)
-class _Product:
-    """A row of a table: a name, two factors with their names and addresses, and the address of what they make."""
-
-    name: str
-    factors: tuple[tuple[float, str, str | None], tuple[float, str, str | None]]
-    address: str | None
-
-    @property
-    def value(self) -> float:
-        (a, _, _), (b, _, _) = self.factors
-        return a * b
-
-    def adds_up(self, of_factors: int, of_product: int) -> bool:
-        """Whether the factors, with so many digits, make what the product is with its own."""
-        (a, _, _), (b, _, _) = self.factors
-        return _computed([("", a), ("×", b)], of_factors, of_product) == _rounded(self.value, of_product)
-
-    def terms(self, of_factors: int, of_product: int) -> tuple[Term, ...]:
-        shown = (Term(number_words(value, of_factors), said, address) for value, said, address in self.factors)
-        return (
-            Term(self.name, self.name),
-            *shown,
-            Term(number_words(self.value, of_product), f"product, {self.name}", self.address),
-        )
 
 
 _CONTEXT = Context(prec=60)
