@@ -49,9 +49,6 @@ class HeadPlace(Place):
     layer: int
     head: int
 
-    def __str__(self) -> str:
-        return super().__str__()
-
 
 def is_address(text: str) -> bool:
     """Whether a text has the form of an address."""

@@ -5,7 +5,7 @@ A run that cannot be asked fairly says why. Tokens in sentences stand in backquo
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Literal, TypeVar
@@ -269,7 +269,7 @@ def number(asked: Asked) -> Question | NotAsked:
     elif ask.number != "weight":
         place = (spot.kind, spot.layer, spot.head, spot.row)
         inside = next((one for one in trace.insides if one.place == place), None)
-        found = None if inside is None else _BY_HAND[ask.number](inside, key, asked.say)
+        found = None if inside is None else _by_hand(inside, ask.number, key, asked.say)
         if found is None:
             return asked.none("not-measured")
         value, fields = found[0], fields | found[1]
@@ -281,22 +281,23 @@ def number(asked: Asked) -> Question | NotAsked:
     )
 
 
-ByHand = tuple[float, dict[str, object]] | None
-"""A number, and what it is computed from; None where this head computes it otherwise."""
-
-
-def _score(inside: Inside, key: int, say: Words) -> ByHand:
-    width = len(inside.query)
-    is_plain = inside.bias is None and inside.softcap is None and math.isclose(inside.scale or 0, width**-0.5, rel_tol=1e-6)
-    if inside.scores is None or not is_plain:
-        return None
-    value = float(inside.scores[key])
-    return value, {"dot": _figure(value * width**0.5), "width": width}
-
-
-def _softmax(inside: Inside, key: int, say: Words) -> ByHand:
+def _by_hand(inside: Inside, what: str, key: int, say: Words) -> tuple[float, dict[str, object]] | None:
+    """A number, and what it is computed from; None where this head computes it otherwise."""
+    if what == "output":
+        shown = _largest_first(inside.weights)[:3]
+        terms = {one: f"{_figure(inside.values[one, 0])} × {_figure(inside.weights[one])}" for one in shown}
+        return float(inside.output[0]), {
+            "values": say.list([f"{_key(inside.key_tokens, one)} {term}" for one, term in terms.items()]),
+            "sum": " + ".join(terms.values()),
+            "rest": _figure(np.delete(inside.weights.astype(np.float64) * inside.values[:, 0], shown).sum()),
+        }
     if inside.scores is None:
         return None
+    if what == "score":
+        value, width = float(inside.scores[key]), len(inside.query)
+        is_plain = inside.bias is None and inside.softcap is None
+        is_plain = is_plain and math.isclose(inside.scale or 0, width**-0.5, rel_tol=1e-6)
+        return (value, {"dot": _figure(value * width**0.5), "width": width}) if is_plain else None
     powers = exps(inside)
     shown = _largest_first(powers)[:3]
     shown = shown if key in shown else [*shown[:2], key]
@@ -308,19 +309,6 @@ def _softmax(inside: Inside, key: int, say: Words) -> ByHand:
         "exp": _figure(powers[key]),
         "sum": _figure(powers.sum()),
     }
-
-
-def _output(inside: Inside, key: int, say: Words) -> ByHand:
-    shown = _largest_first(inside.weights)[:3]
-    terms = {one: f"{_figure(inside.values[one, 0])} × {_figure(inside.weights[one])}" for one in shown}
-    return float(inside.output[0]), {
-        "values": say.list([f"{_key(inside.key_tokens, one)} {term}" for one, term in terms.items()]),
-        "sum": " + ".join(terms.values()),
-        "rest": _figure(np.delete(inside.weights.astype(np.float64) * inside.values[:, 0], shown).sum()),
-    }
-
-
-_BY_HAND: dict[str, Callable[[Inside, int, Words], ByHand]] = {"score": _score, "softmax": _softmax, "output": _output}
 
 
 def matters_most(asked: Asked) -> Question | NotAsked:

@@ -1,6 +1,6 @@
 """A printable sheet of questions for a class, eight before and eight after the lessons, from runs of random texts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,6 @@ from transformer_viz.tracing.batch import read_batch
 from transformer_viz.tracing.decode import decode
 
 PARTS = ("before", "after")
-_Show = Callable[[Question, Trace, str, Words], list["Grid"]]
 _FEWEST_TOKENS, _MOST_TOKENS, _MOST_TEXTS = 4, 11, 200
 
 
@@ -70,8 +69,8 @@ def sheet_html(seed: int = 0, language: str = "en") -> str:
     """
     say = words(language)
     items: dict[str, list[Item]] = {part: [] for part in PARTS}
-    for ask, model, head, show in _KINDS:
-        found = _items(ask, model, head, show, seed, language)
+    for ask, model, head in _KINDS:
+        found = _items(ask, model, head, seed, language)
         first = next(found, None)
         # Where the options are the same, another one is to be right.
         second = next((item for item in found if first and _answer(item) != _answer(first)), None)
@@ -82,7 +81,7 @@ def sheet_html(seed: int = 0, language: str = "en") -> str:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    models = say.list(sorted({model for _, model, _, _ in _KINDS}))
+    models = say.list(sorted({model for _, model, _ in _KINDS}))
     return environment.get_template("sheet.html").render(
         language=language, say=say, parts=list(items.items()), seed=seed, models=models
     )
@@ -92,7 +91,7 @@ def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:
     return item.question.options, item.question.right, item.question.number
 
 
-def _items(ask: Ask, name: str, head: tuple[Kind, int, int], show: _Show, seed: int, language: str) -> Iterator[Item]:
+def _items(ask: Ask, name: str, head: tuple[Kind, int, int], seed: int, language: str) -> Iterator[Item]:
     """Questions about random texts, each at another row."""
     model, say = load_model(name), words(language)
     texts = sample_texts(model, _MOST_TEXTS, seed)
@@ -111,7 +110,7 @@ def _items(ask: Ask, name: str, head: tuple[Kind, int, int], show: _Show, seed: 
         trace = measured(example, ask)
         made = question(trace, ask, example.focus, language)
         if isinstance(made, Question) and _is_worth_asking(made, trace):
-            yield Item(made, show(made, trace, model.name, say))
+            yield Item(made, _figures(made, trace, model.name, say))
 
 
 def _is_worth_asking(made: Question, trace: Trace) -> bool:
@@ -122,56 +121,42 @@ def _is_worth_asking(made: Question, trace: Trace) -> bool:
     return made.number is None or 0.15 < made.number < 0.85
 
 
-# ---- what is shown with a question
-
-
-def _map(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
-    """The map of its head; of *what is written next* as far as its row, with nothing of what is written there."""
-    spot, is_open = question.spot, question.kind != "writes"
-    last = trace.n_steps if is_open else spot.row + 1
-    fields = {"model": model, "source": code(trace.source), "kind": KIND_TITLES[spot.kind], "head": spot.label}
-    return [_weights(say("sheet.of", **fields, output=code(trace.text) if is_open else "…"), trace, spot, last)]
-
-
-def _maps(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
-    """The maps of the heads that its options name."""
-    labels = sorted({label for option in question.options for label in option.split(" > ")})
-    heads = [(label, place) for label in labels if (place := parse_head(label)) is not None]
-    return [_weights(label, trace, Spot(question.spot.kind, *place, 0), trace.n_steps) for label, place in heads]
-
-
-def _masks(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
-    figures = []
-    for kind, attention in trace.attentions.items():
-        about = say("sheet.of-mask", model=model, source=code(trace.source), kind=KIND_TITLES[kind])
-        mask = attention.head_mask(attention.layers[0], 0)
-        rows = [[Cell("", 60 if is_masked else 255) for is_masked in row] for row in mask]
-        queries, keys = map(place_labels, trace.labels(kind))
-        figures.append(Grid(about, keys, list(zip(queries, rows, strict=True))))
+def _figures(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
+    """What is shown with a question."""
+    spot, figures = question.spot, []
+    fields = {"model": model, "source": code(trace.source)}
+    match question.kind:
+        case "looks-most" | "writes":  # the map of its head; of what is written next as far as its row, with nothing of it
+            is_open = question.kind != "writes"
+            fields |= {"kind": KIND_TITLES[spot.kind], "head": spot.label, "output": code(trace.text) if is_open else "…"}
+            figures.append(_weights(say("sheet.of", **fields), trace, spot, trace.n_steps if is_open else spot.row + 1))
+        case "aligns" | "heads-by":  # the maps of the heads that its options name
+            for label in sorted({label for option in question.options for label in option.split(" > ")}):
+                if (place := parse_head(label)) is not None:
+                    figures.append(_weights(label, trace, Spot(spot.kind, *place, 0), trace.n_steps))
+        case "mistake":
+            for kind, attention in trace.attentions.items():
+                mask = attention.head_mask(attention.layers[0], 0)
+                rows = [[Cell("", 60 if is_masked else 255) for is_masked in row] for row in mask]
+                queries, keys = map(place_labels, trace.labels(kind))
+                about = say("sheet.of-mask", **fields, kind=KIND_TITLES[kind])
+                figures.append(Grid(about, keys, list(zip(queries, rows, strict=True))))
+        case "greedy-or-beam":  # the greedy run beside the best of the beam, token by token
+            assert trace.search is not None
+            best = [(node.token, float(np.exp(node.log_probability))) for node in trace.search.path(trace.search.best[0])]
+            greedy = [(step.token, step.probability) for step in decode(load_model(model), trace.source).steps]
+            for name, way in (("greedy", greedy), ("beam", best)):
+                cells = [Cell(number_words(probability, 2)) for _, probability in way]
+                figures.append(Grid(say(f"sheet.{name}"), [display_text(token) for token, _ in way], [("p", cells)]))
+        case "matters-most":
+            weights = trace.cross.row(spot.layer, spot.head, spot.row)
+            losses = trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1, len(weights))[0]
+            lines = [
+                (say("sheet.weight"), [_shaded(float(weight)) for weight in weights]),
+                (say("sheet.loss"), [Cell(number_words(float(loss), 2)) for loss in losses]),
+            ]
+            figures.append(Grid(say("sheet.of-causes", head=spot.label), place_labels(trace.cross.keys), lines))
     return figures
-
-
-def _hypotheses(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
-    """The greedy run beside the best of the beam, token by token."""
-    assert trace.search is not None
-    figures = []
-    best = [(node.token, float(np.exp(node.log_probability))) for node in trace.search.path(trace.search.best[0])]
-    greedy = [(step.token, step.probability) for step in decode(load_model(model), trace.source).steps]
-    for name, way in (("greedy", greedy), ("beam", best)):
-        cells = [Cell(number_words(probability, 2)) for _, probability in way]
-        figures.append(Grid(say(f"sheet.{name}"), [display_text(token) for token, _ in way], [("p", cells)]))
-    return figures
-
-
-def _causes(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
-    spot = question.spot
-    weights = trace.cross.row(spot.layer, spot.head, spot.row)
-    losses = trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1, len(weights))[0]
-    rows = [
-        (say("sheet.weight"), [_shaded(float(weight)) for weight in weights]),
-        (say("sheet.loss"), [Cell(number_words(float(loss), 2)) for loss in losses]),
-    ]
-    return [Grid(say("sheet.of-causes", head=spot.label), place_labels(trace.cross.keys), rows)]
 
 
 def _weights(about: str, trace: Trace, spot: Spot, n_rows: int) -> Grid:
@@ -187,14 +172,14 @@ def _shaded(weight: float) -> Cell:
     return Cell(f"{100 * weight:.0f}" if weight >= 0.005 else "", round(255 - 215 * min(1.0, weight)))
 
 
-_KINDS: tuple[tuple[Ask, str, tuple[Kind, int, int], _Show], ...] = (
-    (Ask(kind="looks-most"), "german", ("cross", 1, 2), _map),
-    (Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1), lambda *_: []),
-    (Ask(kind="mistake"), "reverse", ("decoder", 0, 0), _masks),
-    (Ask(kind="aligns"), "german", ("cross", 1, 2), _maps),
-    (Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0), _maps),
-    (Ask(kind="greedy-or-beam"), "reverse-small", ("cross", 0, 1), _hypotheses),
-    (Ask(kind="writes"), "reverse", ("cross", 1, 1), _map),
-    (Ask(kind="matters-most"), "german", ("cross", 0, 1), _causes),
+_KINDS: tuple[tuple[Ask, str, tuple[Kind, int, int]], ...] = (
+    (Ask(kind="looks-most"), "german", ("cross", 1, 2)),
+    (Ask(kind="number", number="softmax", tolerance=0.05), "reverse", ("cross", 0, 1)),
+    (Ask(kind="mistake"), "reverse", ("decoder", 0, 0)),
+    (Ask(kind="aligns"), "german", ("cross", 1, 2)),
+    (Ask(kind="heads-by", by="entropy"), "reverse", ("decoder", 0, 0)),
+    (Ask(kind="greedy-or-beam"), "reverse-small", ("cross", 0, 1)),
+    (Ask(kind="writes"), "reverse", ("cross", 1, 1)),
+    (Ask(kind="matters-most"), "german", ("cross", 0, 1)),
 )
-"""For each shipped lesson, in their order: the question, its model and head, and what is shown with it."""
+"""For each shipped lesson, in their order: the question, its model and head."""
