@@ -1,7 +1,6 @@
 """The `do` of a lesson's step: what the learner is to do, and whether the page's link shows that it has been done."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from transformer_viz.errors import LessonError, join_names
@@ -11,18 +10,21 @@ from transformer_viz.text_display import quote_text
 
 RUN = ("text", "checkpoint", "decoding", "beam", "alpha", "temperature", "seed", "sources", "edits", "mistake", "b_text")
 """Controls that make another run when they change."""
-_STEP = re.compile(r"[1-9]\d{0,2}", re.ASCII)
-_CELL = re.compile(r"[1-9]\d{0,2},[1-9]\d{0,2}", re.ASCII)
-_HEAD = re.compile(rf"({'|'.join(KINDS)})\.[1-9]\d?\.[1-9]\d?", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Verb:
-    """A kind of action: in words what may follow its name, a test of such a value, and a test whether it has been done."""
-
-    about: str
-    is_possible: Callable[[str], bool]
-    is_done: Callable[[str, Link, Link], bool]
+_PLACE = r"[1-9][0-9]{0,2}"
+VERBS: dict[str, tuple[str, str]] = {
+    "step": ("N", _PLACE),
+    "cell": ("[ROW,COLUMN]", f"({_PLACE},{_PLACE})?"),
+    "head": ("[cross.2.1]", rf"(({'|'.join(KINDS)})(\.[1-9][0-9]?){{2}})?"),
+    "text": ("[TEXT]", ".*"),
+    "model": ("[NAME]", ".*"),
+    "mistake": ("[NAME]", f"({'|'.join(MISTAKES)})?"),
+    "mask": ("", ""),
+    "run": ("", ""),
+    "moment": ("[STEP OF TRAINING]", r"\d*"),
+    "tab": ("TITLE", ".+"),
+    "page": (join_names(PAGES), "|".join(PAGES)),
+}
+"""Kinds of action: in words what may follow the name of each, and a pattern of it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,29 @@ class Action:
 
         Both links name all values, also defaults, which the page's own link leaves out; a mistake has its short name.
         """
-        return VERBS[self.verb].is_done(self.value, before, now)
+
+        def differs(*names: str) -> bool:
+            return any(before.values.get(name) != now.values.get(name) for name in names)
+
+        match self.verb:
+            case "step":
+                return (now.number("step") or 0) >= int(self.value)
+            case "head" if self.value:
+                kind, layer, head = self.value.split(".")
+                return (now.kind or "cross", now.number("layer"), now.head) == (kind, int(layer), int(head) - 1)
+            case "head":
+                return differs("kind", "layer", "head")
+            case "mask":
+                return differs("edits", "mistake")
+            case "run":
+                return differs(*RUN)
+            case "tab":
+                return self.value in (now.values.get("explore_tab"), now.values.get("masks_tab"))
+            case "page":
+                return now.page == self.value
+        # A control has the value, or without one another value than before.
+        control = {"cell": "pin", "model": "checkpoint"}.get(self.verb, self.verb)
+        return now.values.get(control) == self.value if self.value else differs(control)
 
 
 def read_action(text: str) -> Action:
@@ -47,42 +71,7 @@ def read_action(text: str) -> Action:
         LessonError: the text is not an action; the message lists them.
     """
     verb, _, value = text.partition(" ")
-    if verb not in VERBS or not VERBS[verb].is_possible(value):
-        possible = join_names(f"{name} {known.about}".strip() for name, known in VERBS.items())
+    if verb not in VERBS or not re.fullmatch(VERBS[verb][1], value, re.DOTALL):
+        possible = join_names(f"{name} {about}".strip() for name, (about, _) in VERBS.items())
         raise LessonError(f"do={quote_text(text)} is not an action; choose one of {possible}")
     return Action(verb, value)
-
-
-def _differs(*names: str) -> Callable[[Link, Link], bool]:
-    return lambda before, now: any(before.values.get(name) != now.values.get(name) for name in names)
-
-
-def _changes(name: str) -> Callable[[str, Link, Link], bool]:
-    """A test whether a control has the given value, or, without one, another value than before."""
-    return lambda value, before, now: now.values.get(name) == value if value else _differs(name)(before, now)
-
-
-def _chosen_head(value: str, before: Link, now: Link) -> bool:
-    if not value:
-        return _differs("kind", "layer", "head")(before, now)
-    kind, layer, head = value.split(".")
-    return (now.kind or "cross", now.number("layer"), now.head) == (kind, int(layer), int(head) - 1)
-
-
-VERBS: dict[str, Verb] = {
-    "step": Verb(
-        "N", lambda value: bool(_STEP.fullmatch(value)), lambda value, _, now: (now.number("step") or 0) >= int(value)
-    ),
-    "cell": Verb("[ROW,COLUMN]", lambda value: not value or bool(_CELL.fullmatch(value)), _changes("pin")),
-    "head": Verb("[cross.2.1]", lambda value: not value or bool(_HEAD.fullmatch(value)), _chosen_head),
-    "text": Verb("[TEXT]", lambda value: True, _changes("text")),
-    "model": Verb("[NAME]", lambda value: True, _changes("checkpoint")),
-    "mistake": Verb("[NAME]", lambda value: not value or value in MISTAKES, _changes("mistake")),
-    "mask": Verb("", lambda value: not value, lambda value, before, now: _differs("edits", "mistake")(before, now)),
-    "run": Verb("", lambda value: not value, lambda value, before, now: _differs(*RUN)(before, now)),
-    "moment": Verb("[STEP OF TRAINING]", lambda value: not value or value.isdecimal(), _changes("moment")),
-    "tab": Verb(
-        "TITLE", bool, lambda value, before, now: value in (now.values.get("explore_tab"), now.values.get("masks_tab"))
-    ),
-    "page": Verb(join_names(PAGES), lambda value: value in PAGES, lambda value, before, now: now.page == value),
-}
