@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
     from transformer_viz.errors import TransformerVizError as TransformerVizError
-    from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length as accuracy_by_length
+    from transformer_viz.evaluation.evaluate import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate
     from transformer_viz.inside_head.run import inside as inside
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
@@ -63,7 +63,7 @@ _HOMES = {
     "patch": "attribution.patch",
     "patched_run": "attribution.patch",
     "verdict": "attribution.verdict",
-    "accuracy_by_length": "evaluation.accuracy_by_length",
+    "accuracy_by_length": "evaluation.evaluate",
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",
     "by_words": "analysis.word_pooling",

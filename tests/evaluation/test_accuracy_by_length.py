@@ -15,8 +15,7 @@ from transformer_viz import accuracy_by_length
 from transformer_viz.analysis.intervals import Z_95, wilson
 from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.evaluation.accuracy_by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths
-from transformer_viz.evaluation.evaluate import evaluate_texts
+from transformer_viz.evaluation.evaluate import default_lengths, evaluate_texts, fresh_strings, lengths_beyond, trained_lengths
 from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder

@@ -29,8 +29,7 @@ def run(
 
     task_of(checkpoint).check_samples(samples, "--samples ")
 
-    from transformer_viz.evaluation.accuracy_by_length import MOST_SAMPLES, accuracy_by_length, lengths_beyond
-    from transformer_viz.evaluation.evaluate import evaluate
+    from transformer_viz.evaluation.evaluate import MOST_SAMPLES, accuracy_by_length, evaluate, lengths_beyond
     from transformer_viz.model import devices
 
     model = load_checkpoint(checkpoint, device)

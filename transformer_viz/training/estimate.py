@@ -1,7 +1,7 @@
 """Estimates what a training will need (parameters, memory, time, disk), and checks that the machine has it."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -52,7 +52,7 @@ def estimate(recipe: Recipe) -> Estimate:
         model = Transformer(config)
     parameters = sum(p.numel() for p in model.parameters())
     in_layers = sum(p.numel() for n, p in model.named_parameters() if "embedding" not in n)
-    few = Recipe.from_json({**recipe.to_json(), "batch_size": min(recipe.batch_size, 32), "epoch_size": None})
+    few = replace(recipe, batch_size=min(recipe.batch_size, 32), epoch_size=None)
     drawn = [batches(few, task)(step) for step in np.linspace(0, recipe.steps - 1, 4).astype(int)]
     n_source, n_target = (
         float(np.mean([ids.shape[1] for ids in widths]))

@@ -14,8 +14,7 @@ from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.evaluation.accuracy_by_length import accuracy_by_length, default_lengths
-from transformer_viz.evaluation.evaluate import sample_texts
+from transformer_viz.evaluation.evaluate import accuracy_by_length, default_lengths, sample_texts
 from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.inside_head.run import inside as look_inside
 from transformer_viz.loaded_model import LoadedModel

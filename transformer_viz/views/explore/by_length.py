@@ -25,7 +25,7 @@ SAMPLES = (20, 50, 100, 200)
 def show(shown: Shown) -> None:
     """Draws a toggle and, while it is on, the share of right texts by length as a figure and a table."""
     # Here, because a file has the other tabs where there is no model.
-    from transformer_viz.evaluation.accuracy_by_length import default_lengths, trained_lengths
+    from transformer_viz.evaluation.evaluate import default_lengths, trained_lengths
     from transformer_viz.views.cache import runs
 
     checkpoint = shown.checkpoint
