@@ -34,7 +34,7 @@ ADDED = {
         """,
     "attribution/methods/weights.py": """
         import torch
-        from transformer_viz.attribution.method import Method
+        from transformer_viz.attribution.methods import Method
 
         def of(run, kind, mode):
             return torch.from_numpy(run.trace.attentions[kind].weights)

@@ -30,7 +30,6 @@ class Heads:
     """
 
     def __init__(self, layers: Sequence[int], n_heads: int, n_texts: int) -> None:
-        self.layers, self.n_heads = tuple(layers), n_heads
         heads = (len(layers), n_heads)
         self._values = np.full((len(OF_MANY), 2, n_texts, *heads), np.nan)
         self._roles = np.full((n_texts, *heads), NONE, np.int8)

@@ -9,7 +9,7 @@ zeros. What is shown is row t of R_qs, or, of what the decoder read, of R_qq.
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.method import Method
+from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, compose
 from transformer_viz.terms import Kind

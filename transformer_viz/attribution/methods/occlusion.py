@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from transformer_viz.attribution.method import Method
+from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.edits import Flip, Force
 from transformer_viz.errors import OptionError

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.attribution.contributions import join_layers
-from transformer_viz.attribution.method import Method
+from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.model.tap import RecordTap
 from transformer_viz.terms import Kind

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.attribution.contributions import sublayers
-from transformer_viz.attribution.method import Method
+from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES

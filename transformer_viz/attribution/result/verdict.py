@@ -269,17 +269,15 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
     return float(x @ y / size) if size else np.nan
 
 
-def verdict_words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
-    """The verdict in a sentence, and with `stays`, apart from it, how many answers stay without the head.
+def verdict_words(found: MapVerdict, of: Verdicts) -> str:
+    """The verdict in a sentence.
 
     Pointing at the cause does not make a head needed, and a head that is needed may look elsewhere.
     """
     if np.isnan(found.top.value):
-        said = f"has nothing to point at: {left_out_words(of)}"
-    else:
-        share, chance = percent_words(found.top.value), percent_words(of.chance.value)
-        said = f"points where the cause is in {share} of {count_words(of.n_judged, 'judged step')} ({chance} by chance)"
-    return said if stays is None else f"{said}; without this head {percent_words(stays)} of answers stay"
+        return f"has nothing to point at: {left_out_words(of)}"
+    share, chance = percent_words(found.top.value), percent_words(of.chance.value)
+    return f"points where the cause is in {share} of {count_words(of.n_judged, 'judged step')} ({chance} by chance)"
 
 
 def left_out_words(of: Verdicts) -> str:
