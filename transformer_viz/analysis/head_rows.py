@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.query_rows import entropies, judged_rows, mean_over, real_queries, true_keys, uniform_weights
+from transformer_viz.analysis.query_rows import entropies, has_weight, mean_over, real_queries, true_keys
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -103,13 +103,14 @@ class HeadRows:
     @classmethod
     def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "HeadRows":
         """One run, of all layers or some; its weights as they are."""
-        weights, masked, rows = trace.attentions[kind].weights, trace.attentions[kind].mask, judged_rows(trace, kind)[layers]
-        exact = np.where(rows[..., None], weights[layers], 0).astype(np.float64)
+        attention, masked = trace.attentions[kind], trace.attentions[kind].mask
+        rows = (real_queries(trace, kind) & (~masked).any(-1) & has_weight(attention.weights))[layers]
+        exact = np.where(rows[..., None], attention.weights[layers], 0).astype(np.float64)
         return cls(kind, exact, ~(masked[None, None] if masked.ndim == 2 else masked[layers]), rows, Positions.of(trace, kind))
 
     def uniform(self) -> "HeadRows":
         """The same rows with uniform attention over their allowed keys."""
-        return replace(self, weights=uniform_weights(self.allowed), is_uniform=True)
+        return replace(self, weights=self.allowed / np.maximum(self.n_allowed[..., None], 1), is_uniform=True)
 
     def mean(self, values: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
         """The mean of (…, layer, head, query) over the judged rows, or those of them that `of` marks; NaN where none is."""

@@ -56,22 +56,11 @@ def _masked_as_padding(trace: Trace, kinds: Sequence[Kind]) -> np.ndarray:
     return np.any([((reasons & Reason.PADDING) > 0).reshape(-1, reasons.shape[-1]).any(0) for reasons in codes], axis=0)
 
 
-def judged_rows(trace: Trace, kind: Kind) -> np.ndarray:
-    """bool (layer, head, query): the rows that are not left out."""
-    attention = trace.attentions[kind]
-    return real_queries(trace, kind) & (~attention.mask).any(-1) & has_weight(attention.weights)
-
-
 def has_weight(weights: np.ndarray) -> np.ndarray:
     """bool (…, query): rows of numbers that are not all 0."""
     # One pass answers two questions: numbers from 0 on have a NaN sum where one is NaN, and a sum of 0 where all are 0.
     sums = weights @ np.ones(weights.shape[-1])
     return np.isfinite(sums) & (sums != 0)
-
-
-def uniform_weights(allowed: np.ndarray) -> np.ndarray:
-    """The attention that looks at every allowed key alike, float64; rows without one are zeros."""
-    return allowed / np.maximum(allowed.sum(-1, keepdims=True), 1)
 
 
 def mean_over(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

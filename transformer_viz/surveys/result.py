@@ -6,12 +6,12 @@ and options alone: it does not record when, where, how fast or by how many proce
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from transformer_viz import untrusted_files
 from transformer_viz.addresses import HeadPlace
@@ -146,10 +146,6 @@ class SurveyOptions:
 
     def __post_init__(self) -> None:
         check_fields(self, OptionError)
-
-    def of_blocks(self) -> dict[str, Any]:
-        """The options that change a block's result: all but those about the lists that are made when blocks are merged."""
-        return {name: value for name, value in asdict(self).items() if name not in ("k", "by")}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,7 +122,9 @@ def survey(
     loaded = pool.load()
     corpus = corpus or held_out_corpus(loaded, held_out or 0, seed)
     job = pool.job(loaded, options)
-    identity = {"format": FORMAT, "model": job.fingerprint, **options.of_blocks()}
+    # Not those about the lists that are made when blocks are merged.
+    of_blocks = {name: value for name, value in asdict(options).items() if name not in ("k", "by")}
+    identity = {"format": FORMAT, "model": job.fingerprint, **of_blocks}
 
     def unit_of(stage: Stage, block: Block) -> Unit:
         about = json.dumps([identity, NAMES, tuple(ROLES), block.number], sort_keys=True)

@@ -5,7 +5,6 @@ The source's symbols P, S and E are `<pad>`, `<start>` and `<end>` here; its spe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from transformer_viz.errors import InputError, join_names
@@ -33,12 +32,8 @@ class Sentences(Corpus):
     def max_target_length(self) -> int:
         return max(len(target) for _, target in self.pairs().values())
 
-    @cached_property
-    def _pairs(self) -> dict[str, Pair]:
-        return {source: (tuple(source.split()), tuple(target.split())) for source, target in self.translations}
-
     def pairs(self) -> Mapping[str, Pair]:
-        return self._pairs
+        return {source: (tuple(source.split()), tuple(target.split())) for source, target in self.translations}
 
     @property
     def judged_by(self) -> Literal["trained"]:
