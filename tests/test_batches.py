@@ -41,9 +41,8 @@ def check(model: LoadedModel, texts: Sequence[str], found: Sequence[Batch], limi
                 if kind == "decoder":
                     assert n_queries == batch.n_rows(i)
                 masked = batch.masked[kind]
-                if masked is not None:
-                    own = masked[i if len(masked) > 1 else 0, 0, 0, rows, keys]
-                    np.testing.assert_array_equal(own, attention.reasons > 0)
+                own = masked[i if len(masked) > 1 else 0, 0, 0, rows, keys]
+                np.testing.assert_array_equal(own, attention.reasons > 0)
 
 
 @pytest.mark.parametrize(("constant", "value"), [("AT_ONCE", 32), ("AT_ONCE", 2), ("MOST_WEIGHTS", 8000), ("MOST_WEIGHTS", 1)])

@@ -83,9 +83,7 @@ class Batch:
         written: the ids that each wrote; of an encoder alone those in the places of its mask tokens.
         probabilities: float64, one for each id that was written, of all tokens at temperature 1; empty where not recorded.
         weights: for each recorded kind float32 (text, layer, head, query, key).
-        masked: for each recorded kind bool (text or 1, layer, head or 1, query, key), True = masked; None where nothing is
-            masked but what was not written yet.
-        is_incremental: whether the keys of a decoder's row end at its own position.
+        masked: for each recorded kind bool (text or 1, layer, head or 1, query, key), True = masked.
         has_prompts: whether texts are read by the decoder, shorter ones behind padding.
     """
 
@@ -93,8 +91,7 @@ class Batch:
     written: list[list[int]]
     probabilities: list[np.ndarray]
     weights: dict[Kind, np.ndarray]
-    masked: dict[Kind, np.ndarray | None]
-    is_incremental: bool
+    masked: dict[Kind, np.ndarray]
     has_prompts: bool
 
     def n_rows(self, i: int) -> int:
@@ -268,13 +265,10 @@ def run_batch(
             written = [[] for _ in texts]
             if logits is not None and mask_id is not None:
                 written = [row[own].tolist() for row, own in zip(logits.argmax(-1), ids == mask_id, strict=True)]
-        weights, masked = dict[Kind, np.ndarray](), dict[Kind, np.ndarray | None]()
-        for kind in recorded:
-            if (array := recorder.array(kind, "weights")) is not None:
-                weights[kind] = array.astype(np.float32, copy=False)
-            if "mask" in record:
-                masked[kind] = recorder.array(kind, "mask")
-    return Batch(texts, written, probabilities, weights, masked, recorder.is_incremental("decoder"), reader.kind.has_prompt)
+        weights = {kind: array for kind in recorded if (array := recorder.array(kind, "weights")) is not None}
+        masked = {kind: array for kind in recorded if (array := recorder.array(kind, "mask")) is not None}
+    weights = {kind: array.astype(np.float32, copy=False) for kind, array in weights.items()}
+    return Batch(texts, written, probabilities, weights, masked, reader.kind.has_prompt)
 
 
 def drawn_texts(model: LoadedModel, texts: Sequence[str], first: int = 0) -> Iterator[Text]:

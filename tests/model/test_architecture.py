@@ -108,7 +108,7 @@ class Drawn:
         module: Any = self.model.get_submodule(block.module)
         if block.role == "attention":
             memory = self.memory if block.kind == "cross" else None
-            return module(x, memory, None, causal=block.kind == "decoder")
+            return module(x, memory, None)
         if block.role == "output":
             is_tied = "tied" in block.title
             return F.linear(x, self.model.target_embedding.weight if is_tied else module.weight, module.bias)

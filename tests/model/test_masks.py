@@ -23,12 +23,3 @@ def test_reasons_by_cell_and_from_any_first_row(lengths, n_keys, n_queries, data
     assert masks.decoder_reasons(padding).tolist() == both
     ahead = [[k > first + q for k in range(n_keys)] for q in range(n_queries)]
     assert masks.future(n_queries, n_keys, first).tolist() == ahead
-
-
-def test_only_the_mask_that_masks_nothing_is_known_as_such():
-    nothing = masks.nothing(3, 4, torch.device("cpu"))
-    assert nothing.shape == (1, 1, 3, 4) and not nothing.any()
-    part = nothing[..., 1:, :2].expand(5, 2, -1, -1)
-    assert masks.are_nothing([nothing, part])
-    for other in (nothing.clone(), nothing | True, torch.zeros(1, 1, 3, 4, dtype=torch.bool)):
-        assert not masks.are_nothing([nothing, part, other])

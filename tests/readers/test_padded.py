@@ -122,3 +122,13 @@ def test_an_encoder_alone_is_padded_behind_and_has_no_target() -> None:
 def test_a_search_keeps_no_padding_before_a_prompt() -> None:
     with pytest.raises(OptionError, match="leave pad_to out"):
         decode(family("gpt2"), list(TEXTS), strategy="beam", pad_to=WIDTH)
+
+
+def test_a_search_keeps_a_part_of_layers_that_look_differently_far() -> None:
+    model = family("gemma2")
+    layer = model.model.sizes.layers["decoder"][-1]
+    whole, part = (decode(model, TEXTS[0], strategy="beam", layers=layers) for layers in (None, [layer]))
+    np.testing.assert_array_equal(
+        np.broadcast_to(part.decoder.reasons, part.decoder.weights.shape),
+        np.broadcast_to(whole.decoder.reasons, whole.decoder.weights.shape)[-1:],
+    )

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 
-from transformer_viz.model import masks
 from transformer_viz.model.tap import Site
 from transformer_viz.trace.recorder import Recorder
 
@@ -46,15 +45,6 @@ def test_only_what_was_asked_for_is_kept():
     kept = recorder.gathered("cross", "scores")
     assert torch.equal(kept[:, 0], value)
     assert not kept.requires_grad
-
-
-def test_one_masked_cell_among_masks_that_mask_nothing_is_seen():
-    recorder: Any = Recorder()
-    for t in range(4):
-        mask = masks.nothing(1, t + 1, torch.device("cpu"))
-        recorder(Site("decoder", 0, t), "mask", mask.index_fill(-1, torch.tensor([0]), t == 2))
-    assert not recorder.masks_nothing("decoder")
-    assert recorder.gathered("decoder", "mask", fill=False)[0, 0, 0].nonzero().tolist() == [[2, 0]]
 
 
 def test_pieces_of_a_long_run_lie_together():

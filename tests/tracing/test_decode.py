@@ -11,7 +11,6 @@ from tests.taps import FunctionTap
 from transformer_viz import decode
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.trace.recorder import Recorder
 
 KINDS = ("encoder", "decoder", "cross")
 LAYERS = {"encoder": 2, "decoder": 3, "cross": 3}
@@ -231,16 +230,3 @@ def test_a_text_longer_than_the_models_positions_is_refused(make_model, make_tin
     assert len(decode(checkpoint, "hello a").source_tokens) == 9
     with pytest.raises(InputError, match=r"10.*9"):
         decode(checkpoint, "hello ab")
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"target": "cba"}, {"target": "abcd", "pad_target_to": 9}, {"pad_to": 9}, {"kinds": ("cross",)}]
-)
-def test_masks_that_mask_nothing_have_the_reasons_of_masks_that_were_written_out(tiny, monkeypatch, options):
-    """They are known without looking at their cells. Here every cell is looked at."""
-    quick = decode(tiny, "abc", **options)
-    monkeypatch.setattr(Recorder, "masks_nothing", lambda recorder, kind: False)
-    slow = decode(tiny, "abc", **options)
-    for kind in quick.kinds:
-        np.testing.assert_array_equal(quick.attentions[kind].reasons, slow.attentions[kind].reasons)
-        assert quick.attentions[kind].reasons.dtype == slow.attentions[kind].reasons.dtype == np.uint8

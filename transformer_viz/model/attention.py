@@ -6,6 +6,7 @@ Pure functions; the parameters live in `blocks.py`. Axes are always
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -66,7 +67,7 @@ def attend(
         scores = tap(site, "scores", scores)
     if "mask" in tap.names:
         # A row for each query, so that a tap can change one; a padding mask is one row for all of them.
-        nothing = masks.nothing(scores.shape[2], scores.shape[3], scores.device)
+        nothing = torch.zeros(1, 1, *scores.shape[2:], dtype=torch.bool, device=scores.device)
         given = nothing if masked is None else masked.expand(*masked.shape[:2], *scores.shape[2:])
         seen = tap(site, "mask", given)
         # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.

@@ -8,9 +8,6 @@ A padded *key* is masked for every query, whatever the query is: a padded query 
 left alone, because its row is never read and masking it would only leave an empty row.
 """
 
-from collections.abc import Sequence
-from functools import cache, lru_cache
-
 import torch
 from torch import Tensor
 
@@ -24,23 +21,6 @@ def future(n_queries: int, n_keys: int, first_query: int = 0, device: torch.devi
     """Which keys come after each query, bool (query, key); query row i stands at `first_query + i`."""
     queries = torch.arange(first_query, first_query + n_queries, device=device)
     return torch.arange(n_keys, device=device) > queries[:, None]
-
-
-@lru_cache(maxsize=1024)
-def nothing(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
-    """The mask that masks nothing, bool (1, 1, query, key). All of them are one cell in memory: nobody may write into it."""
-    return _open_cell(device).expand(1, 1, n_queries, n_keys)
-
-
-def are_nothing(masked: Sequence[Tensor]) -> bool:
-    """Whether each mask is `nothing`, told without reading its cells; after a False, the cells must be read."""
-    return {one.data_ptr() for one in masked} <= {_open_cell(one.device).data_ptr() for one in masked[:1]}
-
-
-@cache
-def _open_cell(device: torch.device) -> Tensor:
-    with torch.inference_mode(False):
-        return torch.zeros((), dtype=torch.bool, device=device)
 
 
 def padding_reasons(key_padding: Tensor, n_queries: int) -> Tensor:

@@ -117,13 +117,8 @@ def _judged(batch: Batch, kind: Kind, labels: Labels) -> Iterator[tuple[slice, H
     before = [batch.n_before(kind, i) for i in range(n_texts)]
     weights = _cropped(batch.weights[kind], before, size)
     own = _below(n_queries, size[0])[:, None, None, :, None] & _below(n_keys, size[1])[:, None, None, None]
-    masked = batch.masked[kind]
-    if masked is not None:
-        allowed = own & ~_cropped(np.broadcast_to(masked, (n_texts, *masked.shape[1:])), before, size)
-    elif kind == "decoder" and batch.is_incremental:
-        allowed = own & np.tri(*size, dtype=bool)
-    else:
-        allowed = own
+    masked = np.broadcast_to(batch.masked[kind], (n_texts, *batch.masked[kind].shape[1:]))
+    allowed = own & ~_cropped(masked, before, size)
     if (allowed == allowed[:, :1, :1]).all():
         allowed = allowed[:, :1, :1]
     width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(map(len, labels.source))

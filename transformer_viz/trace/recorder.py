@@ -3,13 +3,11 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import KINDS, Kind
 
@@ -40,17 +38,16 @@ class Recorder:
         self.kinds, self.layers = frozenset(KINDS if kinds is None else kinds), layers
         self.half = half
         self._rooms: dict[torch.dtype, tuple[Tensor, int]] = {}
-        self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
+        self._pieces: dict[tuple[Kind, TapName, int], list[Tensor]] = defaultdict(list)
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if name in self.names and site.kind in self.kinds and (self.layers is None or site.layer in self.layers[site.kind]):
-            pieces = self._pieces[site.kind, name][site.layer]
+            pieces = self._pieces[site.kind, name, site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
                 pieces.clear()
             kept = value.detach() if value.requires_grad else value
             kept = kept.half() if self.half and name == "weights" else kept
-            # A mask of nothing is one cell in memory, and known by it.
             pieces.append(self._together(kept) if site.first_query >= _LONG and kept.is_contiguous() else kept)
         return value
 
@@ -73,38 +70,26 @@ class Recorder:
         """
         if not (each := self._by_layer(kind, name)):
             return None
-        first, last = each[0][0], each[0][-1]
-        n_keys = last.shape[-1]
-        # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
-        if first.shape[-1] == n_keys:
-            layers = [pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2) for pieces in each]
-            return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
-        cells = _alike([_joined(pieces) for pieces in each])
-        # There is a row for each key: the token that is read at a step is the step's own key.
-        shape = (first.shape[0], len(each), cells[0].shape[1], n_keys * n_keys)
-        whole = torch.full(shape, fill, dtype=last.dtype, device=last.device)
-        places = _staircase(n_keys, first.shape[-1], last.device)
-        for place, layer in enumerate(cells):
-            whole[:, place].index_copy_(-1, places, layer)
-        return whole.view(*shape[:3], n_keys, n_keys)
+        # An edit of one head gives its layer's mask an axis for heads, and a mask of nothing has one row for all sentences.
+        shapes, like = np.array([piece.shape for layer in each for piece in layer]), each[0][0]
+        n_texts, *heads, _, n_keys = shapes.max(0).tolist()
+        shape = (n_texts, len(each), *heads, int(shapes[:, -2].sum()) // len(each), n_keys)
+        whole = torch.full(shape, fill, dtype=like.dtype, device=like.device)
+        for place, layer in enumerate(each):
+            first = 0
+            for piece in layer:
+                end = first + piece.shape[-2]
+                whole[:, place, ..., first:end, : piece.shape[-1]] = piece
+                first = end
+        return whole
 
     def array(self, kind: Kind, name: TapName) -> np.ndarray | None:
-        """What was seen, on the CPU; None where this kind was not seen, or no mask masked anything.
+        """What was seen, on the CPU; None where this kind was not seen.
 
         A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
         """
-        if name == "mask" and self.masks_nothing(kind):
-            return None
         gathered = self.gathered(kind, name, fill={"mask": True, "scores": math.nan}.get(name, 0))
         return None if gathered is None else gathered.cpu().numpy()
-
-    def masks_nothing(self, kind: Kind) -> bool:
-        """Whether all masks of this kind are `masks.nothing`. If not, they must be gathered, and may still mask nothing."""
-        return masks.are_nothing([mask for layer in self._by_layer(kind, "mask") for mask in layer])
-
-    def is_incremental(self, kind: Kind) -> bool:
-        """Whether the keys of a step end at its own position, as in cached decoding."""
-        return any(layer[0].shape[-1] < layer[-1].shape[-1] for layer in self._by_layer(kind, "weights"))
 
     def steps(self, kind: Kind, name: TapName) -> list[np.ndarray]:
         """One array a step of a decoding whose batch changes from step to step, as in beam search.
@@ -122,32 +107,4 @@ class Recorder:
 
     def _by_layer(self, kind: Kind, name: TapName) -> list[list[Tensor]]:
         """What was kept of each layer, one after the other."""
-        return [pieces for _, pieces in sorted(self._pieces[kind, name].items())]
-
-
-def _joined(pieces: list[Tensor]) -> Tensor:
-    """All pieces as one tensor (batch, head, cell): the rows of the first pass, then one row of each later pass."""
-    if pieces[0].shape[-2] == 1:
-        return torch.cat(pieces, -1)[..., 0, :]
-    return torch.cat([pieces[0].flatten(-2), torch.cat(pieces[1:], -1)[..., 0, :]], -1)
-
-
-def _alike(layers: list[Tensor]) -> list[Tensor]:
-    """The layers broadcast to one batch size and number of heads.
-
-    An edit of one head gives its layer's mask an axis for heads, and a layer without a mask has one row for all sentences.
-    """
-    shapes = [layer.shape for layer in layers]
-    if len(set(shapes)) == 1:
-        return layers
-    most = [max(sizes) for sizes in zip(*shapes, strict=True)]
-    return [layer.expand(most) for layer in layers]
-
-
-@lru_cache(maxsize=4)
-def _staircase(n: int, first: int, device: torch.device) -> Tensor:
-    """Where `first` rows of so many cells and then rows of one more each, up to n, stand in the flattened (n, n)."""
-    rows, keys = torch.tril_indices(n, n, device=device)
-    stairs = (rows * n + keys)[rows >= first]
-    square = torch.arange(first, device=device)
-    return torch.cat([(square[:, None] * n + square).flatten(), stairs])
+        return [self._pieces[key] for key in sorted(self._pieces) if key[:2] == (kind, name)]

@@ -18,7 +18,7 @@ from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import NO_PADDING, DecodeRequest
 from transformer_viz.tracing.token_ranks import Rankings, rankings_of, ranks_of, steps_of
-from transformer_viz.tracing.trace_builder import explained, not_finite, reason_of_masked
+from transformer_viz.tracing.trace_builder import not_finite, reasons_if_masked
 
 _BLOCK = 1024
 """Nodes whose logits are compared at once."""
@@ -112,8 +112,7 @@ class BeamTraces:
         reasons = None
         if decoder_rows is not None and "decoder" in reader.sizes.windows:
             # Why cells are masked where that is not the future alone.
-            by_rule = reason_of_masked("decoder", 0, n_rows, NO_PADDING, None)
-            reasons = explained("decoder", by_rule, reader.sizes, is_changed=False)
+            reasons = reasons_if_masked(request, "decoder", 0, n_rows, NO_PADDING)
             reasons = np.where(reasons == Reason.UNKNOWN, np.uint8(0), reasons)
             reasons = np.broadcast_to(reasons, (*decoder_rows.shape[1:3], n_rows, n_rows)).copy()
 

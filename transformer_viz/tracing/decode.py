@@ -10,7 +10,7 @@ from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
 from transformer_viz.decoding.stepwise import Decoded, stepwise
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Tap, compose
+from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.beam_traces import BeamTraces, RankedNodes
@@ -111,8 +111,9 @@ def trace_size(
 def _traces(request: DecodeRequest) -> list[Trace]:
     model, reader, n_texts = request.model, request.model.model, len(request.sentences)
     check([request.plan()], request.max_trace_bytes)
+    names: tuple[TapName, ...] = ("mask", "weights", "scores") if request.with_scores else ("mask", "weights")
     recorder = Recorder(
-        ("mask", "weights", "scores") if request.with_scores else ("mask", "weights"),
+        names if request.beam is None else ("weights",),
         tuple(request.recording.layers),
         request.recording.layers,
         half=request.recording.precision == "float16",

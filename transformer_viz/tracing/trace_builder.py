@@ -12,7 +12,6 @@ from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.errors import CheckpointError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices, masks, mistakes
-from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.recorder import Recorder
@@ -28,12 +27,10 @@ class TraceBuilder:
 
     def __init__(self, request: DecodeRequest, recorder: Recorder, decoded: Decoded, ranks: TokenRanks) -> None:
         self.request, self.ranks = request, ranks
-        weights = {kind: recorder.array(kind, "weights") for kind in KINDS}
-        self.weights = {kind: array for kind, array in weights.items() if array is not None}
-        self.masked = {kind: recorder.array(kind, "mask") for kind in self.weights}
-        """None where no mask masked anything."""
-        self.scores = {kind: recorder.array(kind, "scores") for kind in self.weights}
-        self.is_incremental = recorder.is_incremental("decoder")
+        self.weights, self.masked, self.scores = (
+            {kind: array for kind in KINDS if (array := recorder.array(kind, name)) is not None}
+            for name in ("weights", "mask", "scores")
+        )
         self.ids, self.lengths, self.logits = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.logits
         self.probabilities = None if decoded.probabilities is None else decoded.probabilities.tolist()
 
@@ -93,27 +90,19 @@ class TraceBuilder:
     def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
         """The attention of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
         request, sentence = self.request, self.request.sentences[i]
-        weights, masked, scores = self.weights[kind], self.masked[kind], self.scores[kind]
-        padding, sizes, n_source = sentence.padding, request.model.model.sizes, len(sentence.source_ids)
+        weights, masked, scores = self.weights[kind], self.masked[kind], self.scores.get(kind)
+        padding, n_source = sentence.padding, len(sentence.source_ids)
         n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
 
         def own(whole: np.ndarray) -> np.ndarray:
             """(layer, head, query, key). What all sentences share has a batch axis of 1."""
             return whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
 
-        if masked is None and not (kind == "decoder" and self.is_incremental):
-            reasons = np.zeros((n_queries, n_keys), np.uint8)
-        else:
-            # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run
-            # itself, so a mask that the model did not apply is never shown.
-            mistake = None if request.mistake is None else request.mistake.name
-            reasons = reason_of_masked(kind, n_source, n_steps, padding, mistake)
-            if masked is None:
-                # Only what was not written yet when its row was computed was not seen.
-                reasons = np.triu(reasons, 1)
-            else:
-                is_known = request.is_changed or request.model.task is not None
-                reasons = _coded(own(masked), explained(kind, reasons, sizes, is_changed=is_known), weights.shape[2])
+        # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run itself, so
+        # a mask that the model did not apply is never shown.
+        codes = reasons_if_masked(request, kind, n_source, n_steps, padding) * own(masked)
+        is_alike = (codes == codes[:1, :1]).all()
+        reasons = (codes[0, 0] if is_alike else np.broadcast_to(codes, (len(codes), weights.shape[2], *codes.shape[2:]))).copy()
         # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
         copied = np.ascontiguousarray if len(weights) == 1 else np.array
         cropped = copied(own(weights), request.recording.precision)
@@ -130,32 +119,13 @@ class TraceBuilder:
 
     def _fills(self, i: int) -> tuple[Fill, ...]:
         """What may stand at each mask token of sentence `i`, of an encoder alone."""
-        model = self.request.model
-        if model.model.kind.writes or self.logits is None:
+        if self.logits is None:
             return ()
-        tokenizer, ids = model.tokenizer, self.request.sentences[i].source_ids
+        tokenizer, ids = self.request.model.tokenizer, self.request.sentences[i].source_ids
         places = [place for place, number in enumerate(ids) if number == tokenizer.mask_id]
         best = rankings_of(self.logits[i, places].cpu(), self.request.n_candidates)
         rankings = zip(places, best.named(tokenizer.label), best.ids, strict=True)
         return tuple(Fill(place=place, candidates=named, candidate_ids=tuple(own_ids)) for place, named, own_ids in rankings)
-
-
-def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool) -> np.ndarray:
-    """The codes of `reason_of_masked`, with two that depend on the model: outside of a sliding window, and unknown where
-    neither rule, edit nor mistake explains a mask. (query, key), or with a window (layer, 1, query, key).
-    """
-    windows = sizes.windows.get(kind)
-    if is_changed and not windows:
-        return reason
-    is_other = reason == Reason.EDITED
-    if not is_changed:
-        reason = np.where(is_other, np.uint8(Reason.UNKNOWN), reason)
-    if not windows:
-        return reason
-    query, key = np.indices(reason.shape)
-    # A window of n holds the query's own position and the n - 1 next to it.
-    outside = [is_other & (np.abs(query - key) >= windows.get(layer, len(reason) + 1)) for layer in sizes.layers[kind]]
-    return np.stack([np.where(each, np.uint8(Reason.WINDOW), reason) for each in outside])[:, None]
 
 
 def not_finite(model: LoadedModel) -> CheckpointError:
@@ -183,26 +153,26 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
     return {**made, "seconds": round(seconds, 6), "versions": versions}
 
 
-def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None) -> np.ndarray:
-    """The reason of each cell in case it is masked, uint8 (query, key): a rule that the mistake left in force, or an edit."""
+def reasons_if_masked(request: DecodeRequest, kind: Kind, n_source: int, n_steps: int, padding: Padding) -> np.ndarray:
+    """Why each cell is masked, in case it is: by a rule that the mistake left in force, by a window, or by an edit; unknown
+    where none of them explains it. Codes, (query, key), or with a window (layer, 1, query, key).
+    """
     source = torch.arange(n_source)[None] >= n_source - padding.source
     steps = torch.arange(n_steps)[None]
     target = (steps < padding.before) | (steps >= n_steps - padding.behind)
     queries = source if kind == "encoder" else target
     right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
-    rule = right[0] if mistake is None else mistakes.codes(mistakes.named(mistake), kind, right[0], queries[0])
-    return torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
-
-
-def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
-    """(layer, head or 1, query, key) bool and codes, (query, key) or by layer -> codes, (query, key) where all heads agree."""
-    first = masked[0, 0]
-    if reason.ndim == 2 and (masked[..., 0, 0].size == 1 or (masked == first).all()):
-        return reason * first
-    codes = reason * masked
-    if (codes == codes[:1, :1]).all():
-        return codes[0, 0]
-    return np.broadcast_to(codes, (len(codes), n_heads, *codes.shape[2:])).copy()
+    rule = right[0] if request.mistake is None else mistakes.codes(request.mistake, kind, right[0], queries[0])
+    is_known = request.is_changed or request.model.task is not None
+    reasons = torch.where(rule > 0, rule, int(Reason.EDITED if is_known else Reason.UNKNOWN)).numpy()
+    windows = request.model.model.sizes.windows.get(kind)
+    if not windows:
+        return reasons
+    query, key = np.indices(reasons.shape)
+    # A window of n holds the query's own position and the n - 1 next to it.
+    widths = [windows.get(layer, len(reasons) + 1) for layer in request.recording.layers[kind]]
+    outside = np.stack([(rule.numpy() == 0) & (np.abs(query - key) >= width) for width in widths])
+    return np.where(outside, np.uint8(Reason.WINDOW), reasons)[:, None]
 
 
 def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:

@@ -111,10 +111,9 @@ def is_now(this: Pass) -> bool:
 
 def masked_by(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
     """True = masked, (batch or 1, head or 1, query, key), from the mask that attention is given; None masks nothing."""
-    n_queries, n_keys = query.shape[2], key.shape[2]
     if mask is None:
-        return masks.nothing(n_queries, n_keys, query.device)
-    mask = mask[..., :n_keys]
+        return torch.zeros(1, 1, query.shape[2], key.shape[2], dtype=torch.bool, device=query.device)
+    mask = mask[..., : key.shape[2]]
     return ~mask if mask.dtype == torch.bool else masks.hidden_by(mask)
 
 
