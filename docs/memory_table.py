@@ -1,13 +1,16 @@
 """Prints the table of `memory.md`: `python -m docs.memory_table`. Nothing is run but the prediction."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from transformer_viz.decoding.beam import Beam
+import torch
+
+import transformer_viz as tv
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.sizes import sizes_of
+from transformer_viz.model.transformer import Transformer
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.terms import Kind
-from transformer_viz.tracing.trace_size import Plan, RecordingOptions, predicted
+from transformer_viz.tasks.reverse import Reverse
 
 SHIPPED = ModelConfig(
     source_vocabulary_size=99, target_vocabulary_size=99, n_heads=4, n_encoder_layers=2, n_decoder_layers=2
@@ -17,37 +20,29 @@ BASE = ModelConfig(
     n_decoder_layers=6, d_ff=2048,
 )  # fmt: skip
 LARGE = replace(BASE, d_model=1024, n_heads=16, d_ff=4096, n_encoder_layers=12, n_decoder_layers=12)
-RUNS: tuple[tuple[str, ModelConfig, int, Beam | None], ...] = (
-    ("2+2 layers, 4 heads (as shipped), 34 tokens", SHIPPED, 34, None),
-    ("the same, beam 5", SHIPPED, 34, Beam(size=5)),
-    ("6+6 layers, 8 heads, 128 tokens", BASE, 128, None),
-    ("the same, beam 5", BASE, 128, Beam(size=5)),
-    ("6+6 layers, 8 heads, 512 tokens", BASE, 512, None),
-    ("12+12 layers, 16 heads, 512 tokens", LARGE, 512, None),
-    ("the same, beam 5", LARGE, 512, Beam(size=5)),
+BEAM: dict[str, Any] = {"strategy": "beam", "beam_size": 5}
+RUNS: tuple[tuple[str, ModelConfig, int, dict[str, Any]], ...] = (
+    ("2+2 layers, 4 heads (as shipped), 34 tokens", SHIPPED, 34, {}),
+    ("the same, beam 5", SHIPPED, 34, BEAM),
+    ("6+6 layers, 8 heads, 128 tokens", BASE, 128, {}),
+    ("the same, beam 5", BASE, 128, BEAM),
+    ("6+6 layers, 8 heads, 512 tokens", BASE, 512, {}),
+    ("12+12 layers, 16 heads, 512 tokens", LARGE, 512, {}),
+    ("the same, beam 5", LARGE, 512, BEAM),
 )
+HALF, CROSS = {"precision": "float16"}, {"kinds": "cross"}
+KEPT: tuple[dict[str, Any], ...] = ({}, HALF, CROSS, HALF | CROSS)
 
 
-def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str:
+def row(name: str, config: ModelConfig, n_tokens: int, how: dict[str, Any]) -> str:
     """What a run of so many source and target tokens takes: everything, half precision, cross-attention, both; and its peak."""
-    sizes = sizes_of(config)
-    alone: dict[Kind, tuple[int, ...]] = {"cross": sizes.layers["cross"]}
-    plan = Plan(
-        sizes=sizes,
-        recording=RecordingOptions(sizes.layers),
-        n_sources=[n_tokens],
-        n_steps=[n_tokens],
-        n_candidates=10,
-        beam=beam,
-    )
-    keeps = (
-        plan.recording,
-        RecordingOptions(sizes.layers, "float16"),
-        RecordingOptions(alone),
-        RecordingOptions(alone, "float16"),
-    )
-    cells = [bytes_words(predicted(replace(plan, recording=keep)).total) for keep in keeps]
-    return f"| {name} | {' | '.join([*cells, bytes_words(predicted(plan).peak)])} |"
+    # Its shapes alone: no weights take memory.
+    with torch.device("meta"):
+        model = Transformer(config)
+    task = Reverse(max_length=n_tokens - 2, trained_lengths=(1, 1))
+    checkpoint = tv.Checkpoint(name, Path(name), model, task, "pre-norm", {}, {}, torch.device("cpu"))
+    sizes = [tv.trace_size(checkpoint, "a" * task.max_length, max_length=n_tokens, **how, **kept) for kept in KEPT]
+    return f"| {name} | {' | '.join([*(bytes_words(size.total) for size in sizes), bytes_words(sizes[0].peak)])} |"
 
 
 def table() -> str:

@@ -153,12 +153,13 @@ def test_every_offer_keeps_its_word(tiny):
     assert any("layers" in options and "kinds" in options and "precision" in options for options in seen)
 
 
-def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny):
+def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny, make_model, make_tiny):
     """A large vocabulary's logits, of which no Trace has any trace. A gigabyte is allowed to every run."""
-    plan = DecodeRequest.of(tiny, "hello", None, max_length=41).plan()
-    wide = replace(plan, sizes=replace(plan.sizes, vocabulary=30_000_000))
+    model = make_model(0)
+    model.sizes = replace(model.sizes, vocabulary=30_000_000)
+    wide = DecodeRequest.of(make_tiny(model), "hello", None, max_length=41)
     size = predicted(wide)
-    assert size.total < 10 * predicted(plan).total
+    assert size.total < 10 * tv.trace_size(tiny, "hello", max_length=41).total
     assert LEAST_PEAK < size.peak < 2 * LEAST_PEAK
     with pytest.raises(TraceTooLarge, match=r"making it up to .*, of which 1 GB are allowed; max_trace_bytes"):
         check([wide], size.total)

@@ -105,12 +105,12 @@ def trace_size(
 
     `max_trace_bytes` and `on_token` are ignored. An impossible text or keyword raises the error that `decode` raises.
     """
-    return predicted(DecodeRequest.of(model, text, target, **options).plan())
+    return predicted(DecodeRequest.of(model, text, target, **options))
 
 
 def _traces(request: DecodeRequest) -> list[Trace]:
     model, reader, n_texts = request.model, request.model.model, len(request.sentences)
-    check([request.plan()], request.max_trace_bytes)
+    check([request], request.max_trace_bytes)
     names: tuple[TapName, ...] = ("mask", "weights", "scores") if request.with_scores else ("mask", "weights")
     recorder = Recorder(
         names if request.beam is None else ("weights",),

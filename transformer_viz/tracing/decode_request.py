@@ -15,11 +15,11 @@ from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
 from transformer_viz.schema import LARGEST, check_keywords, whole_number
-from transformer_viz.terms import KINDS, STRATEGIES, Kind
+from transformer_viz.terms import STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import check_edits, looks_ahead
 from transformer_viz.tracing.progress import OnToken
 from transformer_viz.tracing.tokenize_batch import framed_sources, framed_targets, longest_source, longest_target
-from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, Plan, RecordingKeywords, RecordingOptions, check_recording
+from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
@@ -241,22 +241,10 @@ class DecodeRequest:
         kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
         return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 
-    def plan(self) -> Plan:
-        """The numbers from which the size of the Traces is computed."""
-        written = [self.max_length if each.target is None else len(each.target) for each in self.sentences]
-        return Plan(
-            sizes=self.model.model.sizes,
-            recording=self.recording,
-            n_sources=[len(each.source_ids) for each in self.sentences],
-            n_steps=[n + each.padding.behind + each.n_given for n, each in zip(written, self.sentences, strict=True)],
-            n_candidates=self.n_candidates,
-            with_scores=self.with_scores,
-            by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
-            beam=self.beam,
-            n_at_once=max(each.n_given for each in self.sentences) + (self.max_length if self.is_forced else 0),
-            longest_token=self.model.tokenizer.longest_label,
-            n_ends=len(self.model.model.end_ids),
-        )
+    def most_steps(self, sentence: Sentence) -> int:
+        """The most target rows that its Trace can have."""
+        n_written = self.max_length if sentence.target is None else len(sentence.target)
+        return sentence.n_given + n_written + sentence.padding.behind
 
 
 def most_written(model: LoadedModel, given: int | None, n_given: int) -> int:

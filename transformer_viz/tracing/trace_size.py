@@ -18,6 +18,7 @@ from transformer_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     from transformer_viz.decoding.beam import Beam
+    from transformer_viz.tracing.decode_request import DecodeRequest
 
 BLOCK = 2**22
 """Logits that are kept until they are looked at: 16 MB."""
@@ -128,77 +129,49 @@ class TraceSize:
         return self.total <= max_trace_bytes and self.peak <= max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What decides the size of a run, before it is run.
-
-    Attributes:
-        sizes: of the model.
-        recording: what is kept of its attention.
-        n_sources: source tokens of each Trace, padding that is kept included.
-        n_steps: target rows of each Trace, at the most.
-        n_candidates: that each step keeps.
-        with_scores: whether scores are kept too.
-        by_head: kinds whose mask may differ from head to head.
-        beam: how to search, or None.
-        longest_token: characters.
-        n_ends: tokens that end a sentence.
-        n_at_once: rows whose logits are computed in one pass: of a target that is given, or of a prompt.
-    """
-
-    sizes: Sizes
-    recording: RecordingOptions
-    n_sources: Sequence[int]
-    n_steps: Sequence[int]
-    n_candidates: int
-    with_scores: bool = False
-    by_head: frozenset[Kind] = frozenset()
-    beam: "Beam | None" = None
-    longest_token: int = 1
-    n_at_once: int = 0
-    n_ends: int = 1
-
-    def arrays(self, n_source: int, n_steps: int) -> int:
-        """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
-        item = _HALF if self.recording.precision == "float16" else _SINGLE
-        queries_and_keys: dict[Kind, tuple[int, int]] = {
-            "encoder": (n_source, n_source),
-            "decoder": (n_steps, n_steps),
-            "cross": (n_steps, n_source),
-        }
-        n_bytes = 0
-        for kind, numbers in self.recording.layers.items():
-            n_queries, n_keys = queries_and_keys[kind]
-            n_maps = len(numbers) * self.sizes.heads[kind]
-            of_cell = n_maps * (item + _SINGLE * self.with_scores) + (n_maps if kind in self.by_head else 1)
-            of_search = 0 if self.beam is None or kind == "encoder" else rows_of_search(self.beam, n_steps) * n_maps * item
-            n_bytes += (n_queries * of_cell + of_search) * n_keys
-        return n_bytes
-
-
-def predicted(*plans: Plan) -> TraceSize:
+def predicted(*requests: "DecodeRequest") -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
     arrays = records = working = 0
-    for plan in plans:
-        sizes, beam = plan.sizes, plan.beam
-        n_candidates = min(plan.n_candidates, sizes.vocabulary)
-        for n_source, n_steps in zip(plan.n_sources, plan.n_steps, strict=True):
-            arrays += plan.arrays(n_source, n_steps)
+    for request in requests:
+        reader, beam, sentences = request.model.model, request.beam, request.sentences
+        sizes = reader.sizes
+        n_candidates, n_ends = min(request.n_candidates, sizes.vocabulary), len(reader.end_ids)
+        n_sources, n_rows_each = [len(each.source_ids) for each in sentences], [request.most_steps(each) for each in sentences]
+        for n_source, n_steps in zip(n_sources, n_rows_each, strict=True):
+            arrays += _arrays_of(request, n_source, n_steps)
             n_rows = n_steps if beam is None else rows_of_search(beam, n_steps)
             records += _STEP * (n_steps + 1) + 16 * n_source + n_rows * n_candidates * _CANDIDATE
             if beam is not None:
                 # Each continuation that is recorded has the text to it, in up to four bytes a character.
-                records += beam.n_continuations(plan.n_ends) * n_steps * (_NODE + 2 * plan.longest_token * (n_steps + 1))
+                node = _NODE + 2 * request.model.tokenizer.longest_label * (n_steps + 1)
+                records += beam.n_continuations(n_ends) * n_steps * node
         # Recorded pieces and their joined copy, logits, keys and values with room to grow, eight copies of one attention.
-        n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
+        n_source, n_steps = max(n_sources), max(n_rows_each)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
-        logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT
-        logits += plan.n_at_once * sizes.vocabulary * _SINGLE
+        # A target that is given, and a prompt, have the logits of all rows at once.
+        n_at_once = max(each.n_given for each in sentences) + (request.max_length if request.is_forced else 0)
+        logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT + n_at_once * sizes.vocabulary * _SINGLE
         cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
         attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
-        once = 2 * plan.arrays(n_source, n_steps) + logits + cached + attention
-        working = max(working, len(plan.n_sources) * once)
+        once = 2 * _arrays_of(request, n_source, n_steps) + logits + cached + attention
+        working = max(working, len(sentences) * once)
     return TraceSize(arrays, records, working)
+
+
+def _arrays_of(request: "DecodeRequest", n_source: int, n_steps: int) -> int:
+    """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
+    beam, heads, recording = request.beam, request.model.model.sizes.heads, request.recording
+    item = _HALF if recording.precision == "float16" else _SINGLE
+    # An edit may make the mask of a kind differ from head to head.
+    by_head = KINDS if request.mistake else [edit.place.kind for edit in request.edits]
+    n_bytes = 0
+    for kind, numbers in recording.layers.items():
+        n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
+        n_maps = len(numbers) * heads[kind]
+        of_cell = n_maps * (item + _SINGLE * request.with_scores) + (n_maps if kind in by_head else 1)
+        of_search = 0 if beam is None or kind == "encoder" else rows_of_search(beam, n_steps) * n_maps * item
+        n_bytes += (n_queries * of_cell + of_search) * n_keys
+    return n_bytes
 
 
 def rows_of_search(beam: "Beam", n_steps: int) -> int:
@@ -206,17 +179,17 @@ def rows_of_search(beam: "Beam", n_steps: int) -> int:
     return 1 + beam.size * (n_steps - 1)
 
 
-def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
+def check(requests: Sequence["DecodeRequest"], max_trace_bytes: int) -> None:
     """Raises an error where these runs together are too large.
 
     Raises:
         TraceTooLarge: with the choices that would be allowed: half precision, one kind, both, then fewer layers: the last ones
             that all kinds have.
     """
-    size = predicted(*plans)
+    size = predicted(*requests)
     if size.fits(max_trace_bytes):
         return
-    sizes, now, n_texts = plans[0].sizes, plans[0].recording, len(plans[0].n_sources)
+    sizes, now, n_texts = requests[0].model.model.sizes, requests[0].recording, len(requests[0].sentences)
     half, kind = replace(now, precision="float16"), "cross" if "cross" in now.layers else [*now.layers][-1]
     alone = {kind: now.layers[kind]}
     whole = [half, replace(now, layers=alone), replace(half, layers=alone)]
@@ -228,7 +201,7 @@ def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
     offers: list[tuple[dict[str, object], int]] = []
     for several in choices:
         for keep in several:
-            kept = predicted(*(replace(plan, recording=keep) for plan in plans))
+            kept = predicted(*(replace(request, recording=keep) for request in requests))
             if keep != now and kept.fits(max_trace_bytes):
                 offer = dict[str, object](keep.keywords(sizes)), kept.total
                 offers += [offer] if offer not in offers else []
@@ -239,7 +212,7 @@ def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
         words += f", and making it up to {bytes_words(size.peak)}, of which {bytes_words(most_peak)} are allowed"
     words += f"; max_trace_bytes={max_trace_bytes} allows {bytes_words(max_trace_bytes)}."
     ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({bytes_words(n)})" for options, n in offers[:3]]
-    less = ["shorten the text", f"lower max_length{'' if plans[0].beam is None else ' or beam_size'}"]
+    less = ["shorten the text", f"lower max_length{'' if requests[0].beam is None else ' or beam_size'}"]
     less += ["decode fewer texts at once"] if n_texts > 1 else []
     words += f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
     raise TraceTooLarge(f"{words} {', '.join(less)}, or raise max_trace_bytes.", size.total, max_trace_bytes, tuple(offers))

@@ -74,9 +74,8 @@ def replay(
     written: DecodeKeywords = {**forced, "max_length": longest}
     most = whole_number("max_trace_bytes", max_trace_bytes, 1, LARGEST)
     requests = DecodeRequest.of(checkpoint, text, None, **written), DecodeRequest.of(checkpoint, text, target, **forced)
-    plans = [request.plan() for request in requests]
-    check(plans * 2, most)
-    count = min(wanted, most // predicted(*plans).total)
+    check(requests * 2, most)
+    count = min(wanted, most // predicted(*requests).total)
     if len(steps) > count:
         steps = [steps[round(place * (len(steps) - 1) / (count - 1))] for place in range(count)]
     moments_of_training = []
