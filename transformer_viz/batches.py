@@ -265,9 +265,9 @@ def run_batch(
             written = [[] for _ in texts]
             if logits is not None and mask_id is not None:
                 written = [row[own].tolist() for row, own in zip(logits.argmax(-1), ids == mask_id, strict=True)]
-        weights = {kind: array for kind in recorded if (array := recorder.array(kind, "weights")) is not None}
-        masked = {kind: array for kind in recorded if (array := recorder.array(kind, "mask")) is not None}
-    weights = {kind: array.astype(np.float32, copy=False) for kind, array in weights.items()}
+        arrays = {kind: recorder.arrays(kind) for kind in recorded}
+    weights = {kind: of["weights"].astype(np.float32, copy=False) for kind, of in arrays.items() if "weights" in of}
+    masked = {kind: of["mask"] for kind, of in arrays.items() if "mask" in of}
     return Batch(texts, written, probabilities, weights, masked, reader.kind.has_prompt)
 
 

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_viz.model import initialization
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.blocks import (
     Cache,
@@ -171,10 +170,10 @@ class Positions(nn.Module):
         super().__init__()
         self.table: Tensor | None
         if config.position == "learned":
-            self.table = nn.Parameter(initialization.normal(config.max_positions, config.d_model, 0.02))
+            self.table = nn.Parameter(random_normal(config.max_positions, config.d_model, 0.02))
         elif config.position == "sinusoid":
             size = config.max_positions, config.d_model
-            is_needed = initialization.is_needed()
+            is_needed = are_weights_needed()
             table = sinusoid(*size, config.sinusoid_base, torch.get_default_dtype()) if is_needed else torch.empty(size)
             self.register_buffer("table", table, persistent=False)
         else:
@@ -210,7 +209,7 @@ class Transformer(EncoderDecoder):
             self.output = nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
         else:
             self.output = TiedOutput(config)
-        if not initialization.is_needed() or config.initialization == "torch":
+        if not are_weights_needed() or config.initialization == "torch":
             return
         if config.initialization == "xavier":
             for parameter in self.parameters():
@@ -231,17 +230,14 @@ class Transformer(EncoderDecoder):
         return sizes_of(self.config)
 
     def embed_source(self, ids: Tensor) -> Tensor:
-        scaled = self.config.embedding_scale in ("encoder", "both")
-        return self._embed(self.source_embedding or self.target_embedding, self.source_norm, ids, scaled, 0)
+        x = (self.source_embedding or self.target_embedding)(ids)
+        x = x if self.config.embedding_scale == "none" else x * math.sqrt(self.config.d_model)
+        return self.embedding_dropout(self.source_norm(self.positions(x)))
 
     def embed_target(self, ids: Tensor, first: int) -> Tensor:
-        return self._embed(self.target_embedding, self.target_norm, ids, self.config.embedding_scale == "both", first)
-
-    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int) -> Tensor:
-        x = embedding(ids)
-        if scaled:
-            x = x * math.sqrt(self.config.d_model)
-        return self.embedding_dropout(norm(self.positions(x, first)))
+        x = self.target_embedding(ids)
+        x = x * math.sqrt(self.config.d_model) if self.config.embedding_scale == "both" else x
+        return self.embedding_dropout(self.target_norm(self.positions(x, first)))
 
     def logits(self, x: Tensor) -> Tensor:
         is_tied = not isinstance(self.output, nn.Linear)
@@ -258,4 +254,20 @@ class TiedOutput(nn.Module):
 
 def _embedding(n_tokens: int, d_model: int) -> nn.Embedding:
     """As `nn.Embedding` itself draws it."""
-    return nn.Embedding.from_pretrained(initialization.normal(n_tokens, d_model), freeze=False)
+    return nn.Embedding.from_pretrained(random_normal(n_tokens, d_model), freeze=False)
+
+
+def are_weights_needed() -> bool:
+    """Whether first weights are drawn: not of a model that is made for its shapes alone, under `torch.device("meta")`.
+
+    There torch would run every operation without effect, and for many of them first import its compiler: 1.4 s in each new
+    process.
+    """
+    return torch.get_default_device().type != "meta"
+
+
+def random_normal(rows: int, columns: int, deviation: float = 1.0) -> Tensor:
+    """(rows, columns), drawn from a normal distribution around zero."""
+    if not are_weights_needed():
+        return torch.empty(rows, columns)
+    return torch.randn(rows, columns) * deviation

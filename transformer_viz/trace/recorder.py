@@ -83,13 +83,14 @@ class Recorder:
                 first = end
         return whole
 
-    def array(self, kind: Kind, name: TapName) -> np.ndarray | None:
-        """What was seen, on the CPU; None where this kind was not seen.
+    def arrays(self, kind: Kind) -> dict[TapName, np.ndarray]:
+        """What was seen of a kind, on the CPU; nothing where it was not seen.
 
         A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
         """
-        gathered = self.gathered(kind, name, fill={"mask": True, "scores": math.nan}.get(name, 0))
-        return None if gathered is None else gathered.cpu().numpy()
+        fills = {"mask": True, "scores": math.nan}
+        gathered = {name: self.gathered(kind, name, fills.get(name, 0)) for name in self.names}
+        return {name: tensor.cpu().numpy() for name, tensor in gathered.items() if tensor is not None}
 
     def steps(self, kind: Kind, name: TapName) -> list[np.ndarray]:
         """One array a step of a decoding whose batch changes from step to step, as in beam search.

@@ -55,7 +55,7 @@ class BeamTraces:
         self, request: DecodeRequest, recorder: Recorder, searches: Sequence[BeamResult], ranked: Sequence[RankedNodes]
     ) -> None:
         self.request, self.searches, self.ranked = request, searches, ranked
-        self._encoder = recorder.array("encoder", "weights")
+        self._encoder = recorder.arrays("encoder").get("weights")
         self._opening = (
             recorder.opening("decoder", "weights") if any(sentence.n_given for sentence in request.sentences) else None
         )

@@ -27,10 +27,7 @@ class TraceBuilder:
 
     def __init__(self, request: DecodeRequest, recorder: Recorder, decoded: Decoded, ranks: TokenRanks) -> None:
         self.request, self.ranks = request, ranks
-        self.weights, self.masked, self.scores = (
-            {kind: array for kind in KINDS if (array := recorder.array(kind, name)) is not None}
-            for name in ("weights", "mask", "scores")
-        )
+        self.recorded = {kind: arrays for kind in KINDS if (arrays := recorder.arrays(kind))}
         self.ids, self.lengths, self.logits = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.logits
         self.probabilities = None if decoded.probabilities is None else decoded.probabilities.tolist()
 
@@ -71,7 +68,7 @@ class TraceBuilder:
             target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
             output_tokens=output_tokens,
             steps=tuple(steps),
-            attentions={kind: self._attention(i, kind, n_left, n_steps) for kind in self.weights},
+            attentions={kind: self._attention(i, kind, n_left, n_steps) for kind in self.recorded},
             finished=finished,
             alignment=known.alignment,
             source_letters=tuple(tokenizer.symbol_indices(source_tokens)),
@@ -89,31 +86,28 @@ class TraceBuilder:
 
     def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
         """The attention of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
-        request, sentence = self.request, self.request.sentences[i]
-        weights, masked, scores = self.weights[kind], self.masked[kind], self.scores.get(kind)
+        request, sentence, recorded = self.request, self.request.sentences[i], self.recorded[kind]
         padding, n_source = sentence.padding, len(sentence.source_ids)
         n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
-
-        def own(whole: np.ndarray) -> np.ndarray:
-            """(layer, head, query, key). What all sentences share has a batch axis of 1."""
-            return whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
-
+        rows, columns = slice(n_left, n_left + n_queries), slice(n_left, n_left + n_keys)
+        # (layer, head, query, key). What all sentences share has a batch axis of 1.
+        own = {name: whole[i if len(whole) > 1 else 0, ..., rows, columns] for name, whole in recorded.items()}
         # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run itself, so
         # a mask that the model did not apply is never shown.
-        codes = reasons_if_masked(request, kind, n_source, n_steps, padding) * own(masked)
+        codes = reasons_if_masked(request, kind, n_source, n_steps, padding) * own["mask"]
         is_alike = (codes == codes[:1, :1]).all()
-        reasons = (codes[0, 0] if is_alike else np.broadcast_to(codes, (len(codes), weights.shape[2], *codes.shape[2:]))).copy()
+        reasons = (codes[0, 0] if is_alike else np.broadcast_to(codes, own["weights"].shape)).copy()
         # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
-        copied = np.ascontiguousarray if len(weights) == 1 else np.array
-        cropped = copied(own(weights), request.recording.precision)
+        copied = np.ascontiguousarray if len(recorded["weights"]) == 1 else np.array
+        cropped = copied(own["weights"], request.recording.precision)
         if padding.before and kind == "decoder":
             # A row of padding before a prompt may look at nothing; softmax makes a uniform row of that.
-            rows = cropped[..., : padding.before, :]
-            rows[np.broadcast_to(reasons[..., : padding.before, :] > 0, rows.shape)] = 0
+            first = cropped[..., : padding.before, :]
+            first[np.broadcast_to(reasons[..., : padding.before, :] > 0, first.shape)] = 0
         return Attention(
             weights=cropped,
             reasons=reasons,
-            scores=None if scores is None else copied(own(scores), np.float32),
+            scores=copied(own["scores"], np.float32) if "scores" in own else None,
             layers=request.recording.layers[kind],
         )
 

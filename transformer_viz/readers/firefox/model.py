@@ -16,12 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.decoding.reader import Rules
-from transformer_viz.model import initialization
 from transformer_viz.model.blocks import Cache, EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.tap import Site, Tap
-from transformer_viz.model.transformer import EncoderDecoder
+from transformer_viz.model.transformer import EncoderDecoder, random_normal
 
 END_ID = 0
 EPSILON = 1e-9
@@ -107,7 +106,7 @@ class FirefoxReader(EncoderDecoder):
         self.rules: Rules | None = None
         self.start_id = config.target_vocabulary_size
         # A column a token: so a row of logits takes a quarter of the time.
-        self.embedding = nn.Parameter(initialization.normal(config.d_model, config.target_vocabulary_size))
+        self.embedding = nn.Parameter(random_normal(config.d_model, config.target_vocabulary_size))
         self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
         self.encoder_norm = nn.Identity()
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
