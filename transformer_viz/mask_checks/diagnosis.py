@@ -36,8 +36,8 @@ class ObservedWeights:
     def forbidden(self, kind: Kind) -> Tensor:
         """Which keys the rule forbids, bool (batch, query, key)."""
         if kind == "decoder":
-            return masks.masked(masks.decoder_reasons(self.target_padding))
-        return masks.masked(masks.padding_reasons(self.padded_keys(kind), self.padded_queries(kind).shape[1]))
+            return masks.decoder_reasons(self.target_padding) > 0
+        return masks.padding_reasons(self.padded_keys(kind), self.padded_queries(kind).shape[1]) > 0
 
     def looked(self, kind: Kind) -> Tensor:
         """bool (batch, query, key): where any head of any layer puts any weight; nowhere, where there is no such attention."""

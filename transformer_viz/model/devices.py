@@ -87,21 +87,6 @@ def memory_of_machine() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-@contextmanager
-def few_threads(device: torch.device, n_parameters: int) -> Generator[None]:
-    """One CPU thread for a small model's decoding: more are no faster, and where another program is busy,
-    the wait for each other at every one of a hundred tiny operations makes them 50 times slower."""
-    before = torch.get_num_threads()
-    is_small = device.type == "cpu" and n_parameters < _SMALL and before > 1
-    if is_small:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if is_small:
-            torch.set_num_threads(before)
-
-
 class OnDevice(Protocol):
     """A model with a known device and size."""
 
@@ -118,7 +103,10 @@ class OnDevice(Protocol):
 
 @contextmanager
 def running(model: OnDevice, *, has_gradients: bool = False) -> Generator[None]:
-    """The context in which a model is run: without autograd, with `few_threads` and `memory_errors`.
+    """The context in which a model is run: without autograd, with `memory_errors`, and a small model on one thread of the CPU.
+
+    There more threads are no faster, and where another program is busy, the wait for each other at every one of a hundred tiny
+    operations makes them 50 times slower.
 
     Args:
         model: the model.
@@ -128,9 +116,15 @@ def running(model: OnDevice, *, has_gradients: bool = False) -> Generator[None]:
     Raises:
         DeviceError: memory has run out.
     """
-    limits = memory_errors(model.device), few_threads(model.device, model.n_parameters)
-    with limits[0], limits[1], torch.inference_mode(not has_gradients), torch.no_grad():
-        yield
+    n_threads, is_small = torch.get_num_threads(), model.device.type == "cpu" and model.n_parameters < _SMALL
+    try:
+        if is_small:
+            torch.set_num_threads(1)
+        with memory_errors(model.device), torch.inference_mode(not has_gradients), torch.no_grad():
+            yield
+    finally:
+        if is_small:
+            torch.set_num_threads(n_threads)
 
 
 def leave_one_processor() -> None:

@@ -36,11 +36,6 @@ def decoder_reasons(key_padding: Tensor) -> Tensor:
     return padding_reasons(key_padding, n_keys) | causal
 
 
-def masked(reasons: Tensor) -> Tensor:
-    """True where a cell is masked for whatever reason."""
-    return reasons > 0
-
-
 def hidden_by(added: Tensor) -> Tensor:
     """True = masked, from a mask that is added to the scores."""
     return added <= HIDDEN

@@ -5,7 +5,7 @@ Hypotheses with a common beginning share its rows, so the attention of each is p
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from transformer_viz.trace.steps import LogProbability, Text
 from transformer_viz.vocabulary import START
 
 State = Literal["kept", "pruned", "end", "length", "stopped"]
-STATES: tuple[State, ...] = get_args(State)
 STATE_WORDS: dict[State, str] = {
     "kept": "went on",
     "pruned": "pruned",
