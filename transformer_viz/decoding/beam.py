@@ -132,12 +132,11 @@ def beam_search(
     """
     assert not reader.training, "decoding needs a model in eval mode"
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
-    results = [search.result for search in searches]
     decoder = reader.start_decoding(reader.encode(source, source_padding, tap=tap), source_padding)
     read = opening(reader, source)
     opening_logits = decoder.read(read, tap=tap).cpu()
-    for result, rows in zip(results, opening_logits[:, :-1], strict=True):
-        result.given = rows
+    for search, rows in zip(searches, opening_logits[:, :-1], strict=True):
+        search.given = rows
     logits, n_opening = opening_logits[:, -1], read.shape[1]
     sentence = torch.arange(len(source), device=source.device)
     for step in range(max_length):
@@ -153,7 +152,7 @@ def beam_search(
             rows = slice(start, start + len(search.live))
             parents += [start + parent for parent in search.advance(step, start, logits[rows], log_p[rows], forced)]
             start = rows.stop
-        if after_step is not None and not after_step(results):
+        if after_step is not None and not after_step(searches):
             for search in searches:
                 search.end_live("length")
             break
@@ -161,24 +160,23 @@ def beam_search(
             break
         kept = torch.tensor(parents, device=source.device)
         decoder.reorder(kept)
-        tokens = [result.nodes[n].token for search, result in zip(searches, results, strict=True) for n in search.live]
+        tokens = [search.nodes[number].token for search in searches for number in search.live]
         token = torch.tensor(tokens, device=source.device)
         if reader.rules is not None:
             read, sentence = torch.cat([read[kept], token[:, None]], 1), sentence[kept]
         logits = decoder.read(token[:, None], tap=tap)[:, 0].cpu()
     for search in searches:
-        nodes = search.result.nodes
         # Of equal scores the one that was found first.
-        search.result.best = sorted(search.done, key=lambda number, nodes=nodes: (-nodes[number].score, number))[: how.n_best]
-    return results
+        search.best = sorted(search.done, key=lambda number, nodes=search.nodes: (-nodes[number].score, number))[: how.n_best]
+    return [*searches]
 
 
-class _Sentence:
-    """One sentence's search: which prefixes live, and everything that was looked at."""
+class _Sentence(BeamResult):
+    """One sentence's search, and which prefixes live."""
 
     def __init__(self, how: Beam, max_length: int, end_ids: Sequence[int]) -> None:
+        super().__init__()
         self.how, self.max_length, self.end_ids = how, max_length, end_ids
-        self.result = BeamResult()
         self.live: list[Any] = [None]
         """Numbers of nodes; None is the empty prefix."""
         self.done: list[int] = []
@@ -188,9 +186,9 @@ class _Sentence:
         """One step; `logits` and `log_p` are (live, vocabulary). Returns for each new live node the row of its parent."""
         if not self.live:
             return []
-        nodes, how, n_tokens = self.result.nodes, self.how, log_p.shape[1]
-        self.result.rows.append(slice(start, start + len(self.live)))
-        self.result.logits.append(logits)
+        nodes, how, n_tokens = self.nodes, self.how, log_p.shape[1]
+        self.rows.append(slice(start, start + len(self.live)))
+        self.logits.append(logits)
         before = torch.tensor([0.0 if n is None else nodes[n].total for n in self.live], dtype=torch.float64)
         totals = before[:, None] + log_p
         if forced is not None:
@@ -246,14 +244,13 @@ class _Sentence:
 
     def end_live(self, state: State) -> None:
         """Ends the search; with `length`, hypotheses that are still live count as finished at their present length."""
-        nodes = self.result.nodes
         for number in self.live:
-            nodes[number] = nodes[number]._replace(state=state)
+            self.nodes[number] = self.nodes[number]._replace(state=state)
         self.done += self.live if state == "length" else []
         self.live = []
 
     def _may_stop(self, step: int) -> bool:
-        how, nodes = self.how, self.result.nodes
+        how, nodes = self.how, self.nodes
         n_wanted = how.size if how.refill else how.n_best
         if len(self.done) < n_wanted or how.stop == "never":
             return False
