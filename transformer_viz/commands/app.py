@@ -40,23 +40,21 @@ def run(
     given = streamlit or []
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError(name="streamlit")
-    if no_training:
-        os.environ[server_settings.NO_TRAINING_VARIABLE] = "1"
-    if max_trained_bytes is not None:
-        os.environ[server_settings.variable("trained_bytes")] = str(max_trained_bytes)
-    if lessons is not None:
-        if not Path(lessons).is_dir():
-            raise OptionError(f"There is no folder {lessons}, given as --lessons: one with lessons such as 01-crossing.md.")
-        os.environ[app_folders.LESSONS_VARIABLE] = lessons
+    if lessons is not None and not Path(lessons).is_dir():
+        raise OptionError(f"There is no folder {lessons}, given as --lessons: one with lessons such as 01-crossing.md.")
+    settings = {
+        server_settings.NO_TRAINING_VARIABLE: "1" if no_training else None,
+        server_settings.variable("trained_bytes"): None if max_trained_bytes is None else str(max_trained_bytes),
+        app_folders.LESSONS_VARIABLE: lessons,
+        server_settings.SHARED_VARIABLE: "1" if shared else None,
+        server_settings.SHARED_MODELS_VARIABLE: "cache" if models == "cache" else None,
+    }
+    os.environ |= {name: value for name, value in settings.items() if value is not None}
     server_settings.limits()  # a wrong one is said before anything is started
     server_settings.allow_hosts(allow_host or [])
     if any(argument.startswith("--server.address") for argument in given):
         raise OptionError("--server.address is not passed on to Streamlit. Give --address instead, before the --.")
-    if shared:
-        os.environ[server_settings.SHARED_VARIABLE] = "1"
     server_settings.share_if_reachable(address)
-    if models == "cache":
-        os.environ[server_settings.SHARED_MODELS_VARIABLE] = "cache"
     try:
         # Streamlit's own message about this is long, and its exit code looks like a verdict.
         family, _, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]

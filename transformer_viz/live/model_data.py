@@ -71,7 +71,13 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
             f"{MOST_PARAMETERS:,}, so that it opens and answers at once. Export a page of one run instead."
         )
     config, task = checkpoint.model.config, checkpoint.task
-    reading = _reading(task)
+    # How texts are cut into tokens, and tokens joined to a text.
+    cut, between = _CUTS.get(type(task).read), _BETWEEN.get(type(task).join)
+    if cut is None or between is None:
+        raise OptionError(
+            f"The task {task.name!r} reads or writes texts in a way of its own, which a live page does not know. "
+            "Export a page of one run instead."
+        )
     return {
         "name": checkpoint.name,
         "variant": checkpoint.variant,
@@ -80,7 +86,9 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
         "source": list(task.source_vocabulary.tokens),
         "target": list(task.target_vocabulary.tokens),
         "reading": {
-            **reading,
+            "cut": cut[0],
+            "unit": cut[1],
+            "between": between,
             "most": min(task.max_length, config.max_positions - 2),
             "longest": checkpoint.default_max_length,
             "example": task.examples()[0].text,
@@ -109,17 +117,6 @@ def packed_weights(tensors: Mapping[str, Tensor], precision: WeightPrecision) ->
         parts += [scales.astype("<f4").tobytes(), whole.tobytes(), bytes(-whole.nbytes % 4)]
     data = gzip.compress(b"".join(parts), 9, mtime=0)
     return {"data": base64.b64encode(data).decode(), "tensors": described}
-
-
-def _reading(task: Task) -> dict[str, Any]:
-    """How texts are cut into tokens, and tokens joined to a text."""
-    cut, between = _CUTS.get(type(task).read), _BETWEEN.get(type(task).join)
-    if cut is None or between is None:
-        raise OptionError(
-            f"The task {task.name!r} reads or writes texts in a way of its own, which a live page does not know. "
-            "Export a page of one run instead."
-        )
-    return {"cut": cut[0], "unit": cut[1], "between": between}
 
 
 def _reads(task: Task, text: str) -> bool:
