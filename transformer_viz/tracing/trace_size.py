@@ -55,7 +55,7 @@ class RecordingOptions:
 
     def keywords(self, sizes: Sizes) -> RecordingKeywords:
         """Keywords of `decode` that make this choice; JSON-ready, and only what is not as by default."""
-        chosen: RecordingKeywords = {} if tuple(self.layers) == sizes.kinds else {"kinds": list(self.layers)}
+        chosen: RecordingKeywords = {} if tuple(self.layers) == tuple(sizes.layers) else {"kinds": list(self.layers)}
         if partial := [numbers for kind, numbers in self.layers.items() if numbers != sizes.layers.get(kind)]:
             chosen["layers"] = list(partial[0])
         return chosen if self.precision == "float32" else {**chosen, "precision": self.precision}
@@ -71,13 +71,13 @@ def check_recording(
     """
     if precision not in PRECISIONS:
         raise OptionError(f"precision={str(precision)[:40]!r} is not known; choose one of {join_names(PRECISIONS)}")
-    names, numbers = _several(sizes.kinds if kinds is None else kinds), None if layers is None else _several(layers)
+    names, numbers = _several(sizes.layers if kinds is None else kinds), None if layers is None else _several(layers)
     if unknown := [name for name in names if name not in KINDS]:
         raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {join_names(KINDS)}")
     if not names:
         raise OptionError(f"kinds is empty; choose at least one of {join_names(KINDS)}")
-    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.kinds]:
-        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {join_names(sizes.kinds)}")
+    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.layers]:
+        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {join_names(sizes.layers)}")
     chosen = {kind: sizes.layers[kind] for kind in KINDS if kind in names}
     if numbers is None:
         return RecordingOptions(chosen, precision)
