@@ -178,43 +178,34 @@ def _names(config: ModelConfig) -> dict[str, Wanted]:
     width, inner, size = config.d_model, config.d_ff, config.target_vocabulary_size
     wanted: dict[str, Wanted] = {}
 
-    def add_matrix(own: str, theirs: str, n_in: int = width, n_out: int = width) -> None:
-        wanted[own] = Wanted(theirs, (n_in, n_out), binary.INT8)
-
-    def add_vector(own: str, theirs: str, n: int = width) -> None:
-        wanted[own] = Wanted(theirs, (1, n), binary.FLOAT32)
+    def add(own: str, theirs: str, n_in: int, n_out: int = 0) -> None:
+        """A matrix, or a vector."""
+        matrix, vector = ((n_in, n_out), binary.INT8), ((1, n_in), binary.FLOAT32)
+        wanted[own] = Wanted(theirs, *(matrix if n_out else vector))
 
     def add_norm(own: str, theirs: str) -> None:
-        add_vector(f"{own}.norm.weight", f"{theirs}_ln_scale")
-        add_vector(f"{own}.norm.bias", f"{theirs}_ln_bias")
+        add(f"{own}.norm.weight", f"{theirs}_ln_scale", width)
+        add(f"{own}.norm.bias", f"{theirs}_ln_bias", width)
 
-    def add_attention(layer: str, name: str, theirs: str) -> None:
+    add(TABLE, "Wemb", size, width)
+    add("output_bias", "decoder_ff_logit_out_b", size)
+    encoder = [(f"encoder.{i}", f"encoder_l{i + 1}", "attention", "self") for i in range(config.n_encoder_layers)]
+    decoder = [(f"decoder.{i}", f"decoder_l{i + 1}", "cross_attention", "context") for i in range(config.n_decoder_layers)]
+    for layer, theirs, attention, name in (*encoder, *decoder):
+        if name == "context":
+            add(f"{layer}.recurrence.take.weight", f"{theirs}_rnn_W", width, width)
+            add(f"{layer}.recurrence.keep.weight", f"{theirs}_rnn_Wf", width, width)
+            add(f"{layer}.recurrence.keep.bias", f"{theirs}_rnn_bf", width)
+            add_norm(f"{layer}.around_recurrence", f"{theirs}_rnn_ffn")
         for part, sign in (("query", "q"), ("key", "k"), ("value", "v"), ("out", "o")):
-            add_matrix(f"{layer}.{name}.{part}.weight", f"{theirs}_W{sign}")
-            add_vector(f"{layer}.{name}.{part}.bias", f"{theirs}_b{sign}")
-        add_norm(f"{layer}.around_{name}", f"{theirs}_Wo")
-
-    def add_feed_forward(layer: str, theirs: str) -> None:
-        add_matrix(f"{layer}.feed_forward.inner.weight", f"{theirs}_ffn_W1", width, inner)
-        add_vector(f"{layer}.feed_forward.inner.bias", f"{theirs}_ffn_b1", inner)
-        add_matrix(f"{layer}.feed_forward.outer.weight", f"{theirs}_ffn_W2", inner, width)
-        add_vector(f"{layer}.feed_forward.outer.bias", f"{theirs}_ffn_b2")
+            add(f"{layer}.{attention}.{part}.weight", f"{theirs}_{name}_W{sign}", width, width)
+            add(f"{layer}.{attention}.{part}.bias", f"{theirs}_{name}_b{sign}", width)
+        add_norm(f"{layer}.around_{attention}", f"{theirs}_{name}_Wo")
+        add(f"{layer}.feed_forward.inner.weight", f"{theirs}_ffn_W1", width, inner)
+        add(f"{layer}.feed_forward.inner.bias", f"{theirs}_ffn_b1", inner)
+        add(f"{layer}.feed_forward.outer.weight", f"{theirs}_ffn_W2", inner, width)
+        add(f"{layer}.feed_forward.outer.bias", f"{theirs}_ffn_b2", width)
         add_norm(f"{layer}.around_feed_forward", f"{theirs}_ffn_ffn")
-
-    add_matrix(TABLE, "Wemb", size, width)
-    add_vector("output_bias", "decoder_ff_logit_out_b", size)
-    for number in range(config.n_encoder_layers):
-        layer, theirs = f"encoder.{number}", f"encoder_l{number + 1}"
-        add_attention(layer, "attention", f"{theirs}_self")
-        add_feed_forward(layer, theirs)
-    for number in range(config.n_decoder_layers):
-        layer, theirs = f"decoder.{number}", f"decoder_l{number + 1}"
-        add_matrix(f"{layer}.recurrence.take.weight", f"{theirs}_rnn_W")
-        add_matrix(f"{layer}.recurrence.keep.weight", f"{theirs}_rnn_Wf")
-        add_vector(f"{layer}.recurrence.keep.bias", f"{theirs}_rnn_bf")
-        add_norm(f"{layer}.around_recurrence", f"{theirs}_rnn_ffn")
-        add_attention(layer, "cross_attention", f"{theirs}_context")
-        add_feed_forward(layer, theirs)
     return wanted
 
 
