@@ -46,11 +46,6 @@ class CallableAnswers:
         return TOLERANCES[self.computed_in]
 
     @property
-    def own_tolerance(self) -> Tolerance:
-        """What rounding may change in the callable as it is."""
-        return TOLERANCES.get(self.own, TOLERANCES[torch.float32])
-
-    @property
     def precision(self) -> Precision:
         """The precision of the check, for its report."""
         return Precision(name_of(self.own), name_of(self.computed_in), self.tolerance, self.why_coarser)
@@ -329,7 +324,8 @@ class _Check:
         """All rules on some pairs of one shape; False when the callable does not answer twice alike."""
         own, again = (self.answers.own_answer(source, target) for _ in range(2))
         self.n_pairs += len(source)
-        self.is_deterministic = float(Rows.of(own).change(again).max()) <= self.answers.own_tolerance.other_shape
+        allowed = TOLERANCES.get(self.answers.own, TOLERANCES[torch.float32]).other_shape
+        self.is_deterministic = float(Rows.of(own).change(again).max()) <= allowed
         if not self.is_deterministic:
             return False
         if target.shape[1] == self.max_length:
