@@ -9,7 +9,11 @@ from transformer_viz.training.recipe import Recipe
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _STRINGS: dict[str, Any] = {"task_options": {"alphabet": LETTERS, "trained_lengths": [10, 19]}, "mix": {"uniform": 1.0}}
+# The published setting: 50,000 random strings of 10-19 letters, 3 epochs of batches of 256.
+_EPOCHS: dict[str, Any] = {**_STRINGS, "steps": 588, "batch_size": 256, "epoch_size": 50_000}
+_PUBLISHED_REVERSE: dict[str, Any] = {**_EPOCHS, "optimizer": "adam", "learning_rate": 1e-3}
 _COSINE: dict[str, Any] = {"learning_rate": 2e-3, "weight_decay": 0.01, "clip": 1.0, "schedule": "cosine", "warm_up": 0.08}
+_NATURAL: dict[str, Any] = {"variant": "pre-norm", "lengths": "natural", "seed": 2017}
 _SMALL = {"d_model": 128, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 256}
 
 GERMAN_CLAUSES = (
@@ -36,29 +40,20 @@ RECIPES: dict[str, Recipe] = {
         **_COSINE,
         seed=2017,
     ),
-    # The published setting: 50,000 random strings of 10-19 letters, 3 epochs of batches of 256.
     "reverse-small": Recipe(
         task="reverse",
         variant="residual-post-norm",
-        **_STRINGS,
+        **_PUBLISHED_REVERSE,
         # Not where the source has it: so more is learned from the same texts (docs/training.md).
         model={"dropout_in": "embeddings"},
-        steps=588,
-        batch_size=256,
-        epoch_size=50_000,
-        optimizer="adam",
-        learning_rate=1e-3,
         seed=2024,
     ),
     # The same texts, sizes and number of steps as `reverse-small`: a pre-norm model and a one-cycle schedule learn more.
     "reverse-588": Recipe(
         task="reverse",
         variant="pre-norm",
-        **_STRINGS,
+        **_EPOCHS,
         model={"n_encoder_layers": 1, "n_decoder_layers": 1, "d_ff": 256},
-        steps=588,
-        batch_size=256,
-        epoch_size=50_000,
         learning_rate=2e-3,
         clip=1.0,
         schedule="one-cycle",
@@ -80,52 +75,44 @@ RECIPES: dict[str, Recipe] = {
     ),
     "pinyin": Recipe(
         task="pinyin",
-        variant="pre-norm",
+        **_NATURAL,
         model={**_SMALL, "d_model": 192, "d_ff": 512, "n_decoder_layers": 1, "dropout": 0.1, "max_positions": 64},
         mix={"phrases": 0.9, "characters": 0.1},
         steps=7_000,
         batch_size=192,
-        lengths="natural",
         learning_rate=1.5e-3,
         weight_decay=0.05,
         clip=1.0,
         schedule="cosine",
         warm_up=0.08,
-        seed=2017,
     ),
     "dates": Recipe(
         task="dates",
-        variant="pre-norm",
+        **_NATURAL,
         model={**_SMALL, "sinusoid_base": 100.0, "max_positions": 128},
         mix=dict.fromkeys(_LANGUAGES, 1 / len(_LANGUAGES)),
         steps=4_000,
         batch_size=96,
-        lengths="natural",
         **_COSINE,
-        seed=2017,
     ),
     "numbers": Recipe(
         task="numbers",
-        variant="pre-norm",
+        **_NATURAL,
         model={**_SMALL, "max_positions": 64, "sinusoid_base": 100.0},
         mix={"any": 0.7, "short": 0.3},
         steps=3_000,
         batch_size=128,
-        lengths="natural",
         **_COSINE,
-        seed=2017,
     ),
     "german": Recipe(
         task="german",
-        variant="pre-norm",
+        **_NATURAL,
         model={**_SMALL, "max_positions": 64},
         mix=dict.fromkeys(GERMAN_CLAUSES, 1 / len(GERMAN_CLAUSES)),
         steps=12_000,
         batch_size=64,
-        lengths="natural",
         sorted_batches=16,
         **_COSINE,
-        seed=2017,
     ),
 }
 """What `train --recipe NAME` makes again."""
@@ -141,14 +128,7 @@ PUBLISHED: dict[tuple[str, str | None], dict[str, Any]] = {
         "steps": 50,
         "model": {"dropout": 0.0},
     },
-    ("reverse", "residual-post-norm"): {
-        **_STRINGS,
-        "optimizer": "adam",
-        "learning_rate": 1e-3,
-        "epoch_size": 50_000,
-        "batch_size": 256,
-        "steps": 588,
-    },
+    ("reverse", "residual-post-norm"): _PUBLISHED_REVERSE,
 }
 PUBLISHED |= {(task, None): {**_TOY, "optimizer": "adam", "learning_rate": 5e-4, "steps": 60} for task in _TOYS}
 """The published setting of a task with its source's variant: what `train TASK --variant NAME` starts from."""
