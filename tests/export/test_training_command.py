@@ -12,7 +12,7 @@ from transformer_viz.model import variants
 from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.train import form
-from transformer_viz.views.train.training_command import command
+from transformer_viz.views.train.form import command
 
 
 def recipe_of(line: str) -> Recipe:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from transformer_viz import app_folders
 from transformer_viz.learn.lesson import find_lessons, read_lessons
-from transformer_viz.views.state import lesson_progress
+from transformer_viz.views.state import lesson_place
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_teachers_own_come_after_them_and_are_read_anew(start, own):
 def test_what_the_browser_remembers_is_listed_and_can_be_forgotten(start, monkeypatch):
     """It may have been written by anybody."""
     kept = "map.5~number.0~nowhere.3~<b>.1~future.zz~beam.ffffffffff~0.1"
-    monkeypatch.setattr(type(st.context), "cookies", {lesson_progress.COOKIE: kept})
+    monkeypatch.setattr(type(st.context), "cookies", {lesson_place.COOKIE: kept})
     at = start("learn")
 
     def done() -> list[str]:

@@ -14,7 +14,7 @@ from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import Question, Spot, question
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.state import focus, lesson_place, lesson_progress
+from transformer_viz.views.state import focus, lesson_place
 from transformer_viz.views.state.display_options import DisplayOptions
 
 _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
@@ -35,7 +35,7 @@ class Offer:
 
 def begin() -> None:
     """At a bare address."""
-    if not lesson_progress.done(lesson_progress.FIRST_QUESTION):
+    if not lesson_place.done(lesson_place.FIRST_QUESTION):
         st.session_state[_ASKS] = None
 
 
@@ -78,7 +78,7 @@ def choose(way: Any) -> None:
         said: Sentence = (("plain", "you said "), ("code", asks.options[number]), ("plain", ". "))
         judged = (("strong", "Right. "),) if asks.is_right([number]) else (("strong", "Not so: "), *said)
         state[_TOLD] = (state.run, judged)
-        lesson_progress.mark(_LESSON, 0)
+        lesson_place.mark(_LESSON, 0)
     if way in (*ways, _LATER):
         _end()
 
@@ -91,4 +91,4 @@ def told(run: str) -> Offer | None:
 
 def _end() -> None:
     st.session_state.pop(_ASKS)
-    lesson_progress.mark(lesson_progress.FIRST_QUESTION, 0)
+    lesson_place.mark(lesson_place.FIRST_QUESTION, 0)

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import mimetypes
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -20,7 +20,7 @@ import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.learn.example_run import Example, example_of, measured
-from transformer_viz.learn.lesson import Ask, Piece
+from transformer_viz.learn.lesson import Piece
 from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
@@ -33,7 +33,7 @@ from transformer_viz.untrusted_files import read_bytes
 from transformer_viz.views import pages, path
 from transformer_viz.views.components import chart, lesson_question, screen, style
 from transformer_viz.views.components.lesson_question import with_code
-from transformer_viz.views.state import focus, lesson_place, lesson_progress, link
+from transformer_viz.views.state import focus, lesson_place, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, Answer, Place
 
@@ -156,30 +156,26 @@ class _Card:
         known = st.session_state.get(WAITS)
         self.is_waiting = lesson_place.answer() is None and not lesson_place.is_skipped() if known is None else known
         if self.is_at_home and (step.ask.kind == "mistake" or self.here not in _ASKING):
-            return self._ask_of_link(step.ask)
+            # Of the run of the step's link: a mistake that the learner has chosen is no riddle.
+            try:
+                example = example_of(self.place.start.address, is_of_writing=step.ask.kind == "writes")
+            except TransformerVizError as error:
+                with self._question:
+                    self._say(str(error))
+                return True
+            if example is None or self.ask(example) is None:
+                return True
+            # What is not drawn has no address: a reload opens the page where the step begins, too.
+            lesson_place.open_values(self.place.start)
+            if step.ask.kind == "mistake":
+                _draw_masks(example)
+            else:
+                st.info(say("card.covered"), icon=":material/visibility_off:")
+            return False
         if self.is_waiting and not self.is_at_home and self.here != "learn":
             st.info(say("card.other-page"), icon=":material/visibility_off:")
             return False
         return True
-
-    def _ask_of_link(self, ask: Ask) -> bool:
-        """Asks of the run of the step's link: a mistake that the learner has chosen is no riddle. Gives whether the page may be
-        drawn."""
-        try:
-            example = example_of(self.place.start.address, is_of_writing=ask.kind == "writes")
-        except TransformerVizError as error:
-            with self._question:
-                self._say(str(error))
-            return True
-        if example is None or self.ask(example) is None:
-            return True
-        # What is not drawn has no address: a reload opens the page where the step begins, too.
-        lesson_place.open_values(self.place.start)
-        if ask.kind == "mistake":
-            _draw_masks(example)
-        else:
-            st.info(self.say("card.covered"), icon=":material/visibility_off:")
-        return False
 
     def ask(self, example: Example, searched: Trace | None = None, *, is_by_words: bool = False) -> Cover | None:
         """Draws the question, or what became of it."""
@@ -193,7 +189,16 @@ class _Card:
         run = hashlib.sha256(repr(of).encode()).hexdigest()[:8]
         given = lesson_place.answer()
         given = given if given is not None and given.run == run else None
-        asked = self._find(example, self.step.ask, example.focus if given is None else given.spot)
+        at = example.focus if given is None else given.spot
+        place = (focus.run_of(example.trace), example.model.name, self.place.word, at)
+        if st.session_state.get(_ASKED, (None,))[0] != place:
+            try:
+                example = replace(example, focus=at)
+                made = question(measured(example, self.step.ask), self.step.ask, at, self.place.language)
+            except TransformerVizError as error:
+                made = NotAsked(str(error))
+            st.session_state[_ASKED] = (place, made)
+        asked: Question | NotAsked = st.session_state[_ASKED][1]
         is_open = given is None and not lesson_place.is_skipped()
         st.session_state[WAITS] = self.is_waiting = is_open and isinstance(asked, Question)
         with self._question:
@@ -207,7 +212,12 @@ class _Card:
             with self._line:
                 self._say(asks)
             if self.is_waiting:
-                row = _covered_from(asked, trace, is_by_words=is_by_words, is_search=searched is not None)
+                # From which row on the run is covered; None where all of it is.
+                row, covers = asked.spot.row, COVERS[asked.kind]
+                is_whole = is_by_words or covers in ("mask", "mistake") or (covers == "search" and searched is not None)
+                if covers == "row":
+                    is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
+                row = None if is_whole else row if covers == "row" else trace.n_steps
                 if self.here == "explore" and COVERS[asked.kind] == "row":
                     self._row = row
                 lesson_question.draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
@@ -215,30 +225,26 @@ class _Card:
             answer = None if given is None else lesson_question.read_words(asked, given.words)
             lesson_question.draw_judged(asked, answer, self.say)
             if answer is not None:
-                lesson_progress.mark(self.place.lesson.name, self.place.number)
+                lesson_place.mark(self.place.lesson.name, self.place.number)
         return None
-
-    def _find(self, example: Example, ask: Ask, at: Spot) -> Question | NotAsked:
-        of = (focus.run_of(example.trace), example.model.name, self.place.word, at)
-        if st.session_state.get(_ASKED, (None,))[0] != of:
-            try:
-                found = question(measured(replace(example, focus=at), ask), ask, at, self.place.language)
-            except TransformerVizError as error:
-                found = NotAsked(str(error))
-            st.session_state[_ASKED] = (of, found)
-        return st.session_state[_ASKED][1]
 
     def draw_end(self) -> None:
         """After the page: what has been done, hints and the ways on, which hang on the answer."""
         state, step, say, place = st.session_state, self.step, self.say, self.place
-        now = _link_of_page(place.start.page if self.here == "learn" else self.here)
+        # The page as it stands, with every value, as `Action.is_done` compares it.
+        page, said = place.start.page if self.here == "learn" else self.here, link.all_words()
+        if "mistake" in said:
+            titles = {title: name for name, title in MISTAKE_TITLES.items()}
+            said["mistake"] = titles.get(said["mistake"], said["mistake"])
+        names = names_of_page(page)
+        now = Link(page, {name: word for name, word in said.items() if name in names})
         before = state.setdefault(BEFORE, now)
         if step.do is not None:
             self.shown = replace(self.shown, is_done=self.shown.is_done or step.do.is_done(before, now))
             lesson_place.set_shown(self.shown)
             state[AWAITS] = not self.shown.is_done
             if self.shown.is_done and step.ask is None:
-                lesson_progress.mark(place.lesson.name, place.number)
+                lesson_place.mark(place.lesson.name, place.number)
         lesson_place.draw_shown()
         with self._question:
             if self.shown.is_done:
@@ -274,7 +280,11 @@ class _Card:
             target = f"{piece.target}{both}{lesson_place.KEY}={quote(self.place.word)}"
             return f'<a href="{escape(target)}" target="_self">{said}</a>'
         if piece.style == "image":
-            return f'<img alt="{said}" src="{_image(self.place.lesson.file.parent / piece.target)}">'
+            file, source = self.place.lesson.file.parent / piece.target, ""
+            with suppress(OSError, TransformerVizError):
+                data = base64.b64encode(read_bytes(file, _LARGEST_IMAGE)).decode("ascii")
+                source = f"data:{mimetypes.guess_type(file.name)[0] or 'image/png'};base64,{data}"
+            return f'<img alt="{said}" src="{source}">'
         tag = _TAGS.get(piece.style)
         return f"<{tag}>{said}</{tag}>" if tag else said
 
@@ -293,33 +303,6 @@ def _rules(fold: str, point: str, here: str) -> str:
     # Whoever has not said so has it folded on a phone alone.
     by_width = f"@media (max-width: 767px) {{ {folded} }} @media (min-width: 768px) {{ {opened} }}"
     return {"f": folded, "o": opened}.get(fold, by_width)
-
-
-def _covered_from(asked: Question, trace: Trace, *, is_by_words: bool, is_search: bool) -> int | None:
-    """The row from which on the run is covered; None where all of it is."""
-    row, covers = asked.spot.row, COVERS[asked.kind]
-    is_whole = is_by_words or covers == "mask" or (covers == "search" and is_search)
-    if covers == "row":
-        is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
-        return None if is_whole else row
-    return None if is_whole or covers == "mistake" else trace.n_steps
-
-
-def _image(file: Path) -> str:
-    try:
-        data = base64.b64encode(read_bytes(file, _LARGEST_IMAGE)).decode("ascii")
-    except (OSError, TransformerVizError):
-        return ""
-    return f"data:{mimetypes.guess_type(file.name)[0] or 'image/png'};base64,{data}"
-
-
-def _link_of_page(page: str) -> Link:
-    """The page as it stands, with every value, as `Action.is_done` compares it."""
-    names, said = names_of_page(page), link.all_words()
-    named = {title: name for name, title in MISTAKE_TITLES.items()}
-    if "mistake" in said:
-        said["mistake"] = named.get(said["mistake"], said["mistake"])
-    return Link(page, {name: word for name, word in said.items() if name in names})
 
 
 def _draw_masks(example: Example) -> None:

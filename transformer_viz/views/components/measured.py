@@ -64,7 +64,9 @@ class Measured:
         """What the player is sent, with what the measures say of each step."""
         if not self.chosen:
             return content
-        switch = {"measure": self.chosen, "measures": _switch(self.offered)}
+        buttons = ((value, *_BUTTONS[value]) for value in self.offered)
+        offered = [{"value": value, "words": words, "title": glossary.sentence(term)} for value, words, term in buttons]
+        switch = {"measure": self.chosen, "measures": offered}
         if not self.results:
             return {**content, **switch}
         said = [self._words(trace, at, step) for step in range(len(content["sentences"]))]
@@ -88,9 +90,3 @@ class Measured:
             {**token, "title": f"{token['title']}; {attribution_maps.source_words(share)}", "share": round(share, 4)}
             for token, share in zip(tokens, shares, strict=False)
         ]
-
-
-def _switch(offered: Collection[str]) -> list[dict[str, str]]:
-    """The buttons of the player."""
-    buttons = ((value, *_BUTTONS[value]) for value in offered)
-    return [{"value": value, "words": words, "title": glossary.sentence(term)} for value, words, term in buttons]

@@ -16,7 +16,6 @@ from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.export import assets
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
-from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import term_tips
 from transformer_viz.views.state import link
@@ -34,6 +33,8 @@ def data(
 
     The source token that is outlined at a step is that of the focus, or of the head that aligns, where one is chosen.
     """
+    looks = trace.attentions[at.kind].head(at.layer, at.head) if at.kind == "cross" else None
+    looks = looks if aligner is None else aligner.map_of(trace)
     return {
         "run": at.run,
         "step": at.step,
@@ -49,7 +50,7 @@ def data(
         "answer": answer_mark(trace),
         "first": trace.n_given,
         "sentences": [term_tips.mark(sentence) for sentence in step_sentences(trace, at.kind, [(at.layer, at.head)])[0]],
-        "looked": _looked_at(trace, at.kind, at.layer, at.head) if aligner is None else _most(aligner.map_of(trace)),
+        "looked": [None] * len(trace.rows) if looks is None else [_most(row) for row in looks],
     }
 
 
@@ -85,11 +86,6 @@ def _component() -> Any:
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 
 
-def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
-    """The source position with the most weight at each step, for cross-attention."""
-    return _most(trace.attentions[kind].head(layer, head)) if kind == "cross" else [None] * len(trace.rows)
-
-
-def _most(weights: np.ndarray) -> list[int | None]:
-    """The key with the most weight of each row; None for a row without weight or numbers."""
-    return [int(row.argmax()) if row.any() and not np.isnan(row).any() else None for row in weights]
+def _most(row: np.ndarray) -> int | None:
+    """The key with the most weight; None for a row without weight or numbers."""
+    return int(row.argmax()) if row.any() and not np.isnan(row).any() else None

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.learn.points import POINTS
-from transformer_viz.views.state import lesson_place, lesson_progress
+from transformer_viz.views.state import lesson_place
 
 _KEY = "screen"
 
@@ -22,7 +22,7 @@ def is_narrow() -> bool:
 def watch() -> None:
     """Asks it, once on every page, and draws nothing. It also keeps how far somebody is in the lessons, shows what a
     step of one points at, and hears of a term that leads to one."""
-    about = {"narrow": is_narrow(), "cookie": lesson_progress.cookie(), "point": _pointed()}
+    about = {"narrow": is_narrow(), "cookie": lesson_place.cookie(), "point": _pointed()}
     about["leaving"] = lesson_place.TO in st.session_state
     hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}
     _component()(key=_KEY, data=about, default={"narrow": False}, height=1, **hears)

@@ -55,43 +55,42 @@ def show(
         covered_from: a row from which on a question covers the run until it is answered; one may step through it before that.
         offer: the first question, in the place of that row's sentence; any step puts it away.
     """
-    if covered_from is not None:
-        trace = hide_answer(trace, covered_from)
-    elif not chosen.with_answer:
-        trace = hide_answer(trace, focus.step())
-        if trace.n_steps:
-            _show_hidden(trace, chosen, focus.current(), beside)
-            return
+    step, is_covered = focus.step(), covered_from is not None
+    if is_covered or not chosen.with_answer:
+        trace = hide_answer(trace, step if covered_from is None else covered_from)
+    at, is_guessed = focus.current(), not is_covered and not chosen.with_answer and trace.n_steps > 0
     with st.container(key="player-area"):
-        _player(trace, chosen, focus.current(), measured, covered_from, offer)
-    _boxes(trace, chosen, beside, measured)
-    _focus_map(trace, chosen, measured)
-    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace), measured)
+        if is_guessed:
+            measured = NOTHING
+            guess.show(trace, at, large=chosen.is_large, dark=style.theme() == "dark")
+        else:
+            _player(trace, chosen, at, measured, covered_from, offer)
 
+    def draw_in_row() -> None:
+        beside()
+        # Below the pictures of a hidden answer nothing is pinned.
+        if levels.is_all() and chosen.with_answer:
+            with st.container(width="content", key="pin-place"):
+                _pin_boxes(trace, focus.current().kind)
 
-def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: Callable[[], None]) -> None:
-    step = focus.step()
-    with st.container(key="player-area"):
-        guess.show(trace, at, large=chosen.is_large, dark=style.theme() == "dark")
-    _boxes(trace, chosen, beside)
-    figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run)
-    # What the browser knows of steps is from before the answer was hidden.
-    mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
-
-
-def _boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None], measured: Measured = NOTHING) -> None:
-    """Of the focus, above the large map."""
-    focus.controls(trace, in_levels=True, beside=partial(_in_row, trace, chosen, beside))
+    focus.controls(trace, in_levels=True, beside=draw_in_row)
     measured.row()
-
-
-def _in_row(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None]) -> None:
-    beside()
-    # Below the pictures of a hidden answer nothing is pinned.
-    if levels.is_all() and chosen.with_answer:
-        with st.container(width="content", key="pin-place"):
-            _pin_boxes(trace, focus.current().kind)
+    at = focus.current()
+    size = "{} query rows by {} key columns".format(*trace.attentions[at.kind].weights.shape[2:])
+    about = (
+        f"{kind_title(trace, at.kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
+    )
+    if is_guessed:
+        figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
+        chart.show(figure, player.FOCUS_KEY, about, run=at.run)
+    else:
+        title = picture_title(trace, at.kind, at.layer, at.head)
+        unfolds = at.step if _unfolds(trace, at.kind, chosen) else None
+        figure = _map_call(trace, chosen, at, measured)()
+        chart.show(figure, player.FOCUS_KEY, about, run=at.run, title=title, unfolds=unfolds)
+    # What the browser knows of steps is from before the answer was hidden.
+    known: dict[str, Any] = {"step": None} if is_guessed else {}
+    mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, **known}, trace), measured)
 
 
 @st.fragment
@@ -112,52 +111,41 @@ def _player(
         st.rerun()
     link.settle("step", "pin", "lines", "measure")
     focus.draw_hidden()
-    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or _lines(trace, chosen.is_large)
+    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or ("auto" if levels.is_all() else "none")
+    # Between words of two languages lines show best how the order changes, so they are on wherever the map still fits below.
+    is_aligned = Words(trace).are_words and any(key is not None for key in trace.alignment)
+    if is_aligned and not st.session_state.lines and not screen.is_narrow():
+        lines = "auto" if chosen.is_large else "on"
     if measured.chosen:
         link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     now = replace(at, step=min(focus.step(), st.session_state.last_step))
     looks: Any = {"large": chosen.is_large, "dark": style.theme() == "dark"}
     aligns = None if covered_from is not None else aligner.current(trace)
-    content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)
+    # What rows, columns and marks mean; on a phone, which has no bar of colours and no words beside the kind, these too.
+    hint = legend(trace, now.kind)
+    if screen.is_narrow():
+        shown = scale_words(trace, now.kind, now.layer, now.head, chosen.scale, measured.results.get(now.kind))
+        hint = f"{KIND_TITLES[now.kind]}: {hint} · {shown}"
+    content = player.data(trace, now, hint=hint, aligner=aligns, **looks)
     content["linked"] = linked(trace, now.kind, focus.pinned(), lines, aligns) | {
         "boxed": st.session_state.get("pins_by_box", 0)
     }
     content["unfolds"] = trace.writes and chosen.unfolds
     content["ways"] = {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS}
     if covered_from is not None:
-        _cover(content, covered_from, trace.n_steps, offer)
+        # What a question may not tell, from a row on: of the run itself it has been taken out already.
+        n = trace.n_steps - covered_from
+        content["sentences"][covered_from:] = [[("plain", "This step is covered until the question is answered.")]] * n
+        content["output"][covered_from:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * n
+        # Whether it is right is for later too, and so is where to go after the last step.
+        content["answer"], content["ways"] = {"class": "", "words": ()}, {}
+        if offer is not None:
+            content["sentences"][covered_from] = term_tips.mark(offer.sentence)
+            content["ways"], content["is_asked"] = {covered_from: offer.ways}, True
     elif (told := first_question.told(at.run)) is not None:
         content["sentences"][trace.n_given] = [*told.sentence, *content["sentences"][trace.n_given]]
         content["ways"] = {**content["ways"], trace.n_given: told.ways}
     player.show(measured.added_to(content, trace, now), partial(_heard, trace))
-
-
-def _lines(trace: Trace, is_large: bool) -> str:
-    """Whether lines are drawn while nobody said so. Between words of two languages they show best how the order changes, so
-    they are on wherever the map still fits below them."""
-    if Words(trace).are_words and any(key is not None for key in trace.alignment) and not screen.is_narrow():
-        return "auto" if is_large else "on"
-    return "auto" if levels.is_all() else "none"
-
-
-def _cover(content: dict[str, Any], row: int, n: int, offer: Offer | None) -> None:
-    """Takes out of the player what a question may not tell, from a row on: of the run itself it has been taken out already."""
-    content["sentences"][row:] = [[("plain", "This step is covered until the question is answered.")]] * (n - row)
-    content["output"][row:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * (n - row)
-    # Whether it is right is for later too, and so is where to go after the last step.
-    content["answer"], content["ways"] = {"class": "", "words": ()}, {}
-    if offer is not None:
-        content["sentences"][row] = term_tips.mark(offer.sentence)
-        content["ways"], content["is_asked"] = {row: offer.ways}, True
-
-
-def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
-    """What rows, columns and marks mean; on a phone, which has no bar of colours and no words beside the kind, these too."""
-    words = legend(trace, now.kind)
-    if not screen.is_narrow():
-        return words
-    place, result = (now.kind, now.layer, now.head), measured.results.get(now.kind)
-    return f"{KIND_TITLES[now.kind]}: {words} · {scale_words(trace, *place, chosen.scale, result)}"
 
 
 def _heard(trace: Trace, what: str, report: Any) -> None:
@@ -204,14 +192,6 @@ def _pinned_by_box() -> None:
     state.pins_by_box, state.whole_page_wanted = state.get("pins_by_box", 0) + 1, True
 
 
-def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:
-    now = focus.current()
-    figure = _map_call(trace, chosen, now, measured)()
-    unfolds = now.step if _unfolds(trace, now.kind, chosen) else None
-    title = picture_title(trace, now.kind, now.layer, now.head)
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, title=title, unfolds=unfolds)
-
-
 def _unfolds(trace: Trace, kind: Kind, chosen: DisplayOptions) -> bool:
     """Whether what later steps do is not to be seen; what an encoder reads is there from the beginning."""
     return trace.writes and kind != "encoder" and chosen.unfolds
@@ -220,11 +200,6 @@ def _unfolds(trace: Trace, kind: Kind, chosen: DisplayOptions) -> bool:
 def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
     looks: dict[str, Any] = {"scale": chosen.scale, "measure": measured.results.get(now.kind), "style": style.figure_style()}
     return Call(plain(player_figure), trace, now.kind, now.layer, now.head, now.step, **looks)
-
-
-def _alt(trace: Trace, kind: Kind) -> str:
-    size = f"{len(trace.attentions[kind].queries)} query rows by {len(trace.attentions[kind].keys)} key columns"
-    return f"{kind_title(trace, kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
 def mosaics(

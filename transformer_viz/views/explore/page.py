@@ -1,6 +1,9 @@
 """Explore: one run, step by step, with every layer's and head's attention and every mask."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -8,17 +11,19 @@ from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model.architecture import Block, summary
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views import glossary
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import (
     bar,
     decoding,
+    drawing,
     first_question,
     lesson_card,
     mask_tokens,
     measured,
     stepper,
-    where,
 )
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
@@ -28,6 +33,8 @@ from transformer_viz.views.state import aligner, deep, display_options, focus, l
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
+_DRAWING, _WIDE, _LARGE = "The model", 372, 470
+"""The drawing of the model, and its width in pixels."""
 _LEARNED = "It was never told how: watch where it looks. "
 _LEAKS = (
     "Only in training: a mask was forgotten there, so the model could read its answer. By itself it writes nothing right. "
@@ -98,7 +105,7 @@ def show() -> None:
         st.markdown(hypotheses.comparison(greedy, whole, search))
         tree = hypotheses.show(whole, search, node, greedy=greedy)
         hypotheses.say(trace, search, node)
-    with where.beside(shown, model, large=chosen.is_large):
+    with _beside_model(shown, model, large=chosen.is_large):
         remarks: Sentence = ()
         if is_told:
             remarks += ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
@@ -130,7 +137,7 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
 
 def _draw_beside_boxes(trace: Trace, model: LoadedModel, chosen: bar.Bar, remarks: Sentence) -> None:
     """Draws what stands beside the boxes of the focus."""
-    where.switch(model)
+    _draw_model_switch(model)
     # Compare shows the answer, and decodes greedily and by sampling as this page does: a search has more settings here.
     has_sides = decoding.strategy(model) in ("greedy", "sample")
     if levels.is_all() and chosen.with_answer and not chosen.is_large and has_sides:
@@ -154,3 +161,41 @@ def _draw_last_picture(chosen: bar.Bar) -> None:
     st.caption(f"The last picture, of {of_run(text)}:")
     with st.container(key="last-picture"):
         stepper.show(trace, chosen)
+
+
+def _draw_model_switch(model: LoadedModel) -> None:
+    link.toggle(_DRAWING, key="where", help=f"{glossary.sentence(_DRAWING)}: {summary(model.architecture)}")
+
+
+@contextmanager
+def _beside_model(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
+    """Where it is open, it stands left of what is drawn within; in a narrow window above it."""
+    if not link.is_on("where"):
+        yield
+        return
+    with st.container(horizontal=True, key="with-drawing"):
+        with st.container(width=_LARGE if large else _WIDE, key="drawing-area"):
+            now = focus.current()
+            marks = drawing.Marks(
+                focus=(now.kind, now.layer),
+                head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
+                may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
+            )
+            title = f"The model that runs: {summary(model.architecture)}."
+            # The same head of another attention; one that it has not is not gone to (`focus.start`).
+            drawing.show(
+                model.architecture,
+                title,
+                "drawing",
+                marks,
+                large=large,
+                on_press=lambda block, step: _go_to_block(block, step, trace),
+            )
+        with st.container(key="beside-drawing"):
+            yield
+
+
+def _go_to_block(block: Block, step: Any, trace: Trace) -> None:
+    if block.kind in trace.kinds and block.layer in trace.attentions[block.kind].layers:
+        st.session_state.kind, st.session_state.layer = block.kind, block.layer
+    focus.go_to_step(step, trace)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from transformer_viz.learn.words import languages, words
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import lesson_place, lesson_progress, link
+from transformer_viz.views.state import lesson_place, link
 from transformer_viz.views.state.lesson_place import Place
 
 TITLE, ICON, ORDER = "Learn", ":material/school:", 7
@@ -25,7 +25,7 @@ def show() -> None:
     is_begun = False
     for number, lesson in enumerate(found, 1):
         n = len(lesson.steps)
-        done = [step for step in lesson_progress.done(lesson.name) if step < n]
+        done = [step for step in lesson_place.done(lesson.name) if step < n]
         # Where one goes on: the first step that is not done, or after the last one the beginning.
         place = Place(language, lesson, next((step for step in range(n) if step not in done), 0))
         is_begun |= bool(done)
@@ -40,4 +40,4 @@ def show() -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="lessons-kept"):
             about = "A step is done once you answered its question or did what it asks. A cookie of this browser remembers it."
             st.caption(about, width="content")
-            st.button("Forget", "forget-lessons", on_click=lesson_progress.forget, type="tertiary")
+            st.button("Forget", "forget-lessons", on_click=lesson_place.forget, type="tertiary")

@@ -13,7 +13,7 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, lesson_card, tabs
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.masks import batch, masks_tab, setup
+from transformer_viz.views.masks import masks_tab, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 
@@ -31,9 +31,9 @@ def show() -> None:
         return
     if display_options.is_hidden("Masks, with the tokens beside them,"):
         return
-    batch.show(model)
+    setup.draw_boxes(model)
     try:
-        now = setup.start(model, batch.typed(model))
+        now = setup.start(model, setup.read_boxes(model))
         trace = now.sound().forced()[now.sentence]
         focus.start_place(trace, chosen.checkpoint)
         _boxes(now)
@@ -54,7 +54,7 @@ def show() -> None:
         st.error(literal(str(error)), icon=":material/keyboard:")
         examples: Any = {
             "on_click": st.session_state.update,
-            "kwargs": {"sources": batch.default_sources(model), "targets": ""},
+            "kwargs": {"sources": setup.default_sources(model), "targets": ""},
         }
         st.button("Use examples", icon=":material/lightbulb:", **examples)
     except TraceTooLarge as error:
@@ -84,7 +84,7 @@ def _say_outcome(now: Setup) -> None:
     n_padding = (len(before.source_tokens) or before.n_given + 1) - n_tokens
     if model.task is None:
         # What another tokenizer frames is a part of its tokens.
-        padding = f"{n_padding} of padding {batch.side_of_padding(model)} them" if n_padding else "no padding"
+        padding = f"{n_padding} of padding {setup.side_of_padding(model)} them" if n_padding else "no padding"
         size = f"{n_tokens} tokens, and {padding}"
     else:
         letters = f"{n_letters} letters, " if source_unit(before) == "letter" else ""

@@ -1,20 +1,38 @@
-"""Display options of all pages: large letters for a projector, and whether the answer is hidden. Needs no model."""
+"""Display options of all pages, which need no model: large letters for a projector, whether the answer is hidden, light or
+dark; and the glossary of a page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views import glossary
-from transformer_viz.views.components import theme_choice, word_list
+from transformer_viz.views import glossary, names
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import levels, link
 
 AUTO = "auto"
 """The device that is best here."""
+_HTML = """
+<fieldset><legend>Light or dark</legend>
+<button value="Light">Light</button><button value="Dark">Dark</button><button value="System">As the system</button></fieldset>
+"""
+_CSS = """
+fieldset { border: 0; margin: 0; padding: 0; display: flex; }
+legend { padding: 0 0 0.3rem; font: 0.875rem var(--st-font); color: var(--st-text-color); }
+button {
+  font: 0.875rem var(--st-font); color: var(--st-text-color); background: var(--st-background-color);
+  border: 1px solid var(--st-border-color); padding: 0.35rem 0.7rem; min-height: 2.2rem; cursor: pointer;
+}
+button[aria-pressed="true"] { color: var(--st-primary-color); border-color: var(--st-primary-color); }
+button:focus-visible { outline: 3px solid var(--st-primary-color); outline-offset: 1px; }
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +113,53 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             with levels.only_in_all("colours", is_used=link.option("colours", SCALES) != next(iter(SCALES))):
                 help_ = glossary.sentence("Colours of the maps")
                 link.segmented_control("Colours of the maps", key="colours", help=help_)
-        theme_choice.buttons()
+        # One of its buttons loads the page again: the link keeps what was chosen, an opened file is not kept.
+        # Explore is the bare address.
+        _theme_choice()(key="theme-choice", data={"pages": ["", *names()]})
         if device is not None:
             with levels.only_in_all("device", is_used=state.device != AUTO):
                 device()
     if page != "train":  # has them at its beginning
-        word_list.popover(page)
+        glossary_popover(page)
     levels.switch()
+
+
+@cache
+def _theme_choice() -> Any:
+    """Light, dark or the system's theme: Streamlit's own setting, whose menu this app hides."""
+    script = Path(__file__).with_name("theme_choice.js").read_text(encoding="utf-8")
+    return st.components.v2.component("transformer-viz-theme-choice", html=_HTML, css=_CSS, js=script)
+
+
+def glossary_popover(page: str) -> None:
+    """The terms of a page, each explained in a sentence: the basics in sight and the others folded, and a box that looks one up
+    among those of all pages; a widget's own is also beside its label."""
+    with st.popover("Glossary", icon=":material/dictionary:"):
+        _glossary(page)
+
+
+@st.fragment
+def _glossary(page: str) -> None:
+    looks: Any = {"placeholder": "Type a word, then press Enter", "max_chars": 40, "icon": ":material/search:"}
+    wanted = st.text_input("Look up a term", key="glossary_wanted", label_visibility="collapsed", **looks)
+    # On a phone they are longer than the window, and keys scroll only what can have the focus.
+    words = _found(wanted) if wanted.strip() else _of_page(page)
+    st.html(f'<div role="group" aria-label="Glossary" tabindex="0">{words}</div>')
+
+
+@cache
+def _of_page(page: str) -> str:
+    terms = glossary.of_page(page)
+    n_basics = sum(name in glossary.BASICS for name in terms)
+    basics, others = _list(terms[:n_basics]), _list(terms[n_basics:])
+    return f"{basics}<details><summary>{len(terms) - n_basics} more terms</summary>{others}</details>"
+
+
+def _found(wanted: str) -> str:
+    names = glossary.found(wanted)
+    return _list(names) if names else f"<p>No term has “{escape(wanted)}”.</p>"
+
+
+def _list(names: Sequence[str]) -> str:
+    words = (f"<li><b>{escape(name)}</b>: {escape(glossary.sentence(name))}</li>" for name in names)
+    return f"<ul>{''.join(words)}</ul>"

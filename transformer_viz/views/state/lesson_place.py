@@ -2,7 +2,8 @@
 
 `lesson=map.3` is the step, in another language `lesson=zh.map.3`; `lesson_answer` what was answered there; and `lesson_card`
 what the card shows: `d2f` where what was to be done is done, two hints are open, and the card is folded. `lesson=map.3` alone
-goes to where the step begins.
+goes to where the step begins. The finished steps of each lesson are in a cookie of the browser, which a session can read before
+its first picture; without cookies they last as long as the session.
 """
 
 import re
@@ -17,7 +18,7 @@ from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.questions import Spot
 from transformer_viz.learn.words import languages
 from transformer_viz.terms import COMBINED, KINDS
-from transformer_viz.views.state import lesson_progress, link
+from transformer_viz.views.state import link
 
 KEY, ANSWER, _CARD = "lesson", "lesson_answer", "lesson_card"
 SKIPPED = "skip"
@@ -34,6 +35,15 @@ _ANSWERED = re.compile(
     re.ASCII,
 )
 _SHOWN = re.compile(r"(d?)([1-3]?)([fo]?)")
+COOKIE = "transformer_viz_lessons"
+FIRST_QUESTION = "0"
+"""The question of the bare address, beside lessons, whose names begin with a letter: step 0 of it is done once it was answered
+or put away."""
+_STEPS, _IS_NEW = "lessons_done", "lessons_done_is_new"
+"""In the session: a number for each lesson, of which each bit is a step; and whether the browser has to be told."""
+_LESSON = re.compile(r"(0|[a-z][a-z0-9-]{0,39})\.([0-9a-f]{1,8})", re.ASCII)
+_MOST = 60
+"""Lessons in a cookie, which may have 4,096 characters."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +207,7 @@ def go_on(place: Place) -> None:
     """To the next step, or after the last one to the list of lessons. A step that asks nothing and has nothing to be done is
     done with that."""
     if place.step.ask is None and place.step.do is None:
-        lesson_progress.mark(place.lesson.name, place.number)
+        mark(place.lesson.name, place.number)
     if place.number + 1 < len(place.lesson.steps):
         open_step(replace(place, number=place.number + 1))
     else:
@@ -227,3 +237,42 @@ def open_values(start: Link) -> None:
     """The page has the values of this link as soon as it is drawn."""
     names = [name for name in names_of_page(start.page) if name in start.values or name not in _PERSONAL]
     link.open_values(start.values, names)
+
+
+# ---- what is finished
+
+
+def done(lesson: str) -> list[int]:
+    """The steps of a lesson that are done, from 0."""
+    bits = _steps().get(lesson, 0)
+    return [step for step in range(bits.bit_length()) if bits >> step & 1]
+
+
+def mark(lesson: str, step: int) -> None:
+    """A step, from 0, is done."""
+    steps = _steps()
+    if step not in done(lesson):
+        steps[lesson] = steps.get(lesson, 0) | 1 << step
+        st.session_state[_IS_NEW] = True
+
+
+def forget() -> None:
+    """No step of any lesson is done; for a callback. The first question does not come back."""
+    st.session_state[_STEPS] = {name: bits for name, bits in _steps().items() if name == FIRST_QUESTION}
+    st.session_state[_IS_NEW] = True
+
+
+def cookie() -> str:
+    """What the browser is to keep; nothing where it knows all of it."""
+    if not st.session_state.get(_IS_NEW):
+        return ""
+    return f"{COOKIE}={'~'.join(f'{name}.{bits:x}' for name, bits in [*_steps().items()][-_MOST:])}"
+
+
+def _steps() -> dict[str, int]:
+    state = st.session_state
+    if _STEPS not in state:
+        said = st.context.cookies.get(COOKIE, "")
+        found = [*map(_LESSON.fullmatch, said.split("~"))] if isinstance(said, str) else []
+        state[_STEPS] = {one[1]: int(one[2], 16) for one in found[:_MOST] if one is not None}
+    return state[_STEPS]

@@ -14,7 +14,7 @@ from transformer_viz.surveys.columns import SurveyComparison, best, columns, com
 from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import KIND_TITLES, head_label
-from transformer_viz.views.components import chart, code, screen, tabs, word_list
+from transformer_viz.views.components import chart, code, screen, tabs
 from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import Call, call, record
 from transformer_viz.views.state import display_options, focus, link
@@ -109,7 +109,7 @@ def _empty() -> None:
         "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
     )
     st.code(_COMMAND, language="bash", wrap_lines=True)
-    word_list.popover("survey")
+    display_options.glossary_popover("survey")
     listed = f"Surveys in the folder `{FOLDER}/`, where the app was started, are listed here. Or open one:"
     st.markdown("Or open one:" if app_folders.surveys() is None else listed)
     found.box()

@@ -1,9 +1,13 @@
-"""The form of the page Train: task and variant, sizes, architecture, and how the training goes."""
+"""The form of the page Train: task and variant, sizes, architecture, and how the training goes; and the command that does the
+same training."""
 
+import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import Any, get_args
+from types import MappingProxyType
+from typing import Any, get_args, get_type_hints
 
 import streamlit as st
 
@@ -16,7 +20,47 @@ from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
-from transformer_viz.views.state.training_fields import CHOICES, FIELDS, FLOATS, HINTS, MODEL, NUMBERS, SIZES, SWITCHES, same
+
+SIZES = {
+    "n_encoder_layers": ("Encoder", 1, 12),
+    "n_decoder_layers": ("Decoder", 1, 12),
+    "n_heads": ("Heads", 1, 32),
+    "d_model": ("d_model", 2, 1024),
+    "d_ff": ("d_ff", 1, 4096),
+}
+SWITCHES = {
+    "norm": "Norm placement",
+    "position": "Positions",
+    "embedding_scale": "Embeddings × √d_model",
+    "tied_embeddings": "Tied embeddings",
+    "activation": "Activation",
+    "initialization": "Initialization",
+    "dropout_in": "Dropout acts on",
+    "final_norm": "Final norms",
+    "norm_affine": "Norms learn weight and bias",
+    "shared_norm": "One norm a block",
+    "embedding_norm": "Norm on embeddings",
+    "attention_bias": "Biases in attention",
+    "feed_forward_bias": "Biases in feed-forward",
+    "output_bias": "Bias in the output",
+}
+NUMBERS = {
+    "steps": ("Steps", 1, 100_000),
+    "batch_size": ("Batch size", 1, 1024),
+    "learning_rate": ("Learning rate", 0.0, 10.0),
+    "warm_up": ("Warm-up, share of steps", 0.0, 0.99),
+    "label_smoothing": ("Label smoothing", 0.0, 0.99),
+    "weight_decay": ("Weight decay", 0.0, 10.0),
+    "sharpness": ("Sharpness penalty", 0.0, 100.0),
+    "seed": ("Seed", 0, 2**31),
+}
+CHOICES = {"optimizer": "Optimizer", "schedule": "Schedule", "loss": "Loss"}
+FLOATS = {"dropout": ("Dropout", 0.0, 0.99), "sinusoid_base": ("Sinusoid base", 1.01, 1e6)}
+MODEL = (*SIZES, *SWITCHES, *FLOATS)
+FIELDS = (*MODEL, *NUMBERS, *CHOICES, "frozen_embeddings")
+HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
+_WIDTH = 90
+"""Of a line of the command."""
 
 
 @dataclass(frozen=True)
@@ -189,3 +233,66 @@ def config(recipe: Recipe) -> ModelConfig:
 
 def _help(label: str) -> str:
     return literal(glossary.sentence(label))
+
+
+def written(value: Any) -> str:
+    """The value as text, with `true` and `false` as in files of settings."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def same(value: Any, other: Any) -> bool:
+    """Whether two values of a setting are equal, floats up to rounding."""
+    return math.isclose(value, other) if isinstance(value, float) and isinstance(other, int | float) else value == other
+
+
+def command(
+    task: str,
+    variant: str,
+    settings: Mapping[str, Any],
+    *,
+    folder: str,
+    snapshots: int,
+    samples: int,
+    embeddings: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The command line, broken where it is long.
+
+    Args:
+        task: what is learned.
+        variant: which architecture.
+        settings: those of model and recipe that differ from the defaults of task and variant, by their names in Python.
+        folder: where the checkpoint goes; a `~/` in front is the reader's own folder.
+        snapshots: weights kept along the way.
+        samples: texts of the evaluation at the end.
+        embeddings: files of pretrained matrices, by their side.
+    """
+    parts = [
+        f"python -m transformer_viz train {shlex.quote(task)} --variant {shlex.quote(variant)}",
+        *(_option(setting, value) for setting, value in settings.items()),
+        *(f"--{side}-embedding {_path(file)}" for side, file in embeddings.items()),
+        f"--snapshots {snapshots}",
+        f"--samples {samples}",
+        f"-o {_path(folder)}",
+    ]
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + 1 + len(part) > _WIDTH:
+            lines.append(f"  {part}")
+        else:
+            lines[-1] += f" {part}"
+    return " \\\n".join(lines)
+
+
+def _path(path: str) -> str:
+    """A path quoted for a shell, which expands `~` only outside quotation marks."""
+    home = "~/" if path.startswith("~/") else ""
+    return home + shlex.quote(path.removeprefix(home))
+
+
+def _option(name: str, value: Any) -> str:
+    if name == "frozen_embeddings":
+        return "--freeze-embeddings"
+    flag = name.removeprefix("n_").replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    return f"--{flag} {shlex.quote(str(value))}"

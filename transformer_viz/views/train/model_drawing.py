@@ -10,8 +10,8 @@ from transformer_viz.views import glossary
 from transformer_viz.views.components import drawing
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
-from transformer_viz.views.state.training_fields import FLOATS, SIZES, SWITCHES, same, written
 from transformer_viz.views.train import form
+from transformer_viz.views.train.form import FLOATS, SIZES, SWITCHES, same, written
 
 _NONE = "nothing"
 _TITLE, _BESIDE = "Drawing of the model", "Beside it"

@@ -18,10 +18,10 @@ from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import chart, code, word_list
+from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import link, visitor
-from transformer_viz.views.train import form, how_it_learned, model_drawing, progress, training_command
+from transformer_viz.views.state import display_options, link
+from transformer_viz.views.train import form, how_it_learned, model_drawing, progress
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
@@ -42,7 +42,7 @@ def show() -> None:
         with st.container(key="train-columns"):
             left, right = st.columns([2, 3], gap="large")
         with left:
-            word_list.popover("train")
+            display_options.glossary_popover("train")
             # Buttons that train at once; nothing is changed in the form.
             st.caption("Press one, and it trains at once:")
             with st.container(gap="xsmall"):
@@ -71,7 +71,7 @@ def show() -> None:
             jobs.check_open()
         except TransformerVizError as error:
             st.info(literal(str(error)), icon=":material/lock:")
-        word_list.popover("train")
+        display_options.glossary_popover("train")
         _show_job()
     how_it_learned.show(is_open=not server_settings.trains())
 
@@ -176,7 +176,7 @@ def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str
         "samples": jobs.SAMPLES,
         "embeddings": matrices,
     }
-    code.show_command(training_command.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold)
+    code.show_command(form.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold)
 
 
 def _begin(recipe: Recipe, name: str | None, files: Files) -> None:
@@ -190,7 +190,7 @@ def _begin(recipe: Recipe, name: str | None, files: Files) -> None:
     state = st.session_state
     typed = _free_name(recipe) if name is None else state[name].strip()
     try:
-        job = jobs.start(recipe, typed, visitor.of_session(), _matrices(files))
+        job = jobs.start(recipe, typed, progress.visitor(), _matrices(files))
     except TransformerVizError as error:
         state["preset_refused" if name is None else "train_refused"] = str(error)
         return

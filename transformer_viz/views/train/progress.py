@@ -16,12 +16,14 @@ from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
-from transformer_viz.training.jobs import Job
+from transformer_viz.training.jobs import Job, Visitor
 from transformer_viz.training.result import Row, best_head
+
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, screen
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.state import link, visitor
+from transformer_viz.views.server import visitors
+from transformer_viz.views.state import link
 
 _MOST_MOMENTS = 12
 Badge = tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]
@@ -40,11 +42,20 @@ _REQUESTED: dict[jobs.Request, Badge] = {
 """The badge from a click until the training's process has obeyed."""
 
 
+def visitor() -> Visitor:
+    """The browser of this session. One that keeps no cookies is the same for as long as its page stays open."""
+    context = st.context
+    token = visitors.token_in(context.cookies)
+    if token is None:
+        token = st.session_state.setdefault("visitor_token", visitors.new_token())
+    return Visitor(token, visitors.is_owner(context.cookies, context.headers, context.ip_address))
+
+
 def show(job: Job) -> None:
     """Draws one training; call it in a fragment that runs again while the training does."""
     state, rows = job.state, job.events()
     _header(job, state, rows)
-    who = visitor.of_session()
+    who = visitor()
     may_manage = who.may_manage(job.mark)
     with st.container(horizontal=True, vertical_alignment="center"):
         if may_manage:
@@ -115,7 +126,7 @@ def _discard(job: Job, state: jobs.State) -> None:
 
 def show_trash() -> None:
     """Lists what this visitor discarded in the last day, with buttons that put it back."""
-    entries = [entry for entry in trash.discarded() if visitor.of_session().may_manage(entry.job.mark)]
+    entries = [entry for entry in trash.discarded() if visitor().may_manage(entry.job.mark)]
     if not entries:
         return
     with st.expander(f"Trash: {len(entries)} discarded", icon=":material/delete:"):
@@ -184,7 +195,7 @@ def _seconds_left(rows: Sequence[Row], steps: int) -> float | None:
 def _do(act: Callable[..., None], *arguments: object) -> None:
     """Calls `act` for this visitor; an error is shown in the next run of the page."""
     try:
-        act(*arguments, visitor.of_session())
+        act(*arguments, visitor())
     except TransformerVizError as error:
         st.session_state.train_said = str(error)
     model_list.entries.clear()
