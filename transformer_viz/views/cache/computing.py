@@ -100,7 +100,11 @@ def decode(cost: float, function: Callable[..., R], *args: Any, waits: bool = Tr
         stopped = stopped_now or stopped
         _remember_stopped(key, stopped)
     if stopped is not None and waits:
-        _offer_to_write_on(key, stopped)
+        # One notice a run, though a page may ask for the same decoding several times.
+        words, name = "Write it again, to its end", f"write-again-{hash(key)}"
+        with suppress(StreamlitDuplicateElementKey), st.container(horizontal=True, vertical_alignment="center"):
+            st.button(words, key=name, icon=":material/restart_alt:", on_click=_remember_stopped, args=(key, None))
+            st.caption(stopped.words, width="content")
     return record(result, _until(whole, stopped))
 
 
@@ -146,11 +150,3 @@ def _remember_stopped(key: Hashable, stopped: Stopped | None) -> None:
     """None: it goes on to its end."""
     others = [(other, where) for other, where in _stopped().items() if other != key]
     st.session_state.stopped_decodings = dict([*others, *([(key, stopped)] if stopped else [])][-_MOST_STOPPED:])
-
-
-def _offer_to_write_on(key: Hashable, stopped: Stopped) -> None:
-    """One notice a run, though a page may ask for the same decoding several times."""
-    words, name = "Write it again, to its end", f"write-again-{hash(key)}"
-    with suppress(StreamlitDuplicateElementKey), st.container(horizontal=True, vertical_alignment="center"):
-        st.button(words, key=name, icon=":material/restart_alt:", on_click=_remember_stopped, args=(key, None))
-        st.caption(stopped.words, width="content")

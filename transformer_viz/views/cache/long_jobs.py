@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -91,7 +91,13 @@ def wait_for(
     if job is not None and job.key != key:
         job.cancel()
     if state.get("cancelled_job") == key:
-        st.button("Begin again", key="long-job-again", icon=":material/play_arrow:", on_click=_forget_cancelled)
+        st.button(
+            "Begin again",
+            key="long-job-again",
+            icon=":material/play_arrow:",
+            on_click=state.update,
+            kwargs={"cancelled_job": None},
+        )
         st.stop()
     state.cancelled_job = None
     if job is None or job.is_cancelled:
@@ -152,29 +158,20 @@ def _watch(then: State, words: str) -> None:
     if job is None or job.touch() != then:
         st.rerun()
     with st.container(key="long-job"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            label = "Leave the queue" if then == "waiting" else "Stop"
+            st.button(label, key="long-job-stop", icon=":material/stop:", on_click=_stop, args=(job,), disabled=job.is_stopped)
+            place = st.empty()
         if then == "waiting":
-            _button_and_place(job, "Leave the queue").markdown(f":material/hourglass_top: {place_words(job)}")
+            place.markdown(f":material/hourglass_top: {place_words(job)}")
+        elif isinstance(job.progress, Progress):
+            place.progress(job.progress.share or 0.0, literal(f"{words}: {job.progress.words}"))
+        elif isinstance(job.progress, Writing):
+            place.markdown(f":material/edit_note: {literal(job.progress.words)}")
+            for text in job.progress.written.texts:
+                st.text(text)
         else:
-            _draw_progress(job, words)
-
-
-def _draw_progress(job: Job, words: str) -> None:
-    place = _button_and_place(job, "Stop")
-    if isinstance(job.progress, Progress):
-        place.progress(job.progress.share or 0.0, literal(f"{words}: {job.progress.words}"))
-    elif isinstance(job.progress, Writing):
-        place.markdown(f":material/edit_note: {literal(job.progress.words)}")
-        for text in job.progress.written.texts:
-            st.text(text)
-    else:
-        place.markdown(f":material/menu_book: {literal(words)} …")
-
-
-def _button_and_place(job: Job, label: str) -> Any:
-    """A button, and the place for words behind it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(label, key="long-job-stop", icon=":material/stop:", on_click=_stop, args=(job,), disabled=job.is_stopped)
-        return st.empty()
+            place.markdown(f":material/menu_book: {literal(words)} …")
 
 
 def place_words(job: Job) -> str:
@@ -191,7 +188,3 @@ def _stop(job: Job) -> None:
         job.cancel()
     if job.is_cancelled:
         st.session_state.cancelled_job = job.key
-
-
-def _forget_cancelled() -> None:
-    st.session_state.cancelled_job = None
