@@ -86,7 +86,16 @@ def show() -> None:
             # To have typed nothing is no mistake yet.
             (column.error if side.text else column.info)(literal(error), icon=":material/keyboard:")
     if a is None or b is None:
-        _alone({"A": a, "B": b})
+        # The side that could be run, by itself.
+        for name, trace in (("A", a), ("B", b)):
+            if trace is None or not trace.kinds:
+                continue
+            shown.show(shown.of_one(name, trace))
+            state = st.session_state
+            kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
+            alt = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
+            with st.container(key="compare-maps"):
+                chart.draw(plain(mosaic), trace, kind, height=420, key="compare-alone-chart", words=alt)
         return
     comparison = compare(*words.together(a, b))
     if not comparison.kinds:
@@ -270,16 +279,3 @@ def _say_sizes(comparison: Comparison) -> None:
             words.append(f"Only {name} has {' and '.join(only)}.")
     if words:
         st.caption(" ".join(words))
-
-
-def _alone(ran: dict[str, Trace | None]) -> None:
-    """Draws the side that could be run, by itself."""
-    state = st.session_state
-    for name, trace in ran.items():
-        if trace is None or not trace.kinds:
-            continue
-        shown.show(shown.of_one(name, trace))
-        kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
-        alt = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
-        with st.container(key="compare-maps"):
-            chart.draw(plain(mosaic), trace, kind, height=420, key="compare-alone-chart", words=alt)

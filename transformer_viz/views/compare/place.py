@@ -6,7 +6,6 @@ import streamlit as st
 
 from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.terms import Head, Kind
-from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, link
 
 SAME = "same"
@@ -27,9 +26,12 @@ def start(comparison: Comparison) -> None:
     if found is not None and abs(found.size) > _ROUNDING:
         default = (found.layer, found.head)
     focus.start_head(comparison.a.attentions[kind].layers, focus.heads_of(comparison.a, kind), default)
-    (layers, layer), (heads, head) = _of_b(comparison.b, kind)
-    link.option("b_layer", layers, layer, _b_layer_words)
-    link.option("b_head", heads, head, _b_head_words)
+    # B's boxes have at first the same as A's, where B has that.
+    state, of_b = st.session_state, comparison.b.attentions[kind]
+    layers, heads = [*of_b.layers], focus.heads_of(comparison.b, kind)
+    first = (SAME if state.layer in layers else layers[-1], SAME if state.head in heads else of_b.n_heads - 1)
+    link.option("b_layer", [*([SAME] if first[0] == SAME else []), *layers], first[0], _b_layer_words)
+    link.option("b_head", [*([SAME] if first[1] == SAME else []), *heads], first[1], _b_head_words)
     link.option("scale", _SCALE_WORDS)
 
 
@@ -39,7 +41,12 @@ def controls(*, with_words: bool) -> None:
         focus.kind_box()
         # The small maps and the table choose among heads too. Behind a button that says what is chosen, since boxes are what
         # takes a page that opens longest.
-        with st.popover(_words(), key="compare-heads"):
+        # `A layer 2 head 1, B same head, colours up to 1`.
+        state = st.session_state
+        words = f"A {focus.layer_words(state.layer)} {focus.head_words(state.head)}, B "
+        of_b = f"{_b_layer_words(state.b_layer)} {_b_head_words(state.b_head)}".replace("B ", "")
+        words += f"{'same head' if is_same() else of_b}, {_SCALE_WORDS[state.scale]}"
+        with st.popover(words, key="compare-heads"):
             for key, label in _BOXES.items():
                 link.selectbox(label, key=key)
         if with_words:
@@ -76,22 +83,6 @@ def is_same() -> bool:
     """Whether both sides show the same layer and head."""
     state, chosen = st.session_state, of_b()
     return chosen["b_layer"] in (None, state.layer) and chosen["b_head"] in (None, state.head)
-
-
-def _of_b(b: Trace, kind: Kind) -> tuple[tuple[list[int | str], int | str], tuple[list[Head | str], Head | str]]:
-    """The layers and the heads that B's boxes offer, and what they have at first: the same as A's, where B has that."""
-    state, layers, heads = st.session_state, list(b.attentions[kind].layers), focus.heads_of(b, kind)
-    has_layer, has_head = state.layer in layers, state.head in heads
-    of_layers = ([*([SAME] if has_layer else ()), *layers], SAME if has_layer else layers[-1])
-    return of_layers, ([*([SAME] if has_head else ()), *heads], SAME if has_head else b.attentions[kind].n_heads - 1)
-
-
-def _words() -> str:
-    """`A layer 2 head 1, B same head, colours up to 1`."""
-    state = st.session_state
-    of_a = f"A {focus.layer_words(state.layer)} {focus.head_words(state.head)}"
-    of_b = "same head" if is_same() else f"{_b_layer_words(state.b_layer)} {_b_head_words(state.b_head)}".replace("B ", "")
-    return f"{of_a}, B {of_b}, {_SCALE_WORDS[state.scale]}"
 
 
 def _b_layer_words(layer: int | str) -> str:

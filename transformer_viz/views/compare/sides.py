@@ -92,7 +92,9 @@ def start(keys: Keys, usable: list[str]) -> None:
     """Values of a side before its boxes are drawn; those of B are A's with one sign of the text changed."""
     state = st.session_state
     if keys is B:
-        link.option(B.checkpoint, usable, _checkpoint_of_b(usable))
+        # A link leaves out A's, where it may be chosen.
+        name = state[A.checkpoint]
+        link.option(B.checkpoint, usable, name if name in usable else usable[0])
         if model_list.is_to_be_loaded(state[B.checkpoint], state.device):
             _model(B)  # says how far it is; A's is there by now
             st.rerun()
@@ -208,12 +210,6 @@ def _neighbour(text: str, model: LoadedModel) -> str:
         except TransformerVizError:
             continue
     return next((example.text for example in task.examples() if example.text != text), text)
-
-
-def _checkpoint_of_b(usable: list[str]) -> str:
-    """What a link leaves out: A's, where it may be chosen."""
-    name = st.session_state[A.checkpoint]
-    return name if name in usable else usable[0]
 
 
 def _text_of_b() -> str | None:

@@ -54,7 +54,18 @@ def _show_grades(shown: Shown) -> None:
     """Draws the head that aligns, the tiles, what they say, the table, and the code."""
     trace, has_model = shown.trace, shown.checkpoint is not None
     aligning.show(shown)
-    grades = _graded(shown)
+    checkpoint, grades = shown.checkpoint, None
+    if checkpoint is not None:
+        # Beside those of the untrained model where it can be run. Here, because a trace from a file is graded where there is no
+        # model.
+        from transformer_viz.views.cache import runs
+
+        try:
+            untrained = runs.untrained(checkpoint, shown.tokens)
+            grades = call(alignment, trace, call(by_words, untrained) if is_by_words(trace) else untrained)
+        except TransformerVizError as error:
+            st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
+    grades = call(alignment, trace) if grades is None else grades
     # No line break between a number and its sign.
     st.markdown(sentence(plain(grades_sentence(grades))))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -77,21 +88,6 @@ def _show_grades(shown: Shown) -> None:
     frame = call(Grades.to_frame, grades)
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
     code.show(figure, frame, key="code_of_tab")
-
-
-def _graded(shown: Shown) -> Grades:
-    """The grades, beside those of the untrained model where it can be run; where not, draws why."""
-    trace, checkpoint = shown.trace, shown.checkpoint
-    if checkpoint is not None:
-        # Here, because a trace from a file is graded where there is no model.
-        from transformer_viz.views.cache import runs
-
-        try:
-            untrained = runs.untrained(checkpoint, shown.tokens)
-            return call(alignment, trace, call(by_words, untrained) if is_by_words(trace) else untrained)
-        except TransformerVizError as error:
-            st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
-    return call(alignment, trace)
 
 
 def _table(grades: Grades, *, has_model: bool) -> None:

@@ -38,13 +38,32 @@ def start(search: Search, of: Hashable) -> int:
 
 def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None) -> Any:
     """Draws the tree, which is returned, and beside it the finished hypotheses, to choose one."""
+    with_answer, finished = display_options.current().with_answer, len(search.best)
     left, right = screen.columns([2, 1], "search")
     with left, st.container(key="search-tree"):
         words = "The search tree; the table beside it names the finished hypotheses"
         heard = "point", partial(_go_to, search)
         figure = chart.draw(figures.search_tree, trace, node, greedy=greedy, key="search-tree-chart", words=words, clicks=heard)
     with right:
-        _n_best(trace, search, node)
+        # The finished hypotheses and the node in focus, to choose one.
+        numbers = [*search.best, *([] if node in search.best else [node])]
+        nodes = [search.nodes[number] for number in numbers]
+        answers = [hypothesis_answer(trace, number) if with_answer else None for number in search.best]
+        texts, n_same = [display_text(at.text) or "(empty)" for at in nodes], 0
+        if max(map(len, texts)) > _LONGEST_TEXT:
+            # For a narrow column: without what all of them begin with.
+            n_same = sum(1 for _ in takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))) - _KEPT
+        columns: dict[str, list[Any]] = {
+            "rank": [str(rank) if rank <= finished else "–" for rank in range(1, len(nodes) + 1)],
+            "text": [f"…{text[n_same:]}" for text in texts] if n_same > 0 else texts,
+            "score": [at.score if rank < finished else math.nan for rank, at in enumerate(nodes)],
+            "log p": [at.total for at in nodes],
+            "tokens": [at.step + 1 for at in nodes],
+        }
+        if any(answers):
+            columns["answer"] = [answer or "" for answer in answers] + [""] * (len(nodes) - finished)
+        here = numbers.index(node)
+        table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3)
         figure_file.offer(figure, "search-tree")
     return figure
 
@@ -54,34 +73,6 @@ def say(shown: Trace, search: Search, node: int) -> None:
     st.markdown(
         f"**The hypothesis {of_run(shown.text)}**{display_options.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}."
     )
-
-
-def _n_best(trace: Trace, search: Search, node: int) -> None:
-    """Draws a table of the finished hypotheses and of the node in focus, whose rows choose one."""
-    with_answer = display_options.current().with_answer
-    answers = [hypothesis_answer(trace, number) if with_answer else None for number in search.best]
-    numbers = [*search.best]
-    if node not in search.best:
-        numbers, answers = [*numbers, node], [*answers, None]
-    finished, nodes = len(search.best), [search.nodes[number] for number in numbers]
-    columns: dict[str, list[Any]] = {
-        "rank": [str(rank) if rank <= finished else "–" for rank in range(1, len(nodes) + 1)],
-        "text": _where_they_differ([display_text(at.text) or "(empty)" for at in nodes]),
-        "score": [at.score if rank < finished else math.nan for rank, at in enumerate(nodes)],
-        "log p": [at.total for at in nodes],
-        "tokens": [at.step + 1 for at in nodes],
-        **({"answer": [answer or "" for answer in answers]} if any(answers) else {}),
-    }
-    here = numbers.index(node)
-    table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3)
-
-
-def _where_they_differ(texts: list[str]) -> list[str]:
-    """The texts for a narrow column: where they are long, without what all of them begin with."""
-    n_same = 0
-    if max(map(len, texts)) > _LONGEST_TEXT:
-        n_same = sum(1 for _ in takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))) - _KEPT
-    return [f"…{text[n_same:]}" for text in texts] if n_same > 0 else texts
 
 
 def _go_to(search: Search, node: int) -> None:

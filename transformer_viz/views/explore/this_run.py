@@ -36,8 +36,14 @@ def show(shown: Shown) -> None:
         with st.expander("What the file says of its run"):
             _notes(trace)
         return
-    part = limits.words_of(trace.made_by)
-    with st.expander(literal(f"This run: {_run(trace)}" + (f"; kept: {part}" if part else ""))):
+    part, made_by, seconds = limits.words_of(trace.made_by), trace.made_by, trace.made_by.get("seconds")
+    words = f"{'checkpoint' if 'task' in made_by else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')})"
+    words += f", task {made_by['task']}" if "task" in made_by else ""
+    did = f"{made_by.get('strategy')} decoding" if trace.writes else "read"
+    words += f", {did} on {made_by.get('device')}"
+    if isinstance(seconds, int | float):
+        words += f", {duration_words(seconds)} for {count_words(len(trace.rows), step_name(trace))}"
+    with st.expander(literal(f"This run: {words}" + (f"; kept: {part}" if part else ""))):
         limits.caption(shown.whole or trace)
         about = _model(shown.checkpoint) if shown.checkpoint is not None else _sizes_of(shown.model)
         # Together: each further text is 1.5 ms of an Enter.
@@ -75,18 +81,6 @@ def _note(value: Any) -> str:
     """A value of a file on one line; a long one is cut."""
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return shorten(" ".join(words[: 2 * _LONGEST_NOTE].split()), _LONGEST_NOTE)
-
-
-def _run(trace: Trace) -> str:
-    made_by, seconds = trace.made_by, trace.made_by.get("seconds")
-    what = f", task {made_by['task']}" if "task" in made_by else ""
-    did = f"{made_by.get('strategy')} decoding" if trace.writes else "read"
-    is_known = isinstance(seconds, int | float)
-    time = f", {duration_words(seconds)} for {count_words(len(trace.rows), step_name(trace))}" if is_known else ""
-    return (
-        f"{'checkpoint' if what else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')}){what}, "
-        f"{did} on {made_by.get('device')}{time}"
-    )
 
 
 def _sizes_of(model: "LoadedModel") -> Iterator[str]:

@@ -40,15 +40,8 @@ def show() -> None:
     """Draws the file that is chosen; where none is open, how to come to one."""
     if opened.traces():
         _show_file()
-    else:
-        _show_ways()
-
-
-# ---- nothing opened yet
-
-
-def _show_ways() -> None:
-    """Draws what a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file."""
+        return
+    # What a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file.
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         st.markdown("#### Open a trace file")
@@ -128,26 +121,25 @@ def _chooser() -> str:
         st.selectbox("Opened file", names, key="open_name", on_change=opened.hush, **looks)
         with st.popover("Open another", icon=":material/folder_open:"):
             opened.box("open")
-        st.button("Close", icon=":material/close:", key="open-close", on_click=_close, type="tertiary", help="Close this file")
-        st.markdown(_words(opened.get(state.open_name).trace))
+        st.button(
+            "Close",
+            icon=":material/close:",
+            key="open-close",
+            on_click=lambda: opened.close(state.open_name),
+            type="tertiary",
+            help="Close this file",
+        )
+        # What was read and written, and what the file says made it.
+        trace = opened.get(state.open_name).trace
+        by = [trace.made_by[key] for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
+        by = [_short(str(one)) for one in by] + ["part of its attention not seen"] * bool(trace.made_by.get("not_seen"))
+        by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
+        by += [f"with the mistake {_short(trace.mistake)}"] if trace.mistake else []
+        texts = (trace.source, trace.text) if display_options.current().with_answer else (trace.source,)
+        run = " → ".join(f"**{literal(display_token(text, _LONGEST_WORDS))}**" for text in texts if text)
+        st.markdown(" · ".join(filter(None, [run, literal(", ".join(by))])))
     opened.say()
     return state.open_name
-
-
-def _close() -> None:
-    opened.close(st.session_state.open_name)
-
-
-def _words(trace: Trace) -> str:
-    """What was read and written, and what the file says made it."""
-    read, written = (display_token(text, _LONGEST_WORDS) for text in (trace.source, trace.text))
-    by = [_short(str(trace.made_by[key])) for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
-    by += ["part of its attention not seen"] if trace.made_by.get("not_seen") else []
-    by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
-    by += [f"with the mistake {_short(trace.mistake)}"] if trace.mistake else []
-    known = (read, written) if display_options.current().with_answer else (read,)
-    run = " → ".join(f"**{literal(words)}**" for words in known if words)
-    return " · ".join(filter(None, [run, literal(", ".join(by))]))
 
 
 def _short(words: str) -> str:

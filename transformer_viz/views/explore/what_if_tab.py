@@ -80,7 +80,24 @@ def show(shown: Shown) -> None:
     if other is None:
         code.show(trace, key="code_of_tab")
         return
-    figure, parted = _compare(trace, other), Call(compare, trace, other)
+    comparison = compare(trace, other)
+    texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (trace, other)]
+    where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
+    totals = [sum(step.log_probability for step in run.steps[run.n_given :]) for run in (trace, other)]
+    st.markdown(
+        f"As it was, and as the pictures above show it: {texts[0]}, log p = {totals[0]:.4g}. "
+        f"Changed: {texts[1]}, log p = {totals[1]:.4g}. {where}"
+    )
+    if comparison.largest is not None:
+        words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
+        jump.to_largest(comparison, words, "what-if-largest")
+    place = (state.kind, state.layer, state.head)
+    words, key = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference", "what-if-chart"
+    figure = chart.draw(figures.before_and_after, trace, other, *place, key=key, words=words, file="what-if")
+    st.download_button(
+        "The other run as a file", to_bytes(other), "what-if.npz", "application/octet-stream", icon=":material/download:"
+    )
+    parted = Call(compare, trace, other)
     code.show(Call("print({}.text, {}.text, {}.parted)", trace, other, parted), figure, key="code_of_tab")
 
 
@@ -185,29 +202,6 @@ def _run(trace: Trace, model: "LoadedModel", *, waits: bool = True) -> Trace | N
     if not any(change.values()):
         return None
     return runs.what_if(model, trace, waits=waits, **change)
-
-
-def _compare(before: Trace, after: Trace) -> Any:
-    """Draws what differs in words and as a figure, which is returned."""
-    comparison = compare(before, after)
-    texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (before, after)]
-    where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
-    totals = [sum(step.log_probability for step in run.steps[run.n_given :]) for run in (before, after)]
-    st.markdown(
-        f"As it was, and as the pictures above show it: {texts[0]}, log p = {totals[0]:.4g}. "
-        f"Changed: {texts[1]}, log p = {totals[1]:.4g}. {where}"
-    )
-    if comparison.largest is not None:
-        words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
-        jump.to_largest(comparison, words, "what-if-largest")
-    state = st.session_state
-    place = (state.kind, state.layer, state.head)
-    words, key = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference", "what-if-chart"
-    figure = chart.draw(figures.before_and_after, before, after, *place, key=key, words=words, file="what-if")
-    st.download_button(
-        "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
-    )
-    return figure
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,21 @@ def show(setup: Setup) -> None:
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
     with st.container(horizontal=True, key="change-controls"):
         focus.controls(after, with_best=False)
-        _switches()
+        # Buttons that change all rows at once: the kind's mask, or a head.
+        kind, layer, head = _one_head()
+        title, place = head_label(layer, head), Place(kind, layer, head)
+        with st.container(horizontal=True, width="content"):
+            for label, icon, edit, words in (
+                ("Mask off", "grid_off", MaskOff(Place(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
+                (f"{title} off", "visibility_off", HeadOff(place), "This head's output becomes zeros"),
+                (
+                    f"{title} uniform",
+                    "density_small",
+                    Force(place, None, ()),
+                    "Every row of this head spreads its weight uniformly",
+                ),
+            ):
+                st.button(label, icon=f":material/{icon}:", on_click=_switch, args=(edit,), help=words)
     # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.
     cause, result = st.columns(2)
     with cause, st.container(horizontal=True):
@@ -61,7 +75,8 @@ def show(setup: Setup) -> None:
     with result:
         _outcome(setup, before, after)
     kind, layer, head = _one_head()
-    at, title, height = (state.kind, state.layer, state.head), KIND_TITLES[kind], _height(after, kind)
+    at, title, n_rows = (state.kind, state.layer, state.head), KIND_TITLES[kind], len(after.attentions[kind].queries)
+    height = max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
     cause, result = st.columns(2)
     with cause, st.container(key="lab-edit"):
         # Of the sound model: one for all layers and heads.
@@ -83,7 +98,24 @@ def show(setup: Setup) -> None:
             "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
         )
     with result:
-        _further(setup, after, many)
+        # The same change over many strings, and the run as a file.
+        if setup.is_changed:
+            words = f"The effect over {SAMPLES} strings"
+            if setup.many is not None:
+                link.text_area(
+                    "The effect over many texts, one a line",
+                    key="many",
+                    most=bar.MOST_TYPED,
+                    height=90,
+                    placeholder="Empty: the texts above",
+                    help=f"At most {MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
+                )
+                words = f"The effect over {len(setup.many)} texts"
+            many.controls(words)
+            many.result("effect")
+            st.download_button(
+                "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
+            )
     both = []
     for column, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
         with column:
@@ -92,27 +124,15 @@ def show(setup: Setup) -> None:
             both.append(chart.draw(figures.attention, run, *at, key=f"lab-{name}", words=words, file=name))
     _steps(before, after)
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
-    effects = [Call("print({})", _effect_call(setup))] if many.is_asked else []
+    # In one call, where the page computes a few texts at a time.
+    change_made: Any = {"edits": setup.edits, "mistake": setup.mistake}
+    over: list[Any] = [setup.model]
+    if setup.many is not None:
+        over.append([*setup.many])
+        change_made["max_length"] = min(MOST_WRITTEN, setup.model.default_max_length)
+    effects = [Call("print({})", Call(effect, *over, **change_made))] if many.is_asked else []
     code.show(said, mask, change, *both, *effects)
     many.go_on()
-
-
-def _switches() -> None:
-    """Draws buttons that change all rows at once: the kind's mask, or a head."""
-    kind, layer, head = _one_head()
-    title, place = head_label(layer, head), Place(kind, layer, head)
-    with st.container(horizontal=True, width="content"):
-        for label, icon, edit, words in (
-            ("Mask off", "grid_off", MaskOff(Place(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
-            (f"{title} off", "visibility_off", HeadOff(place), "This head's output becomes zeros"),
-            (
-                f"{title} uniform",
-                "density_small",
-                Force(place, None, ()),
-                "Every row of this head spreads its weight uniformly",
-            ),
-        ):
-            st.button(label, icon=f":material/{icon}:", on_click=_switch, args=(edit,), help=words)
 
 
 def _switch(edit: Edit) -> None:
@@ -120,46 +140,10 @@ def _switch(edit: Edit) -> None:
     st.session_state[_TO_LARGEST] = isinstance(edit, HeadOff) and edit in plain_edits.parse(st.session_state.edits)
 
 
-def _effect_call(setup: Setup) -> Call:
-    """The effect over many texts for “Show the code”: in one call, where the page computes a few texts at a time."""
-    change: Any = {"edits": setup.edits, "mistake": setup.mistake}
-    if setup.many is None:
-        return Call(effect, setup.model, **change)
-    return Call(effect, setup.model, [*setup.many], max_length=min(MOST_WRITTEN, setup.model.default_max_length), **change)
-
-
-def _further(setup: Setup, after: Trace, many: OverMany) -> None:
-    """Draws the same change over many strings, and the run as a file."""
-    if not setup.is_changed:
-        return
-    if setup.many is None:
-        words = f"The effect over {SAMPLES} strings"
-    else:
-        link.text_area(
-            "The effect over many texts, one a line",
-            key="many",
-            most=bar.MOST_TYPED,
-            height=90,
-            placeholder="Empty: the texts above",
-            help=f"At most {MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
-        )
-        words = f"The effect over {len(setup.many)} texts"
-    many.controls(words)
-    many.result("effect")
-    st.download_button(
-        "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
-    )
-
-
 def _one_head() -> tuple[Kind, int, int]:
     """The focus; the first head where several are shown together."""
     state = st.session_state
     return state.kind, state.layer, state.head if isinstance(state.head, int) else 0
-
-
-def _height(trace: Trace, kind: Kind) -> int:
-    n_rows = len(trace.attentions[kind].queries)
-    return max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
 
 
 def _outcome(setup: Setup, before: Trace, after: Trace) -> None:

@@ -36,7 +36,14 @@ def show() -> None:
         now = setup.start(model, setup.read_boxes(model))
         trace = now.sound().forced()[now.sentence]
         focus.start_place(trace, chosen.checkpoint)
-        _boxes(now)
+        with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
+            sentences: Any = {"words": setup.sentence_words(now.typed), "label_visibility": "collapsed"}
+            link.segmented_control("Sentence", range(len(now.typed.sources)), key="sentence", **sentences)
+            if model.task is not None:
+                mistakes: Any = {"words": setup.mistake_words, "width": 280, "label_visibility": "collapsed"}
+                link.selectbox("Mistake", [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
+            if now.is_changed:
+                st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
         read, written = (run()[now.sentence] for run in (now.forced, now.decoded))
         if (cover := lesson_card.ask(read, model, written=written)) is not None:
             # No picture and no word of what happens, before a lesson's question is answered; the link stays whole.
@@ -63,18 +70,6 @@ def show() -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
-
-
-def _boxes(now: Setup) -> None:
-    """Draws the boxes of the sentence in focus and of the mistake, and the way back."""
-    sentences: Any = {"words": setup.sentence_words(now.typed), "label_visibility": "collapsed"}
-    with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
-        link.segmented_control("Sentence", range(len(now.typed.sources)), key="sentence", **sentences)
-        if now.model.task is not None:
-            mistakes: Any = {"words": setup.mistake_words, "width": 280, "label_visibility": "collapsed"}
-            link.selectbox("Mistake", [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
-        if now.is_changed:
-            st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
 
 
 def _say_outcome(now: Setup) -> None:
