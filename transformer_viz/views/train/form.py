@@ -134,11 +134,7 @@ def show() -> Recipe | None:
             link.is_on(key, default)
         else:
             link.option(key, get_args(HINTS[name]), default)
-    return _advanced(base)
-
-
-def _advanced(base: Mapping[str, Any]) -> Recipe | None:
-    """Draws every setting, an error under the group that it is about. Returns the recipe, or None with an error."""
+    # Every setting, an error under the group that it is about.
     is_bool = {name: HINTS[name] is bool for name in SWITCHES}
     groups = {
         "Size: layers, heads, widths": [(len(SIZES), SIZES)],
@@ -159,7 +155,15 @@ def _advanced(base: Mapping[str, Any]) -> Recipe | None:
                         _setting(name, base[name])
             places.append(([name for _, names in rows for name in names], st.container()))
     try:
-        return _recipe()
+        own = recipe_for(task, variant)
+        changed = _changed(base)
+        settings = {name: value for name, value in changed.items() if name not in MODEL}
+        model = {**own.model, **{name: value for name, value in changed.items() if name in MODEL}}
+        if {"d_model", "n_heads"} & set(changed) and "d_k" in variants.settings(variant):
+            model |= {"d_k": None, "d_v": None}
+        recipe = replace(own, model=model, **settings)
+        config(recipe)
+        return recipe
     except TransformerVizError as error:
         words = str(error)
         place = next((place for names, place in places if any(name in words for name in names)), st)
@@ -204,19 +208,6 @@ def _changed(base: Mapping[str, Any]) -> dict[str, Any]:
     """The settings in the form that differ from these."""
     now = {name: st.session_state[f"train_{name}"] for name in FIELDS}
     return {name: value for name, value in now.items() if not same(value, base[name])}
-
-
-def _recipe() -> Recipe:
-    """The recipe of the chosen task and variant, with the settings that were changed in the form."""
-    base = recipe_for(st.session_state.train_task, st.session_state.train_variant)
-    changed = _changed(_effective(base))
-    settings = {name: value for name, value in changed.items() if name not in MODEL}
-    model = {**base.model, **{name: value for name, value in changed.items() if name in MODEL}}
-    if {"d_model", "n_heads"} & set(changed) and "d_k" in variants.settings(base.variant):
-        model |= {"d_k": None, "d_v": None}
-    recipe = replace(base, model=model, **settings)
-    config(recipe)
-    return recipe
 
 
 def config(recipe: Recipe) -> ModelConfig:

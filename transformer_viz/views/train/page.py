@@ -15,7 +15,6 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
 from transformer_viz.training import embeddings, estimate, jobs
 from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
-from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code
@@ -60,7 +59,21 @@ def show() -> None:
                 st.error(literal(said), icon=":material/error:")
             with link.expander("A training of your own", key="form", icon=":material/tune:"):
                 recipe = form.show()
-                files = _embedding_boxes()
+                files: dict[Side, UploadedFile] = {}
+                with st.expander("Pretrained embeddings"):
+                    st.caption(
+                        "Training can begin with embeddings that you have: a .npy or .safetensors file with one matrix "
+                        "(tokens, d_model), its rows in the order of the vocabulary."
+                    )
+                    for column, side in zip(st.columns(2), SIDES, strict=True):
+                        label, kinds, key = (
+                            f"{side.capitalize()} embedding",
+                            [name[1:] for name in SUFFIXES],
+                            f"train_{side}_embedding",
+                        )
+                        if (file := column.file_uploader(label, kinds, key=key, max_upload_size=_MOST_MEGABYTES)) is not None:
+                            files[side] = file
+                    link.toggle("Freeze: training leaves the embeddings as they are", key="train_frozen_embeddings")
                 if recipe is not None:
                     _start_box(recipe, files)
                 model_drawing.show(recipe)
@@ -78,8 +91,11 @@ def show() -> None:
 
 def _show_job() -> None:
     """Draws the chosen training and the trash; before the first training, an example of what will be seen here."""
-    job = _chosen_job()
-    if job is not None:
+    # The chosen training, or else the newest.
+    known = {job.name: job for job in jobs.jobs()}
+    if names := [*known]:
+        chosen = link.selectbox("Training", names, key="train_job") if len(names) > 1 else link.option("train_job", names)
+        job = known[chosen]
         words = "type your own; empty: an example of the task"
         link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
         _live(job.name)
@@ -114,27 +130,6 @@ def _live(name: str) -> None:
         st.rerun()
     if st.session_state.get("train_open"):
         st.rerun()
-
-
-def _embedding_boxes() -> Files:
-    """Draws the fold *Pretrained embeddings*. Returns the uploaded files by their side."""
-    files: dict[Side, UploadedFile] = {}
-    with st.expander("Pretrained embeddings"):
-        st.caption(
-            "Training can begin with embeddings that you have: a .npy or .safetensors file with one matrix (tokens, d_model), "
-            "its rows in the order of the vocabulary."
-        )
-        for column, side in zip(st.columns(2), SIDES, strict=True):
-            file = column.file_uploader(
-                f"{side.capitalize()} embedding",
-                [suffix[1:] for suffix in SUFFIXES],
-                key=f"train_{side}_embedding",
-                max_upload_size=_MOST_MEGABYTES,
-            )
-            if file is not None:
-                files[side] = file
-        link.toggle("Freeze: training leaves the embeddings as they are", key="train_frozen_embeddings")
-    return files
 
 
 def _start_box(recipe: Recipe, files: Files) -> None:
@@ -198,15 +193,6 @@ def _begin(recipe: Recipe, name: str | None, files: Files) -> None:
     state.pop("train_seen", None)
     if name is not None:
         link.reset(name)
-
-
-def _chosen_job() -> Job | None:
-    """The training that the page shows: the chosen one, or else the newest; None where there is none."""
-    known = {job.name: job for job in jobs.jobs()}
-    if not known:
-        return None
-    names = [*known]
-    return known[link.selectbox("Training", names, key="train_job") if len(known) > 1 else link.option("train_job", names)]
 
 
 @st.cache_resource(show_spinner=False)

@@ -58,14 +58,28 @@ def show(job: Job) -> None:
     who = visitor()
     may_manage = who.may_manage(job.mark)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if may_manage:
-            _manage(job, state)
+        # `jobs` checks who may do this again when one is pressed.
+        if may_manage and state in jobs.AT_WORK:
+            for label, icon, request, words in (
+                ("Pause", "pause", "pause", "Stops for now and keeps everything; you can go on later"),
+                ("Stop and keep", "stop", "stop", "Ends the training at this step; the model is evaluated and kept"),
+            ):
+                ask: Any = {"on_click": _do, "args": (job.request, request), "disabled": job.requested is not None}
+                st.button(label, icon=f":material/{icon}:", help=words, **ask)
+        if may_manage and state in ("paused", "failed") and server_settings.trains():
+            st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
         if state == "finished":
             st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
         if may_manage:
             # Always at the other end, so that no click meant for another button lands on it.
             st.space("stretch")
-            _discard(job, state)
+            icon, name = ":material/delete:", literal(job.name)
+            if state in jobs.AT_WORK:
+                st.button("Discard …", icon=icon, disabled=True, help="Stop the training first", key="discard-not-yet")
+            else:
+                with st.popover("Discard …", icon=icon, key=f"discard-{job.name}"):
+                    st.markdown(f"Discard **{name}** and its checkpoint? Both stay in the trash below for a day.")
+                    st.button(f"Discard {name}", on_click=_do, args=(trash.discard, job), key="discard-yes")
     if not may_manage:
         st.caption("Started in another browser. Only there, or as the owner of this server, can one pause, stop or discard it.")
     elif job.mark != who.mark:
@@ -93,35 +107,16 @@ def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
         st.badge(words, icon=icon, color=colour)
         st.caption(literal(f"{job.recipe.task}, {job.recipe.variant}"))
     text = f"step {step:,} of {job.recipe.steps:,}"
-    if state == "running" and (left := _seconds_left(rows, job.recipe.steps)) is not None:
+    recent = rows[-6:]
+    if state == "running" and len(recent) > 1 and "at" in recent[0]:
+        # At the pace of the last rows.
+        pace = (recent[-1]["at"] - recent[0]["at"]) / max(1, step - recent[0]["step"])
+        left = pace * (job.recipe.steps - step) - (time.time() - recent[-1]["at"])
         text += f" · about {duration_words(max(1.0, left))} left"
     held_out = [row["held_out"] for row in rows if row.get("held_out") is not None]
     if held_out:
         text += f" · {percent_words(held_out[-1], 1)} of held-out texts right"
     st.progress(min(1.0, step / job.recipe.steps), text=text)
-
-
-def _manage(job: Job, state: jobs.State) -> None:
-    """Draws Pause, Stop and Go on for whoever may use them; `jobs` checks that again when one is pressed."""
-    if state in jobs.AT_WORK:
-        for label, icon, request, words in (
-            ("Pause", "pause", "pause", "Stops for now and keeps everything; you can go on later"),
-            ("Stop and keep", "stop", "stop", "Ends the training at this step; the model is evaluated and kept"),
-        ):
-            ask: Any = {"on_click": _do, "args": (job.request, request), "disabled": job.requested is not None}
-            st.button(label, icon=f":material/{icon}:", help=words, **ask)
-    if state in ("paused", "failed") and server_settings.trains():
-        st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
-
-
-def _discard(job: Job, state: jobs.State) -> None:
-    """Draws the button that discards a training after a question; for a day it can be put back."""
-    if state in jobs.AT_WORK:
-        st.button("Discard …", icon=":material/delete:", disabled=True, help="Stop the training first", key="discard-not-yet")
-        return
-    with st.popover("Discard …", icon=":material/delete:", key=f"discard-{job.name}"):
-        st.markdown(f"Discard **{literal(job.name)}** and its checkpoint? Both stay in the trash below for a day.")
-        st.button(f"Discard {literal(job.name)}", on_click=_do, args=(trash.discard, job), key="discard-yes")
 
 
 def show_trash() -> None:
@@ -145,7 +140,12 @@ def _attention(job: Job, rows: Sequence[Row]) -> None:
     if not known:
         st.caption("The first maps appear as soon as the model has been made.")
         return
-    steps = _spread(list(known), _MOST_MOMENTS)
+    steps = list(known)
+    if len(steps) > _MOST_MOMENTS:
+        # Evenly by the root of the step, with the first and the last: by the step itself the beginning is missed, by its
+        # logarithm the end.
+        roots = [math.sqrt(steps[-1]) * i / (_MOST_MOMENTS - 1) for i in range(_MOST_MOMENTS)]
+        steps = sorted({min(steps, key=lambda step: abs(math.sqrt(step) - root)) for root in roots})
     try:
         trained = model_list.load(job.name, "cpu")
         state = st.session_state
@@ -172,24 +172,6 @@ def _moment(name: str, step: int, text: str) -> tuple[Trace, Trace]:
     run = decode(then, text, max_length=min(64, then.task.max_target_length + 1))
     known = run.expected_tokens
     return run, run if known is None else decode(then, text, target=known[:-1])
-
-
-def _spread(steps: list[int], most: int) -> list[int]:
-    """At most `most` of the steps, with the first and the last."""
-    if len(steps) <= most:
-        return steps
-    # Evenly by the root of the step: by the step itself the beginning is missed, by its logarithm the end.
-    wanted = [math.sqrt(steps[-1]) * i / (most - 1) for i in range(most)]
-    return sorted({min(steps, key=lambda step: abs(math.sqrt(step) - root)) for root in wanted})
-
-
-def _seconds_left(rows: Sequence[Row], steps: int) -> float | None:
-    """Seconds that the training still takes at the pace of its last rows; None where they do not say."""
-    recent = rows[-6:]
-    if len(recent) < 2 or "at" not in recent[0]:
-        return None
-    pace = (recent[-1]["at"] - recent[0]["at"]) / max(1, recent[-1]["step"] - recent[0]["step"])
-    return max(0.0, pace * (steps - recent[-1]["step"]) - (time.time() - recent[-1]["at"]))
 
 
 def _do(act: Callable[..., None], *arguments: object) -> None:
