@@ -146,16 +146,15 @@ def is_to_be_loaded(name: str, device: str) -> bool:
 
 def notes() -> dict[str, str]:
     """What each model that can be chosen does, or of which family it is, and how large, before anybody loads one."""
-    return {entry.name: _note(entry) for entry in (*entries(), *models().values())}
-
-
-def _note(entry: Entry | readers.Entry) -> str:
-    if entry.description is None:
-        return ""
-    if isinstance(entry, readers.Entry):
-        return f"{entry.description.family}, {size_words(entry)}"
-    mistake = ", trained without its mask" if entry.description.recipe.get("mistake") else ""
-    return f"{tasks.about(entry.description.task.name)}{mistake}; {compact_words(entry.n_parameters)} parameters"
+    found = {}
+    for entry in entries():
+        if (about := entry.description) is not None:
+            mistake = ", trained without its mask" if about.recipe.get("mistake") else ""
+            found[entry.name] = f"{tasks.about(about.task.name)}{mistake}; {compact_words(entry.n_parameters)} parameters"
+    for entry in models().values():
+        if entry.description is not None:
+            found[entry.name] = f"{entry.description.family}, {size_words(entry)}"
+    return found
 
 
 def size_words(entry: readers.Entry) -> str:

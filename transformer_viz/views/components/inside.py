@@ -7,7 +7,7 @@ import base64
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -76,7 +76,6 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         vector=vector,
         explained_in=[*here, stations[0]["id"]][0],
         formula=_formula,
-        shades=functools.partial(_shades, _palettes(looks.theme, looks.scale)[0]),
         **drawn,
     )
 
@@ -107,22 +106,33 @@ def _palettes(theme: ThemeName, scale: colour_scale.Scale) -> tuple[np.ndarray, 
     return first, second
 
 
-def _shades(palette: np.ndarray, numbers: np.ndarray, most: float) -> str:
-    """A vector as a picture's address: a pixel for each number, whose colour is strongest where it is as large as `most`."""
-    places = np.nan_to_num(numbers / most, nan=0.0).clip(-1, 1)
-    picture = BytesIO()
-    Image.fromarray(palette[(127.5 + 127.5 * places).round().astype(int)][None]).save(picture, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
+def _paint(cells: Sequence[Cell], palette: np.ndarray) -> None:
+    """Draws the vectors of a station, each as a picture's address: a pixel for each number. Some models have a place or two
+    that are a hundred times as large as all others, beside which nothing else would have any colour: those few are drawn no
+    stronger."""
+    vectors = [cell for cell in cells if "numbers" in cell]
+    found = np.abs(np.concatenate([[], *[cell["numbers"] for cell in vectors]]))
+    # A run with a mistake may have numbers that are none.
+    found = found[np.isfinite(found)]
+    most = float(np.quantile(found, _ALMOST_ALL) or found.max() or 1.0) if len(found) else 1.0
+    for cell in vectors:
+        places, picture = np.nan_to_num(cell["numbers"] / most, nan=0.0).clip(-1, 1), BytesIO()
+        Image.fromarray(palette[(127.5 + 127.5 * places).round().astype(int)][None]).save(picture, "PNG")
+        cell["picture"] = f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
 def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str, Any]:
     """What the browser draws: the stations before the keys, those with a line for each key, and those after them."""
     keys = numbers.shown_keys(inside, pinned)
+    n_more = len(inside.key_tokens) - len(keys)
     written = "" if inside.written is None else f"→{display_token(inside.written)}"
     row = of_run(place_label(inside.row, display_token(inside.row_token)) + written)
     hint = "The row is that of the step; one that is pinned in the map stays."
     if inside.kind == "encoder" and inside.written is None:
         hint = "A click on a row of the map shows another row."
+    enters, flow, leaves = _enters(inside), _flow(inside, keys, looks), _leaves(inside)
+    for station in (*enters, *flow, *leaves):
+        _paint(station["cells"], _palettes(looks.theme, looks.scale)[0])
     untold = [words for name, words in _PARTS.items() if getattr(inside, name) is None]
     return {
         "large": looks.large,
@@ -134,17 +144,18 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
         ],
         "hint": hint,
         "words": "One row of one head, from input to output",
-        "enters": _enters(inside),
-        "names": _names(inside, keys, pinned),
-        "flow": _flow(inside, keys, looks),
-        "leaves": _leaves(inside),
+        "enters": enters,
+        "names": [
+            {"text": "q", "class": "word top"},
+            *({"text": numbers.label(inside, key), "class": "pinned" if key == pinned else ""} for key in keys),
+            *([{"text": f"{n_more} more", "class": "word"}] if n_more else []),
+            {"text": "", "class": "word together"},
+        ],
+        "flow": flow,
+        "leaves": leaves,
         "untold": f"Not known of this model: {', '.join(untold)}." if untold else "",
         "lens": _lens(inside),
     }
-
-
-def _rest(inside: Inside, keys: Sequence[int]) -> list[int]:
-    return sorted({*range(len(inside.key_tokens))} - {*keys})
 
 
 # ---- cells
@@ -163,8 +174,12 @@ def _of_each(inside: Inside, name: str, keys: Sequence[int], axis: str = "") -> 
     """A number, or with an axis a vector, of each key, by its name in an address."""
     number, found = numbers.NUMBERS[name], numbers.NUMBERS[name].make(inside)
     assert found is not None
-    about = [(found[key], f"{name}.{key + 1}", f"{number.said} of {numbers.label(inside, key)}") for key in keys]
-    return [_vector(*each, axis) for each in about] if axis else [_number(*each) for each in about]
+    cells: list[Cell] = []
+    for key in keys:
+        value, cell = found[key], {"address": f"{name}.{key + 1}", "label": f"{number.said} of {numbers.label(inside, key)}"}
+        more = {"values": [*map(_WORDS, value.tolist())], "numbers": value, "axis": axis} if axis else {"text": _WORDS(value)}
+        cells.append({**cell, **more})
+    return cells
 
 
 def _of_place(inside: Inside, name: str, axis: str = "d_model") -> Cell:
@@ -180,13 +195,6 @@ def _has(inside: Inside, *names: str) -> bool:
 
 def _said(term: str) -> str:
     return f"{glossary.TERMS[term].sentence}."
-
-
-def _names(inside: Inside, keys: Sequence[int], pinned: int | None) -> list[dict[str, str]]:
-    of_keys = [{"text": numbers.label(inside, key), "class": "pinned" if key == pinned else ""} for key in keys]
-    n_more = len(_rest(inside, keys))
-    more = [{"text": f"{n_more} more", "class": "word"}] if n_more else []
-    return [{"text": "q", "class": "word top"}, *of_keys, *more, {"text": "", "class": "word together"}]
 
 
 # ---- before the keys
@@ -213,7 +221,7 @@ def _stream(inside: Inside, name: str, title: str, formula: str, words: str, axi
 def _station(name: str, title: str, formula: str, words: str, cells: Sequence[Cell], **drawn: Any) -> Station:
     addresses = [cell.get("address") for cell in cells]
     about = {"id": name, "title": title, "formula": formula, "words": words}
-    return {**about, "most": _most(cells), "addresses": addresses, **drawn}
+    return {**about, "cells": cells, "addresses": addresses, **drawn}
 
 
 # ---- one line a key
@@ -222,7 +230,7 @@ def _station(name: str, title: str, formula: str, words: str, cells: Sequence[Ce
 def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
     """From the keys to the head's output. A column has a top line, one line a key, perhaps one for all other keys, and what
     they are together."""
-    rest = _rest(inside, keys)
+    rest = sorted({*range(len(inside.key_tokens))} - {*keys})
     blank, stations = [None] if rest else [], list[Station]()
 
     def column(kind: str, head: str, cells: Sequence[Cell | None], others: Sequence[Cell | None], **ends: Cell) -> Column:
@@ -242,7 +250,10 @@ def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
         columns[-1]["cells"][-1] = _number(numbers.largest(inside), "largest", "the largest score", prefix="largest")
         words = "How well each key fits the query: the dot product of both."
         if inside.masked.any():
-            closed = [_closed(inside, key) if inside.masked[key] else None for key in keys]
+            closed: list[Cell | None] = []
+            for key in keys:
+                why, label = REASON_WORDS[int(inside.reasons[key])], f"mask of {numbers.label(inside, key)}"
+                closed.append({"address": f"mask.{key + 1}", "label": label, "masked": why} if inside.masked[key] else None)
             n_closed = int(inside.masked[rest].sum())
             columns.append(column("mask", "mask", closed, [{"masked": f"{n_closed} masked"}] if n_closed else blank))
             words += " A masked key is out, whatever its score."
@@ -273,11 +284,6 @@ def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
     return stations
 
 
-def _closed(inside: Inside, key: int) -> Cell:
-    words = REASON_WORDS[int(inside.reasons[key])]
-    return {"address": f"mask.{key + 1}", "label": f"mask of {numbers.label(inside, key)}", "masked": words}
-
-
 def _between(inside: Inside) -> list[tuple[str, str]]:
     """From q · k to the score: the numbers that this model has between them by name, and the heads of their columns."""
     n = len(inside.query)
@@ -290,15 +296,6 @@ def _between(inside: Inside) -> list[tuple[str, str]]:
         return list(zip(names, ["q · k", *done], strict=True))
     names = ["dot", *["scaled"] * (inside.scale != 1), *["capped"] * (inside.softcap is not None), "bias", "score"]
     return list(zip(names, ["q · k", *done, "+ bias", "= score"], strict=True))
-
-
-def _most(cells: Iterable[Cell]) -> float:
-    """What has the strongest colour in a station. Some models have a place or two that are a hundred times as large as all
-    others, beside which nothing else would have any colour: those few are drawn no stronger."""
-    found = np.abs(np.concatenate([[], *[cell["numbers"] for cell in cells if "numbers" in cell]]))
-    # A run with a mistake may have numbers that are none.
-    found = found[np.isfinite(found)]
-    return float(np.quantile(found, _ALMOST_ALL) or found.max() or 1.0) if len(found) else 1.0
 
 
 # ---- after the keys

@@ -6,6 +6,7 @@ not text of the option but its style's `content`, which is seen, and read aloud 
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import streamlit as st
 
@@ -14,6 +15,11 @@ _LIST = '[role="listbox"][aria-label="{}"]'
 
 def show(label: str, notes: Sequence[str]) -> None:
     """For the box of this label, on this page: a note for each of its options, in their order; "" where there is none."""
+    st.html(f"<style>{_css(label, tuple(notes))}</style>")
+
+
+@cache
+def _css(label: str, notes: tuple[str, ...]) -> str:
     box = _LIST.format(_escaped(label))
     rules = (
         f'{box} [role="option"][data-key="{place}"] [data-item-hl]::after {{ content: "{_escaped(note)}"; }}'
@@ -21,14 +27,13 @@ def show(label: str, notes: Sequence[str]) -> None:
         if note
     )
     # A row is forty pixels high, whatever stands in it: of long lists Streamlit draws only the rows in sight.
-    css = f"""
+    return f"""
 :has(> {box}) {{ min-width: min(27rem, calc(100vw - 1.4rem)); }}
 {box} [data-item-hl] {{ display: block; height: 2.4rem; padding-block: 0.1rem; line-height: 1.3; }}
 {box} [data-item-hl]::after {{
   display: block; overflow: hidden; text-overflow: ellipsis; font-size: 0.8rem; line-height: 1.25; color: var(--muted);
 }}
 {" ".join(rules)}"""
-    st.html(f"<style>{css}</style>")
 
 
 def _escaped(text: str) -> str:

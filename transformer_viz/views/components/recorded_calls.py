@@ -9,6 +9,7 @@ import math
 import re
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import is_dataclass
 from inspect import Parameter, signature, unwrap
 from typing import Any, TypeVar
@@ -78,25 +79,19 @@ def call(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
 
 def record(value: R, call: Call) -> R:
     """Remembers that this call makes this value: an object, or a list or tuple of some, each of which is remembered."""
-    if any(value is arg for arg in call.args):  # nothing was to be done
+    if id(value) in map(id, call.args):  # nothing was to be done
         return value
     made = st.session_state.setdefault(_MADE, {})
-    args, kwargs = map(_origin, call.args), {name: _origin(each) for name, each in call.kwargs.items()}
-    call = Call(call.function, *args, **kwargs)
+    call = Call(
+        call.function, *map(_origin, call.args), **dict(zip(call.kwargs, map(_origin, call.kwargs.values()), strict=True))
+    )
+    items = [(value, call)]
     if isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            _remember(made, item, Call(_ITEM, call, place, len(value)))
-    else:
-        _remember(made, value, call)
+        items = [(item, Call(_ITEM, call, place, len(value))) for place, item in enumerate(value)]
+    for item, of_item in items:
+        with suppress(TypeError):  # a number or a text, which is written as it is
+            made[id(item)] = (weakref.ref(item, lambda _, key=id(item): made.pop(key, None)), of_item)
     return value
-
-
-def _remember(made: dict[int, Any], value: Any, call: Call) -> None:
-    key = id(value)
-    try:
-        made[key] = (weakref.ref(value, lambda _: made.pop(key, None)), call)
-    except TypeError:  # a number or a text, which is written as it is
-        return
 
 
 def _origin(value: Any) -> Any:
