@@ -89,8 +89,9 @@ def record(value: R, call: Call) -> R:
     if isinstance(value, list | tuple):
         items = [(item, Call(_ITEM, call, place, len(value))) for place, item in enumerate(value)]
     for item, of_item in items:
+        key = id(item)
         with suppress(TypeError):  # a number or a text, which is written as it is
-            made[id(item)] = (weakref.ref(item, lambda _, key=id(item): made.pop(key, None)), of_item)
+            made[key] = (weakref.ref(item, lambda _, key=key: made.pop(key, None)), of_item)
     return value
 
 
