@@ -41,8 +41,9 @@ def popover(model: LoadedModel) -> None:
     """A button that says what is chosen, and behind it the boxes; nothing for a model that writes nothing."""
     if not model.model.kind.writes:
         return
-    is_used = strategy(model) != STRATEGIES[0]
-    with levels.only_in_all("decoding", is_used=is_used), st.popover(_words(model), key="decoding-popover"):
+    state, chosen = st.session_state, strategy(model)
+    words = f"Decoding: {chosen}{({'beam': f' {state.beam}', 'sample': f', seed {state.seed}'}).get(chosen, '')}"
+    with levels.only_in_all("decoding", is_used=chosen != STRATEGIES[0]), st.popover(words, key="decoding-popover"):
         chosen = link.segmented_control("Decoding", key="decoding", help=_help("Decoding"))
         if chosen == "beam":
             link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
@@ -84,10 +85,3 @@ def length(model: LoadedModel) -> dict[str, int]:
 def _longest(model: LoadedModel) -> int:
     """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
     return min(_OF_A_PROMPT, model.default_max_length) if model.model.kind.has_prompt else model.default_max_length
-
-
-def _words(model: LoadedModel) -> str:
-    """`Decoding: beam 5`."""
-    state, chosen = st.session_state, strategy(model)
-    more = {"beam": f" {state.beam}", "sample": f", seed {state.seed}"}
-    return f"Decoding: {chosen}{more.get(chosen, '')}"

@@ -30,11 +30,17 @@ def offer(figure: Any, name: str) -> None:
         st.caption("The figure above as it stands. A page needs no network; the others take some seconds.")
         with st.container(horizontal=True):
             for format, (words, _) in FORMATS.items():
-                st.button(words, key=f"picture-{name}-{format}", on_click=_ask, args=(asked, format))
+                st.button(words, key=f"picture-{name}-{format}", on_click=state.update, kwargs={asked: format})
         if (chosen := state.get(asked)) is None:
             return
         of = ("picture", chosen, name, hashlib.sha256(figure.to_json().encode()).hexdigest())
-        download(f"{name}.{chosen}", FORMATS[chosen][1], f"picture-{name}-file", of, lambda: _made(figure, chosen, name))
+
+        def make() -> bytes:
+            if chosen == "html":
+                return export.figure_html(figure, title=name).encode()
+            return export.picture(figure.to_plotly() if isinstance(figure, PlainFigure) else figure, chosen)
+
+        download(f"{name}.{chosen}", FORMATS[chosen][1], f"picture-{name}-file", of, make)
 
 
 def download(name: str, mime: str, key: str, of: Hashable, make: Callable[[], bytes]) -> None:
@@ -55,13 +61,3 @@ def download(name: str, mime: str, key: str, of: Hashable, make: Callable[[], by
         return
     words = f"Download {literal(name)} ({bytes_words(len(data))})"
     st.download_button(words, data, name, mime, key=key, icon=":material/download:", on_click="ignore")
-
-
-def _ask(asked: str, format: str) -> None:
-    st.session_state[asked] = format
-
-
-def _made(figure: Any, format: str, title: str) -> bytes:
-    if format == "html":
-        return export.figure_html(figure, title=title).encode()
-    return export.picture(figure.to_plotly() if isinstance(figure, PlainFigure) else figure, format)

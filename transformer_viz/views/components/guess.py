@@ -31,7 +31,11 @@ _HINTS: dict[Kind, str] = {
 
 def show(trace: Trace, at: focus.Focus, *, large: bool, dark: bool) -> None:
     """The player of a run that is covered from the step on, and a row for a guess of the token."""
-    guesses, step = _guesses(at.run, trace.n_given), focus.step()
+    state, step = st.session_state, focus.step()
+    # What this session has guessed of a run is forgotten where everything is covered again.
+    if state.get("guesses_of") != at.run or step <= trace.n_given:
+        state.guesses_of, state.guesses = at.run, {}
+    guesses: dict[int, Guess] = state.guesses
     player.show(_content(trace, at, guesses, large=large, dark=dark), partial(_heard, trace, at))
     focus.draw_hidden()
     is_over, written = step == trace.n_steps, [token for token in trace.output_tokens if token != HIDDEN]
@@ -61,7 +65,11 @@ def _content(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large:
     for t, cell in enumerate(revealed):
         if t in guesses:
             cell["class"] += " hit" if is_right(trace, guesses[t]) else " miss"
-    covered = {"text": HIDDEN, "title": "not revealed yet", "class": "covered"}
+    covered, looked = {"text": HIDDEN, "title": "not revealed yet", "class": "covered"}, None
+    # The source position with the most weight at the step that was revealed last.
+    of = at if last is None else last
+    if of.kind == "cross" and step > 0 and (row := trace.attentions["cross"].row(of.layer, of.head, step - 1)).any():
+        looked = int(row.argmax())
     return content | {
         "is_asked": True,
         "is_guessed": True,
@@ -76,25 +84,8 @@ def _content(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large:
             "words": outcome_words(trace, at.kind, at.layer, at.head, step - 1, last) if step > trace.n_given else _BEGINS,
         },
         "sentences": [question_words(trace, at.kind, at.layer, at.head, step)] * (n + 1),
-        "looked": [_looked_at(trace, at, last, step - 1)] * (n + 1),
+        "looked": [looked] * (n + 1),
     }
-
-
-def _looked_at(trace: Trace, at: focus.Focus, last: Guess | None, step: int) -> int | None:
-    """The source position with the most weight at the step that was revealed last."""
-    kind, layer, head = (at.kind, at.layer, at.head) if last is None else (last.kind, last.layer, last.head)
-    if kind != "cross" or step < 0:
-        return None
-    row = trace.attentions[kind].row(layer, head, step)
-    return int(row.argmax()) if row.any() else None
-
-
-def _guesses(run: str, n_given: int) -> dict[int, Guess]:
-    """What this session has guessed of a run; forgotten where everything is covered again."""
-    state = st.session_state
-    if state.get("guesses_of") != run or focus.step() <= n_given:
-        state.guesses_of, state.guesses = run, {}
-    return state.guesses
 
 
 def _n_moves() -> int:

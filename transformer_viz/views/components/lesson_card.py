@@ -24,15 +24,16 @@ from transformer_viz.learn.lesson import Piece
 from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
-from transformer_viz.learn.words import words
+from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.untrusted_files import read_bytes
 from transformer_viz.views import pages, path
-from transformer_viz.views.components import chart, lesson_question, screen, style
-from transformer_viz.views.components.lesson_question import with_code
+from transformer_viz.views.components import chart, screen, style
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import focus, lesson_place, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, Answer, Place
@@ -43,6 +44,8 @@ _TAGS = {"strong": "b", "emphasis": "em", "code": "code"}
 _ASKING = ("explore", "masks", "train")
 """Pages that ask of what they show."""
 _LARGEST_IMAGE = 1_000_000
+_MOST_BELOW = 5
+"""Options that stand below each other; the keys of a long row stand side by side."""
 _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 
@@ -220,10 +223,10 @@ class _Card:
                 row = None if is_whole else row if covers == "row" else trace.n_steps
                 if self.here == "explore" and COVERS[asked.kind] == "row":
                     self._row = row
-                lesson_question.draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
+                _draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
                 return Cover(row, self.say("card.covered"))
-            answer = None if given is None else lesson_question.read_words(asked, given.words)
-            lesson_question.draw_judged(asked, answer, self.say)
+            answer = None if given is None else _read_words(asked, given.words)
+            _draw_judged(asked, answer, self.say)
             if answer is not None:
                 lesson_place.mark(self.place.lesson.name, self.place.number)
         return None
@@ -270,7 +273,7 @@ class _Card:
                 st.button(on, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
 
     def _say(self, sentence: str) -> None:
-        st.html(f'<p class="lesson-say">{with_code(sentence)}</p>')
+        st.html(f'<p class="lesson-say">{_with_code(sentence)}</p>')
 
     def _element(self, piece: Piece) -> str:
         """What a lesson says is text alone."""
@@ -314,3 +317,80 @@ def _draw_masks(example: Example) -> None:
     trace = replace(hide_answer(example.trace, example.trace.n_steps), mistake="", edits=())
     for kind, call in stepper.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
         chart.show(call(), f"lesson-masks-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
+
+
+# ---- the question
+
+
+def _draw_form(asked: Question, unanswered: Answer, row: int | None, say: Words) -> None:
+    """Options or a box for a number, and the button.
+
+    Args:
+        asked: the question.
+        unanswered: what the answer is of, without its words.
+        row: where Explore goes once it is answered; None stays where it is.
+        say: the words of the lesson's language.
+    """
+    key = f"lesson-answer-{st.session_state[lesson_place.KEY]}-{unanswered}"
+    looks: Any = {"label_visibility": "collapsed"}
+    with st.form(key=f"{key}-form", border=False):
+        if asked.number is not None:
+            st.number_input(literal(asked.text), value=None, format="%0.3f", step=0.01, key=key, **looks)
+        elif asked.is_several:
+            with st.container(horizontal=len(asked.options) > _MOST_BELOW):
+                for number, option in enumerate(asked.options):
+                    st.checkbox(literal(option), key=f"{key}-{number}", width="content")
+        else:
+            labels, options = [*map(literal, asked.options)], range(len(asked.options))
+            looks |= {"horizontal": len(options) > _MOST_BELOW}
+            st.radio(literal(asked.text), options, None, labels.__getitem__, key=key, **looks)
+        arguments = (key, unanswered, row, len(asked.options) if asked.is_several else None)
+        st.form_submit_button(say("card.answer"), type="primary", on_click=_answer, args=arguments)
+
+
+def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None) -> None:
+    state = st.session_state
+    if n_options is None:
+        given = state.get(key)
+        words = None if given is None else f"{given:.6g}" if isinstance(given, float) else str(given)
+    else:
+        words = "+".join(str(number) for number in range(n_options) if state.get(f"{key}-{number}")) or None
+    if words is not None:
+        lesson_place.set_answer(str(replace(unanswered, words=words)), row)
+
+
+def _draw_judged(asked: Question, given: list[int] | float | None, say: Words) -> None:
+    """Whether it was right, what was said, what is right, and why; of nothing where the question was skipped."""
+    is_right = given is not None and asked.is_right(given)
+    sentences = [] if given is None else [say("card.said", said=_said(asked, given, say))]
+    if not is_right:
+        right = sorted(asked.right) if asked.number is None else asked.number
+        sentences.append(say("card.is-right", right=_said(asked, right, say)))
+    judged = say("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
+    blank = say("common.blank")  # Chinese has none between sentences
+    words = _with_code(blank.join([*sentences, asked.why]))
+    st.html(f'<p class="lesson-say" role="status"><b>{escape(judged)}</b>{blank}{words}</p>')
+
+
+def _read_words(asked: Question, words: str) -> list[int] | float | None:
+    """What an answer says; None where it is none to this question, as a link may have it."""
+    try:
+        if asked.number is not None:
+            return float(words)
+        numbers = [int(part) for part in words.split("+")]
+    except ValueError:
+        return None
+    return numbers if all(0 <= number < len(asked.options) for number in numbers) else None
+
+
+def _with_code(sentence: str) -> str:
+    """As HTML: what stands in backquotes is code; all else is text."""
+    parts = sentence.split("`")
+    return "".join(f"<code>{escape(part)}</code>" if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
+def _said(asked: Question, answer: list[int] | float, say: Words) -> str:
+    if isinstance(answer, int | float):
+        return number_words(answer, 3 if abs(answer) < 0.1 else 2)
+    # Some options are sentences.
+    return say.list([f"`{asked.options[number].rstrip('.。')}`" for number in answer])

@@ -99,9 +99,23 @@ def add(file_name: str, data: bytes) -> str:
         with _READING:
             trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=limits.MOST_UNPACKED)
             limits.check(trace, file_name)
-            _make_room(trace.nbytes)
+            # The oldest are let go of until another trace fits.
+            held, n_bytes = _all(), trace.nbytes
+            while held and (len(held) >= MOST_TRACES or sum(one.trace.nbytes for one in held.values()) + n_bytes > MOST_HELD):
+                oldest = next(iter(held))
+                _let_go(oldest)
+                words = f"{oldest} was closed to make room: at most {MOST_TRACES} traces and {MOST_HELD // MB} MB are kept."
+                uploader.note(SORT, words, is_error=False)
+            if sum(other.nbytes for other in _HELD) + n_bytes > MOST_OF_ALL:
+                words = "This server holds as many opened traces as it can. Try again later, or run the app yourself."
+                raise TraceError(words)
             _HELD.add(trace)
-        name = _unique(file_name)
+        # `hello`, and `hello (2)` where there is one already.
+        stem, number = file_name.removesuffix(".npz").removesuffix(".NPZ"), 1
+        name = stem
+        while name in _all():
+            number += 1
+            name = f"{stem} ({number})"
         _all()[name] = Opened(trace, file_name, run)
     state.opened_latest = name
     return name
@@ -136,18 +150,6 @@ def _let_go(name: str) -> None:
     _HELD.discard(_all().pop(name).trace)
 
 
-def _make_room(n_bytes: int) -> None:
-    """Lets go of the oldest until another trace fits, and says so."""
-    held = _all()
-    while held and (len(held) >= MOST_TRACES or sum(one.trace.nbytes for one in held.values()) + n_bytes > MOST_HELD):
-        oldest = next(iter(held))
-        _let_go(oldest)
-        words = f"{oldest} was closed to make room: at most {MOST_TRACES} traces and {MOST_HELD // MB} MB are kept."
-        uploader.note(SORT, words, is_error=False)
-    if sum(trace.nbytes for trace in _HELD) + n_bytes > MOST_OF_ALL:
-        raise TraceError("This server holds as many opened traces as it can. Try again later, or run the app yourself.")
-
-
 def _plain(file_name: str) -> str:
     """The last part of a name, on one line, without signs that cannot be seen, cut where it is long."""
     last = re.split(r"[\\/]", file_name)[-1]
@@ -155,13 +157,3 @@ def _plain(file_name: str) -> str:
     ending = ".npz" if seen.lower().endswith(".npz") else ""
     stem = seen[: len(seen) - len(ending)] or "trace"
     return (stem if len(stem) <= _LONGEST_NAME else stem[: _LONGEST_NAME - 1] + "…") + ending
-
-
-def _unique(file_name: str) -> str:
-    """`hello`, and `hello (2)` where there is one already."""
-    stem = file_name.removesuffix(".npz").removesuffix(".NPZ")
-    name, number = stem, 1
-    while name in _all():
-        number += 1
-        name = f"{stem} ({number})"
-    return name

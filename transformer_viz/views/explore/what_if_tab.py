@@ -18,11 +18,11 @@ from transformer_viz.text_display import display_token
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, jump
+from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import display_options, link, words
+from transformer_viz.views.state import display_options, focus, link, words
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def show(shown: Shown) -> None:
     )
     if comparison.largest is not None:
         words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
-        jump.to_largest(comparison, words, "what-if-largest")
+        focus.say_largest(comparison, words, "what-if-largest")
     place = (state.kind, state.layer, state.head)
     words, key = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference", "what-if-chart"
     figure = chart.draw(figures.before_and_after, trace, other, *place, key=key, words=words, file="what-if")

@@ -20,7 +20,7 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, chart, code, jump
+from transformer_viz.views.components import bar, chart, code
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.masks.over_many import MOST_WRITTEN, OverMany
@@ -170,7 +170,7 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
             st.markdown("No weight changes.")
         else:
             words = f"Largest change: {change_words(comparison.largest)}."
-            jump.to_largest(comparison, words, "change-largest")
+            focus.say_largest(comparison, words, "change-largest")
 
 
 def _outcome_words(before: Trace, after: Trace, parted: int | None) -> str:

@@ -11,6 +11,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -87,9 +88,10 @@ class Guard:
         if found is None:
             return False
         address, name = found.groups()
-        return _is_ip_address(address or name) or any(
-            name == known or (known.startswith("*.") and name.endswith(known[1:])) for known in self._names
-        )
+        with suppress(ValueError):
+            ipaddress.ip_address(address or name)
+            return True
+        return any(name == known or (known.startswith("*.") and name.endswith(known[1:])) for known in self._names)
 
 
 def own_names() -> set[str]:
@@ -98,14 +100,6 @@ def own_names() -> set[str]:
     label = machine.partition(".")[0]
     told = (st.get_option("server.address"), st.get_option("browser.serverAddress"))
     return {name.lower() for name in ("localhost", machine, label, f"{label}.local", *told) if name}
-
-
-def _is_ip_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def policy(page: str, framed_by: Iterable[str] = ()) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from transformer_viz.analysis.comparison import IN_BOTH, Comparison
 from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.sentences import Sentence, best_head_words
@@ -290,6 +291,24 @@ def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_:
     """Goes to the head that its words name: kind, layer and head. It may stand in a fragment: the whole page follows."""
     if st.button(words, key, help_, go_to_head, args=place, icon=":material/target:", type="tertiary"):
         st.rerun()
+
+
+def say_largest(comparison: Comparison, words: str, key: str) -> None:
+    """Where the largest change is, in `words`, with the way there; said first where the head in focus has no change at all."""
+    largest, state = comparison.largest, st.session_state
+    assert largest is not None
+    place = (largest.kind, largest.layer, largest.head)
+    if place == (state.kind, state.layer, state.head):
+        st.markdown(words)
+        return
+    name = head_label(largest.layer, largest.head)
+    if state.kind in comparison.kinds and state.layer in comparison.layers(state.kind):
+        maps = comparison.one_head(state.kind, state.layer, state.head)
+        if not maps.broken.any() and not (maps.difference[maps.present == IN_BOTH] != 0).any():
+            words = f"**No difference in this head.** {words}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(words, width="content")
+        go_to_head_button(f"Go to {name}", key, place)
 
 
 def go_to_head(kind: Kind, layer: int, head: int) -> None:
