@@ -97,7 +97,16 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     with controls:
         address = link.selectbox("Place of A", [_LARGEST, *addresses], key="patch_place", help=about, width=240)
     chosen = addresses.get(address) or found.largest(1)[0]
-    place.markdown(_sentence(runs, found))
+    # Where the runs part, and which places bring back most.
+    ours, other = (f"**{of_run(token)}**" for token in found.tokens)
+    best = []
+    for each in found.largest(3):
+        at = f"{place_words(each.query)} {of_run(runs[0].labels(each.place.kind)[0][each.query])}"
+        best.append(f"**{signed_words(each.value, 2)}** ({_name(each.place)}, {at})")
+    place.markdown(
+        f"At step {found.step + 1} A writes {ours} and B {other}. Of the difference between their logits one place of A, put "
+        f"into B alone, brings back at most {', '.join(best)}. 0: nothing changes. 1: B is as sure of {ours} as A."
+    )
     effects = _maps(runs, found, chosen)
     st.caption(
         f"{size} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
@@ -165,19 +174,6 @@ def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> Non
         st.session_state.patch_place = f"{places[row]}:{column + 1}"
 
 
-def _sentence(runs: Runs, found: Patching) -> str:
-    """Where the runs part, and which places bring back most."""
-    ours, other = (f"**{of_run(token)}**" for token in found.tokens)
-    best = []
-    for each in found.largest(3):
-        at = f"{place_words(each.query)} {of_run(runs[0].labels(each.place.kind)[0][each.query])}"
-        best.append(f"**{signed_words(each.value, 2)}** ({_name(each.place)}, {at})")
-    return (
-        f"At step {found.step + 1} A writes {ours} and B {other}. Of the difference between their logits one place of A, put "
-        f"into B alone, brings back at most {', '.join(best)}. 0: nothing changes. 1: B is as sure of {ours} as A."
-    )
-
-
 def _name(place: Place) -> str:
     """`layer 2 head 3 of cross-attention`."""
     assert place.layer is not None
@@ -188,7 +184,14 @@ def _name(place: Place) -> str:
 def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedRun) -> dict[str, Any]:
     """What `shown.show` draws of it: strips of A, of B and of what came of it, and how probable both tokens are in each."""
     a, b = runs
-    sides = [output_strip(a), output_strip(b), _strip(changed, found.step)]
+    # As `output_strip`; what both runs wrote before is given.
+    patched = []
+    for t, (token, p) in enumerate(zip(changed.tokens, changed.probabilities, strict=True)):
+        is_given, text = t < found.step, display_token(token)
+        title = f"step {t + 1}: {text}, p = {p:.4f}{', as in both' if is_given else ''}"
+        cell = {"text": text, "title": title, "class": "special" if token in SPECIAL_TOKENS else "given" if is_given else ""}
+        patched.append(cell if is_given else {**cell, "tint": round(p, 4)})
+    sides = [output_strip(a), output_strip(b), patched]
     texts = [[token["text"] for token in side] for side in sides]
     apart = [place for place, (_, before, after) in enumerate(zip_longest(*texts)) if before != after]
     strip = {
@@ -226,16 +229,3 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
         "columns": [f"at step {found.step + 1}", "A", "B", "B′"],
         "rows": rows,
     }
-
-
-def _strip(changed: PatchedRun, step: int) -> list[dict[str, Any]]:
-    """As `output_strip`; what both runs wrote before is given."""
-    return [
-        {
-            "text": display_token(token),
-            "title": f"step {t + 1}: {display_token(token)}, p = {p:.4f}{', as in both' if t < step else ''}",
-            "class": "special" if token in SPECIAL_TOKENS else "given" if t < step else "",
-            **({} if t < step else {"tint": round(p, 4)}),
-        }
-        for t, (token, p) in enumerate(zip(changed.tokens, changed.probabilities, strict=True))
-    ]

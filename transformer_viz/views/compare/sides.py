@@ -103,7 +103,7 @@ def start(keys: Keys, usable: list[str]) -> None:
         bar.start_text(B.text, B.checkpoint, _text_of_b())
     else:
         bar.start_text()
-    link.option(keys.of("file"), (A_RUN, *opened.traces()), words=_file_words)
+    link.option(keys.of("file"), {A_RUN: "a run", **{file: file for file in opened.traces()}})
     link.option(keys.of("snapshot"), (FINISHED, *_snapshots(state[keys.checkpoint])), words=_snapshot_words)
     link.option(keys.of("strategy"), STRATEGIES, words=keys.strategy_words)
     link.text(keys.of("edits"), most=_MOST_OF_EDITS)
@@ -228,10 +228,6 @@ def _model(keys: Keys) -> LoadedModel | None:
 def _writes(model: LoadedModel | None) -> bool:
     """Whether a model has something to decode, as far as it is known."""
     return model is None or model.model.kind.writes
-
-
-def _file_words(name: str) -> str:
-    return name or "a run"
 
 
 def _snapshot_words(step: int | str) -> str:

@@ -57,7 +57,10 @@ def show(trace: Trace, model: "LoadedModel") -> None:
                     changed = filled(model.tokenizer, trace.source, ids, mask_token, number, other)
                     words, key = f"{of_run(token)} {p:.2g}", f"fill-{number}-{rank}"
                     st.button(words, key=key, help=f"Put it in (id {other})", on_click=_put, args=(changed,))
-        _undo()
+        # A way back, as long as nothing else was typed.
+        steps = st.session_state.get("before_masks", ())
+        if steps and steps[-1][0] == st.session_state.text:
+            st.button("Back", key="fills-back", help="The text as it was before", icon=":material/undo:", on_click=_go_back)
 
 
 def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask_token: str, number: int, token: int) -> str:
@@ -99,13 +102,6 @@ def _put(text: str) -> None:
     state = st.session_state
     state.before_masks = [*state.get("before_masks", ())[1 - _MOST_UNDONE :], (text, state.text)]
     state.text = text
-
-
-def _undo() -> None:
-    """A way back, as long as nothing else was typed."""
-    steps = st.session_state.get("before_masks", ())
-    if steps and steps[-1][0] == st.session_state.text:
-        st.button("Back", key="fills-back", help="The text as it was before", icon=":material/undo:", on_click=_go_back)
 
 
 def _go_back() -> None:

@@ -22,7 +22,11 @@ def is_narrow() -> bool:
 def watch() -> None:
     """Asks it, once on every page, and draws nothing. It also keeps how far somebody is in the lessons, shows what a
     step of one points at, and hears of a term that leads to one."""
-    about = {"narrow": is_narrow(), "cookie": lesson_place.cookie(), "point": _pointed()}
+    place = lesson_place.read_place(st.session_state.get(lesson_place.KEY, ""))
+    # Where what the open step points at stands, with the step's own name.
+    point = None if place is None else POINTS.get(place.step.point)
+    pointed = None if place is None or point is None else {"step": place.word, "selector": point.selector}
+    about = {"narrow": is_narrow(), "cookie": lesson_place.cookie(), "point": pointed}
     about["leaving"] = lesson_place.TO in st.session_state
     hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}
     _component()(key=_KEY, data=about, default={"narrow": False}, height=1, **hears)
@@ -34,13 +38,6 @@ def watch() -> None:
 def _draw_anew_after_a_break() -> None:
     """It is enough that it is there: only pages with a fragment that runs by itself does Streamlit draw anew when their browser
     is connected again, to this server or another. To a new one the next click would be that of a new visitor, and is lost."""
-
-
-def _pointed() -> dict[str, str] | None:
-    """Where what the open step points at stands, with the step's own name."""
-    place = lesson_place.read_place(st.session_state.get(lesson_place.KEY, ""))
-    point = None if place is None else POINTS.get(place.step.point)
-    return None if place is None or point is None else {"step": place.word, "selector": point.selector}
 
 
 def _open_lesson() -> None:

@@ -13,26 +13,20 @@ def readable_parts(task: Task, text: str) -> dict[str, str]:
     found = {}
     if known and known != text and _reads(task, known):
         found["Leave out what it does not know"] = known
-    elif known and (n := _longest_prefix(task, known)) and n < len(known):
-        found[f"Use the first {n}"] = known[:n]
+    elif known:
+        # How many characters are read, by halving: what is too long stays too long with more.
+        least, most = 0, len(known)
+        while least < most:
+            middle = (least + most + 1) // 2
+            least, most = (middle, most) if _reads(task, known[:middle]) else (least, middle - 1)
+        if 0 < least < len(known):
+            found[f"Use the first {least}"] = known[:least]
     return found
 
 
 def readers(text: str, others: Iterable[tuple[str, Task]], most: int = 2) -> Sequence[str]:
     """The names of other models that read the text as it is."""
     return [name for name, task in others if _reads(task, text)][:most]
-
-
-def _longest_prefix(task: Task, text: str) -> int:
-    """How many characters of the text are read, by halving: what is too long stays too long with more."""
-    least, most = 0, len(text)
-    while least < most:
-        middle = (least + most + 1) // 2
-        if _reads(task, text[:middle]):
-            least = middle
-        else:
-            most = middle - 1
-    return least
 
 
 def _reads(task: Task, text: str) -> bool:

@@ -39,8 +39,9 @@ def show(shown: Shown) -> None:
             ways = (*(("task",) if has_task else directions()), "effect")
             # The task; or the pairs of the languages that the model's name says.
             named = (way for way in directions() if way in model.name or way.replace("-", "") in model.name)
-            looks: Any = {"default": "task" if has_task else next(named, "effect"), "words": _way_words, "width": 310}
-            by = link.selectbox("Found by", ways, key="aligned_by", **looks)
+            words = {way: _WAYS.get(way, f"{way}: pairs aligned by hand") for way in ways}
+            first = "task" if has_task else next(named, "effect")
+            by = link.selectbox("Found by", words, key="aligned_by", default=first, width=310)
             asked = (model.name, str(model.device), by, shown.tokens.source if by == "effect" else "")
             ask: Any = {"on_click": state.update, "kwargs": {"aligned_asked": asked, "aligned_taken": None}}
             st.button("Which head aligns?", icon=":material/conversion_path:", key="aligner-find", **ask)
@@ -50,10 +51,6 @@ def show(shown: Shown) -> None:
         _show_found(shown.tokens, *request)
     if state.pop("aligner_changed", False):
         st.rerun()
-
-
-def _way_words(way: str) -> str:
-    return _WAYS.get(way, f"{way}: pairs aligned by hand")
 
 
 def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, ...]) -> None:

@@ -56,7 +56,11 @@ def show(setup: Setup) -> None:
     words += "The rows of padded queries do not count: nothing reads them."
     if _differ_by_layer(traces):
         words += f" Masks differ from layer to layer here; these are of layer {layer + 1}."
-    words += _of_the_future(traces[setup.sentence])
+    trace = traces[setup.sentence]
+    if "decoder" in trace.kinds and (seen := np.triu(trace.decoder.reasons == 0, 1)).any():
+        # How far the decoder may look ahead, which it may in a prefix or by a change.
+        last = place_words(int(np.nonzero(seen.any(axis=tuple(range(seen.ndim - 1))))[0][-1]))
+        words += f" The decoder may look ahead, up to {last}: a prefix that it sees whole, or a mask that was changed."
     if setup.model.task is None:  # whose words are several tokens
         words += " Masks and edits are about tokens, so this page has no words."
     term_tips.show(term_tips.mark(words, told=("weight",)))
@@ -66,14 +70,3 @@ def show(setup: Setup) -> None:
 def _differ_by_layer(traces: list[Trace]) -> bool:
     """Whether it matters which layer is shown."""
     return any(attention.reasons.ndim == 4 for trace in traces for attention in trace.attentions.values())
-
-
-def _of_the_future(trace: Trace) -> str:
-    """A sentence on how far the decoder may look ahead, which it may in a prefix or by a change; "" where it may not."""
-    if "decoder" not in trace.kinds:
-        return ""
-    seen = np.triu(trace.decoder.reasons == 0, 1)
-    if not seen.any():
-        return ""
-    last = int(np.nonzero(seen.any(axis=tuple(range(seen.ndim - 1))))[0][-1])
-    return f" The decoder may look ahead, up to {place_words(last)}: a prefix that it sees whole, or a mask that was changed."

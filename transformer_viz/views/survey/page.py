@@ -37,14 +37,23 @@ def show() -> None:
     texts.go()
     known, state = found.surveys(), st.session_state
     if not known:
-        _empty()
+        # What a survey is, and how to come to one.
+        st.markdown("#### No survey is here yet")
+        words = "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
+        st.markdown(words)
+        st.code(_COMMAND, language="bash", wrap_lines=True)
+        display_options.glossary_popover("survey")
+        listed = f"Surveys in the folder `{FOLDER}/`, where the app was started, are listed here. Or open one:"
+        st.markdown("Or open one:" if app_folders.surveys() is None else listed)
+        found.box()
+        found.say()
         return
     # Which survey, and which one beside it. From another page's model one comes to its own.
     if "survey" not in state and "survey" not in link.address() and state.get("checkpoint") in known:
         state.survey = state.checkpoint
     default = _DEFAULT if _DEFAULT in known else next(iter(known))
     name = link.option("survey", list(known), default)
-    other_name = link.option("survey_beside", [NONE, *known], NONE, _beside_words)
+    other_name = link.option("survey_beside", {NONE: "compare with …", **{each: each for each in known}}, NONE)
     looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         link.selectbox("Survey", key="survey", **looks)
@@ -96,24 +105,6 @@ def show() -> None:
     _tabs(shown)
     if not shown.is_large:
         code.show(*drawn or [survey])
-
-
-def _beside_words(name: str) -> str:
-    return name or "compare with …"
-
-
-def _empty() -> None:
-    """Draws what a survey is, and how to come to one."""
-    st.markdown("#### No survey is here yet")
-    st.markdown(
-        "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
-    )
-    st.code(_COMMAND, language="bash", wrap_lines=True)
-    display_options.glossary_popover("survey")
-    listed = f"Surveys in the folder `{FOLDER}/`, where the app was started, are listed here. Or open one:"
-    st.markdown("Or open one:" if app_folders.surveys() is None else listed)
-    found.box()
-    found.say()
 
 
 def _focus(survey: Survey, name: str) -> HeadPlace:

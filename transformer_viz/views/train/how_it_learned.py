@@ -73,7 +73,8 @@ def _show() -> None:
     # Kind, layer, head, moment and position from the link or by default, each brought into range.
     focus.start_place(last, checkpoint, combined=False)
     link.hidden_value("moment", *_moments(found))
-    link.option("position", range(len(last.steps)), words=_position_words(last))
+    rows = row_labels(last.target_tokens, last.output_tokens)
+    link.option("position", {t: f"candidates at {rows[t]}" for t in range(len(last.steps))})
     # Differs from replay to replay, in the session and in the browser.
     seconds = [(moment.step, moment.forced.made_by.get("seconds")) for moment in found]
     replay = repr((found[0].forced.source, checkpoint.name, found[0].forced.made_by.get("device"), seconds))
@@ -121,11 +122,6 @@ def _position_box() -> None:
     link.selectbox("Candidates of position", key="position", width=230, label_visibility="collapsed")
 
 
-def _position_words(trace: Trace) -> Callable[[int], str]:
-    rows = row_labels(trace.target_tokens, trace.output_tokens)
-    return lambda t: f"candidates at {rows[t]}"
-
-
 def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
     """A test of whether a moment in a link is possible, and the list of possible ones for a message."""
     steps = [str(moment.step) for moment in found]
@@ -171,6 +167,14 @@ def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: boo
     found = course(moments, kind)
     looks = "the source token that looks" if kind == "encoder" else "the token to be written"
     ring = " · ring = the right token" if found.measure == "mass" else ""
+    buttons = []
+    for one in moments:
+        sure, is_right = certainty(one), one.written.is_right
+        goal, verdict = "right" if one.target == "answer" else "final", {None: "", False: ", wrong", True: ", right"}[is_right]
+        writes = f"step {one.step:,} of training: writes {display_text(one.written.text) or 'nothing'}{verdict}"
+        title = f"{writes}; mean probability of the {goal} tokens {sure:.3f}"
+        class_ = "wrong" if is_right is False else ""
+        buttons.append({"text": f"{one.step:,}", "title": title, "class": class_, "tint": round(sure, 4)})
     # The source position with the most weight in the row whose candidates are shown.
     rows = [one.forced.attentions[kind].head(layer, head)[position] for one in moments] if kind == "cross" else []
     return {
@@ -182,25 +186,12 @@ def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: boo
         "large": large,
         "dark": style.theme() == "dark",
         "source": source_strip(moments[0].forced),
-        "output": [_button(one) for one in moments],
+        "output": buttons,
         # "step" is a step of training here, so a step of the output is called a row.
         "answers": [answer_mark(one.written, step_name="row") for one in moments],
         "written": [output_strip(one.written) for one in moments],
         "sentences": [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)],
         "looked": [int(row.argmax()) if row.any() else None for row in rows] or [None] * len(moments),
-    }
-
-
-def _button(moment: TrainingSnapshot) -> dict[str, Any]:
-    sure, is_right = certainty(moment), moment.written.is_right
-    goal = "right" if moment.target == "answer" else "final"
-    verdict = {None: "", False: ", wrong", True: ", right"}[is_right]
-    return {
-        "text": f"{moment.step:,}",
-        "title": f"step {moment.step:,} of training: writes {display_text(moment.written.text) or 'nothing'}{verdict}; "
-        f"mean probability of the {goal} tokens {sure:.3f}",
-        "class": "wrong" if is_right is False else "",
-        "tint": round(sure, 4),
     }
 
 
