@@ -7,7 +7,9 @@ within limits. What was opened belongs to its session alone.
 import hashlib
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -33,52 +35,23 @@ _READING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """A survey that a visitor has opened, and the size and the digest of its file."""
+class Source:
+    """A survey that a page can show.
 
-    survey: Survey
-    size: int
-    digest: str
-    path: None = None
+    Attributes:
+        identity: tells it from all others, and from itself with another content.
+        read: returns the survey; raises a `SurveyError` where it cannot be read, or is larger than a page shows.
+        path: of its `summary.json` on this machine; None for what a visitor has opened.
+        size: bytes of the file that a visitor has opened.
+    """
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Tells it from all others."""
-        return ("opened", self.digest)
-
-    def read(self) -> Survey:
-        """The survey."""
-        return self.survey
+    identity: tuple[object, ...]
+    read: Callable[[], Survey]
+    path: Path | None = None
+    size: int = 0
 
 
-_HELD: weakref.WeakSet[Opened] = weakref.WeakSet()
-
-
-@dataclass(frozen=True)
-class File:
-    """A survey of this machine; `path` is of its `summary.json`."""
-
-    path: Path
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Tells it from all others, and from itself with another content."""
-        return (str(self.path), *_stamp(self.path))
-
-    def read(self) -> Survey:
-        """The survey.
-
-        Raises:
-            SurveyError: it cannot be read, or is larger than a page shows.
-        """
-        return _read(str(self.path), *_stamp(self.path))
-
-
-Source = File | Opened
-
-
-def _stamp(path: Path) -> tuple[float, int]:
-    return untrusted_files.modification_time(path), untrusted_files.file_size(path)
+_HELD: weakref.WeakSet[Source] = weakref.WeakSet()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -99,7 +72,12 @@ def surveys() -> dict[str, Source]:
     for folder in [] if parent is None else untrusted_files.list_folder(parent)[:_MOST_LISTED]:
         if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME:
             files[f"{FOLDER}/{folder.name}"] = folder / NAME
-    return {name: File(path) for name, path in files.items() if untrusted_files.is_file(path)} | _opened()
+    found = {}
+    for name, path in files.items():
+        if untrusted_files.is_file(path):
+            file = (str(path), untrusted_files.modification_time(path), untrusted_files.file_size(path))
+            found[name] = Source(file, partial(_read, *file), path)
+    return found | _opened()
 
 
 def box() -> None:
@@ -114,7 +92,7 @@ def say() -> None:
     uploader.forget(_SORT)
 
 
-def _opened() -> dict[str, Opened]:
+def _opened() -> dict[str, Source]:
     return st.session_state.setdefault("surveys_opened", {})
 
 
@@ -131,7 +109,7 @@ def _open(file_name: str, data: bytes) -> None:
             survey = Survey.from_json(data)
         except SurveyError as error:
             raise SurveyError(f"{name} is not a survey that this program can read: {error}.") from error
-        opened = Opened(survey, len(data), hashlib.sha256(data).hexdigest())
+        opened = Source(("opened", hashlib.sha256(data).hexdigest()), lambda: survey, size=len(data))
         _HELD.add(opened)
     name = f"{name} (opened)"
     held.pop(name, None)
