@@ -16,8 +16,7 @@ from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
 from transformer_viz.figures.colour_scale import SCALES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import screen
-from transformer_viz.views.state import deep
+from transformer_viz.views.components import deep_mosaic, screen
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 TEXT = "The house is small."
@@ -25,7 +24,7 @@ TEXT = "The house is small."
 
 @pytest.fixture(autouse=True)
 def _one_layer_is_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deep, "LAYERS_A_PAGE", 1)
+    monkeypatch.setattr(deep_mosaic, "LAYERS_A_PAGE", 1)
 
 
 @pytest.fixture

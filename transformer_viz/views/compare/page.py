@@ -34,7 +34,7 @@ from transformer_viz.views.components import (
 )
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.state import deep, display_options, link, words
+from transformer_viz.views.state import display_options, link, words
 from transformer_viz.vocabulary import END
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
@@ -193,7 +193,7 @@ def _maps(comparison: Comparison, *, with_words: bool) -> Any:
         looks |= {"key": "compare-chart", "words": alt, "file": "difference"}
         figure = chart.draw(figures.difference, a, b, kind, layer, head, **looks)
     term_tips.show(_legend(comparison))
-    if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):
+    if any(len(comparison.layers(kind)) > deep_mosaic.LAYERS_A_PAGE for kind in comparison.kinds):
         _deep_mosaic(comparison)
         return figure
     for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
@@ -215,7 +215,7 @@ def _deep_mosaic(comparison: Comparison) -> None:
     """Draws for the kind in focus how far each head differs, and beside it the six layers around the one that is shown."""
     kind, layer, head = _focus()
     layers = comparison.layers(kind)
-    first = (layers.index(layer) if layer in layers else 0) // deep.LAYERS_A_PAGE * deep.LAYERS_A_PAGE
+    first = (layers.index(layer) if layer in layers else 0) // deep_mosaic.LAYERS_A_PAGE * deep_mosaic.LAYERS_A_PAGE
     left, right = st.columns([1, 3])
     with left:
         figure = tile_map(kind, layers, comparison.by_head(kind), "largest |A − B|", (layer, head), style.figure_style())
@@ -223,7 +223,7 @@ def _deep_mosaic(comparison: Comparison) -> None:
         deep_mosaic.show_overview(figure, words, lambda tile: place.go_to_tile(tile, comparison))
     with right:
         n_heads = comparison.n_heads(kind)
-        heads = [(number, head) for number in layers[first : first + deep.LAYERS_A_PAGE] for head in range(n_heads)]
+        heads = [(number, head) for number in layers[first : first + deep_mosaic.LAYERS_A_PAGE] for head in range(n_heads)]
         _mosaic(comparison, kind, heads=heads, **deep_mosaic.room(len(heads), n_heads))
 
 

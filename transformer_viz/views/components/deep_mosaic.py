@@ -1,4 +1,5 @@
-"""The heads of a deep model: an overview of all by one number, and the small maps of as many as six layers have."""
+"""The heads of a deep model: an overview of all by one number, and in a chosen order the small maps of as many as six layers
+have."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.attribution_maps import is_of_heads, norms_of_rows
-from transformer_viz.analysis.head_order import LAYERS
+from transformer_viz.analysis.head_order import LAYERS, ROLE, offered, ordered, statistic
+from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.mosaic import mosaic
@@ -15,10 +17,14 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, player, screen, style
-from transformer_viz.views.state import deep, levels, link
+from transformer_viz.views.state import levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.focus import Focus
 
+LAYERS_A_PAGE = 6
+_OVERVIEW = "entropy_share"
+ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.items()}, ROLE: "role"}
+"""What an order is called, and an overview."""
 OnTile = Callable[[dict[str, Any]], None]
 _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
@@ -26,16 +32,34 @@ _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 
 def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, measure: Attribution | None = None) -> None:
     """Of the kind in focus alone. With the answer hidden there is no overview: its numbers are of the whole run."""
-    deep.start(trace)
-    is_covered = deep.is_covered(trace)
+    state, is_covered, measures = st.session_state, _is_covered(trace), known_measures(trace)
     norms = measure if measure is not None and measure.kind == now.kind and is_of_heads(trace, measure) else None
-    _controls(trace, is_covered, is_by_value=norms is not None)
+    order = link.option("head_order", {name: ORDERS[name] for name in (LAYERS, *measures, ROLE)})
+    first = _OVERVIEW if _OVERVIEW in measures else measures[0]
+    by = link.option("overview_of", {name: ORDERS[name] for name in measures}, first)
+    # The page is the one that has the focus, until another is asked for.
+    head = state.head if isinstance(state.head, int) else 0
+    pages = range(-(-trace.attentions[state.kind].n_layers // LAYERS_A_PAGE))
+    here = next((page for page in pages if (state.layer, head) in heads_of_page(trace, page)), 0)
+    at = (state.run, state.kind, state.layer, state.head, _order(trace))
+    if state.get("heads_at", at) != at:
+        state.heads_page = here
+    state.heads_at = at
+    link.option("heads_page", {page: page_words(trace, page) for page in pages}, here)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
+        if not is_covered:
+            if norms is None:
+                with levels.only_in_all("overview-of", is_used=by != first):
+                    link.selectbox("Overview by", key="overview_of", width=270)
+            with levels.only_in_all("head-order", is_used=order != LAYERS):
+                link.selectbox("Heads in the order of", key="head_order", width=270)
+        link.selectbox("Small maps of", key="heads_page", width=320)
     left, right = st.columns([1, 3])
     if not is_covered:
         with left:
             _overview(trace, now, on_tile, norms)
     with right:
-        heads = deep.heads(trace, st.session_state.heads_page)
+        heads = heads_of_page(trace, st.session_state.heads_page)
         place = room(len(heads), trace.attentions[now.kind].n_heads)
         looks: dict[str, Any] = {"scale": chosen.scale, "measure": measure, "style": style.figure_style()}
         figure = plain(mosaic)(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
@@ -64,22 +88,10 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile, *,
     )
 
 
-def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
-        if not is_covered:
-            state = st.session_state
-            if not is_by_value:
-                with levels.only_in_all("overview-of", is_used=state.overview_of != deep.overview(trace)):
-                    link.selectbox("Overview by", key="overview_of", width=270)
-            with levels.only_in_all("head-order", is_used=state.head_order != LAYERS):
-                link.selectbox("Heads in the order of", key="head_order", width=270)
-        link.selectbox("Small maps of", key="heads_page", width=320)
-
-
 def _overview(trace: Trace, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:
     """By what was chosen; where the maps are by value, by how much a head takes from all keys together."""
-    by = deep.ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
-    values = deep.values(trace) if norms is None else norms_of_rows(trace, norms)
+    by = ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
+    values = values_of_heads(trace) if norms is None else norms_of_rows(trace, norms)
     layers, focus = trace.attentions[now.kind].layers, (now.layer, now.head)
     figure = tile_map(now.kind, layers, values, by, focus, style.figure_style())
     title = kind_title(trace, now.kind, in_full=False)
@@ -90,3 +102,59 @@ def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | N
     """An overview that hears clicks; `words` say what it is."""
     with st.container(key="overview"):
         chart.show(figure, "overview-chart", f"{words}. A click makes it the focus.", run=run, clicks=("tile", on_tile))
+
+
+# ---- which heads
+
+
+def is_deep(trace: Trace) -> bool:
+    """Whether the heads of a kind are too many for one picture."""
+    return any(trace.attentions[kind].n_layers > LAYERS_A_PAGE for kind in trace.kinds)
+
+
+def known_measures(trace: Trace) -> tuple[str, ...]:
+    """The measures that heads of the focus' kind have."""
+    kind = st.session_state.kind
+    return _kept(("measures", kind), lambda: offered(trace, kind))
+
+
+def values_of_heads(trace: Trace) -> Any:
+    """The overview's number of every head, (layer, head)."""
+    kind, name = st.session_state.kind, st.session_state.overview_of
+    return _kept((name, kind), lambda: statistic(trace, kind, name))
+
+
+def heads_of_page(trace: Trace, page: int) -> list[tuple[int, int]]:
+    """Layer and head of those on a page."""
+    kind, by = st.session_state.kind, _order(trace)
+    size = LAYERS_A_PAGE * trace.attentions[kind].n_heads
+    return _kept(("order", kind, by), lambda: ordered(trace, kind, by))[page * size : (page + 1) * size]
+
+
+def page_words(trace: Trace, page: int) -> str:
+    """`layers 7 to 12`, or `heads 55 to 108 by entropy`."""
+    found, by = heads_of_page(trace, page), _order(trace)
+    if by == LAYERS:
+        first, last = found[0][0] + 1, found[-1][0] + 1
+        return f"layer {first}" if first == last else f"layers {first} to {last}"
+    first = page * LAYERS_A_PAGE * trace.attentions[st.session_state.kind].n_heads + 1
+    return f"heads {first} to {first + len(found) - 1} by {ORDERS[by]}"
+
+
+def _is_covered(trace: Trace) -> bool:
+    """Whether the answer is hidden, which the numbers of a whole run would tell."""
+    return st.session_state.hide_answer and trace.writes
+
+
+def _order(trace: Trace) -> str:
+    return LAYERS if _is_covered(trace) else st.session_state.head_order
+
+
+def _kept(key: tuple[str, ...], compute: Callable[[], Any]) -> Any:
+    """What was computed of this run before: half a second for a run of many layers and tokens."""
+    state = st.session_state
+    if state.get("heads_of") != state.run:
+        state.heads_of, state.heads_known = state.run, {}
+    if key not in state.heads_known:
+        state.heads_known[key] = compute()
+    return state.heads_known[key]

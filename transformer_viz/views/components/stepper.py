@@ -26,7 +26,7 @@ from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
 from transformer_viz.views.components.first_question import Offer
 from transformer_viz.views.components.measured import MEASURES, Measured
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.state import aligner, deep, focus, levels, link
+from transformer_viz.views.state import aligner, focus, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
 NOTHING = Measured()
@@ -212,7 +212,7 @@ def mosaics(
     in_pages: bool = True,
 ) -> None:
     """All heads of every kind, side by side, or a page of those of a deep model; `on_tile` hears of a click on one."""
-    if in_pages and deep.is_deep(trace):
+    if in_pages and deep_mosaic.is_deep(trace):
         deep_mosaic.show(trace, chosen, now, on_tile, measured.of(now.kind))
         return
     calls = mosaic_calls(trace, chosen, now, measured)

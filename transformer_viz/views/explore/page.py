@@ -18,6 +18,7 @@ from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import (
     bar,
     decoding,
+    deep_mosaic,
     drawing,
     first_question,
     lesson_card,
@@ -29,7 +30,7 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import compare_with, hypotheses, measures, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, deep, display_options, focus, levels, link, words
+from transformer_viz.views.state import aligner, display_options, focus, levels, link, words
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -78,7 +79,7 @@ def show() -> None:
     searched = None if search is None else whole
     if (cover := lesson_card.ask(trace, model, searched, is_by_words=shown is not trace)) is not None:
         # What may be seen before a lesson's question is answered: the run before a row, or no picture.
-        if cover.row is None or deep.is_deep(shown):
+        if cover.row is None or deep_mosaic.is_deep(shown):
             st.info(cover.words, icon=":material/visibility_off:")
             focus.draw_hidden_boxes()
             focus.draw_hidden()
