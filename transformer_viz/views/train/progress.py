@@ -18,7 +18,6 @@ from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job, Visitor
 from transformer_viz.training.result import Row, best_head
-
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, screen
 from transformer_viz.views.components.markdown import literal, of_run
