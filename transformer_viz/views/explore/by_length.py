@@ -16,7 +16,7 @@ from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    pass
 
 SAMPLES = (20, 50, 100, 200)
 """Strings per length that a visitor may ask for."""
@@ -30,7 +30,18 @@ def show(shown: Shown) -> None:
 
     checkpoint = shown.checkpoint
     assert checkpoint is not None
-    _show_sources(checkpoint)
+    # The share of each kind of text that came out right when the checkpoint was judged, the worst first, where its task has
+    # several: clauses of German, or ways to write a date.
+    judged = checkpoint.metrics.get("by_source") or {}
+    if len(judged) > 1:
+        kinds = sorted(judged, key=lambda kind: (judged[kind], kind))
+        least = f"{percent_words(judged[kinds[0]], 1)} right"
+        worst = f"least of all *{literal(kinds[0])}*: {least}" if judged[kinds[0]] < 1 else "all right"
+        st.markdown(f"Judged after training on {len(kinds)} kinds of text, {worst}.")
+        with st.expander("Each kind of text"):
+            bar = st.column_config.ProgressColumn("texts right", min_value=0.0, max_value=1.0, format="percent")
+            rows = pd.DataFrame({"kind of text": kinds, "texts right": [judged[kind] for kind in kinds]})
+            st.dataframe(rows, hide_index=True, column_config={"texts right": bar})
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
@@ -60,22 +71,6 @@ def show(shown: Shown) -> None:
             "CSV of the lengths", frame.to_csv(index=False).encode(), "by-length.csv", "text/csv", key="by-length-csv"
         )
     code.show(figure, frame, key="code_of_tab")
-
-
-def _show_sources(checkpoint: "Checkpoint") -> None:
-    """Draws the share of each kind of text that came out right when the checkpoint was judged, the worst first; nothing for a
-    task of one kind. Kinds are clauses of German, or ways to write a date."""
-    judged = checkpoint.metrics.get("by_source") or {}
-    if len(judged) < 2:
-        return
-    kinds = sorted(judged, key=lambda kind: (judged[kind], kind))
-    least = f"{percent_words(judged[kinds[0]], 1)} right"
-    worst = f"least of all *{literal(kinds[0])}*: {least}" if judged[kinds[0]] < 1 else "all right"
-    st.markdown(f"Judged after training on {len(kinds)} kinds of text, {worst}.")
-    with st.expander("Each kind of text"):
-        bar = st.column_config.ProgressColumn("texts right", min_value=0.0, max_value=1.0, format="percent")
-        frame = pd.DataFrame({"kind of text": kinds, "texts right": [judged[kind] for kind in kinds]})
-        st.dataframe(frame, hide_index=True, column_config={"texts right": bar})
 
 
 def summary(found: AccuracyByLength) -> str:

@@ -4,7 +4,6 @@ Nothing is measured here, since that takes the model. What a link asks for and t
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -15,7 +14,7 @@ from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribu
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.components.measured import BY_CAUSE, BY_SHARES, MEASURES, OF_SWITCH, Measured, switched
+from transformer_viz.views.components.measured import BY_CAUSE, BY_SHARES, BY_VALUE, MEASURES, OF_SWITCH, Measured, switched
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import link, words
 
@@ -51,8 +50,22 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
     # The one of a link stands among the buttons too.
     modes = dict.fromkeys([*(each.mode for each in results if each.method == BY_CAUSE and each.mode), state.cause_mode])
     shares = found.get("cross") if method == BY_SHARES else None
-    row = partial(_draw_row, switch, list(modes), others, found, why)
-    return Measured(switch, found, shares, row, tuple(each for each in MEASURES if each in buttons))
+
+    def draw_row() -> None:
+        """Which measure of the file it is, what it is, and what is in its way."""
+        if switch == "weights":
+            return
+        about = ""
+        if found:
+            one = next(iter(found.values()))
+            term = {BY_VALUE: "value-weighted norm", BY_CAUSE: "cause"}.get(one.method)
+            help_ = "" if term is None else f"{literal(glossary.sentence(term))}."
+            about = f"{literal(one.title[:1].upper() + one.title[1:])}, as the file has it. {help_}"
+        draw_boxes(switch, list(modes), others, about)
+        if why:
+            st.info(literal(why), icon=":material/block:")
+
+    return Measured(switch, found, shares, draw_row, tuple(each for each in MEASURES if each in buttons))
 
 
 def _found(trace: Trace, held: Sequence[Attribution], switch: str, method: str) -> tuple[dict[Kind, Attribution], str]:
@@ -73,23 +86,6 @@ def _found(trace: Trace, held: Sequence[Attribution], switch: str, method: str) 
         return kept, f"This file holds {title} of {listed}, and none of {KIND_TITLES[state.kind]}."
     shown = {state.kind, *(["cross"] if method == BY_SHARES else [])}
     return {kind: each for kind, each in there.items() if switch == "value" or kind in shown}, ""
-
-
-def _draw_row(
-    switch: str, modes: Sequence[str], others: Mapping[str, str], found: Mapping[Kind, Attribution], why: str
-) -> None:
-    """Draws which measure of the file it is, what it is, and what is in its way."""
-    if switch == "weights":
-        return
-    about = ""
-    if found:
-        one = next(iter(found.values()))
-        term = {"value_weighted": "value-weighted norm", BY_CAUSE: "cause"}.get(one.method)
-        help_ = "" if term is None else f"{literal(glossary.sentence(term))}."
-        about = f"{literal(one.title[:1].upper() + one.title[1:])}, as the file has it. {help_}"
-    draw_boxes(switch, modes, others, about)
-    if why:
-        st.info(literal(why), icon=":material/block:")
 
 
 def draw_boxes(switch: str, modes: Sequence[str], others: Mapping[str, str], about: str) -> None:

@@ -399,7 +399,13 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
     if math.isnan(found[0].comprehensiveness[0].value):
         st.info("No step can be judged: none has two tokens to choose from, one of which matters.", icon=":material/info:")
         return
-    words = _curve_words(found)
+    own, (cause, random) = found[0], found[-2:]
+    without_own, without_cause, without_random = (curve.comprehensiveness[0].value for curve in (own, cause, random))
+    words = (
+        f"Without the token that {own.name} looks at most, {without_own:.2f} of the probability of what was written is lost; "
+        f"without the one that matters most {without_cause:.2f}, without a random one {without_random:.2f}. With that token "
+        f"alone {own.sufficiency[0].value:.2f} is lost, with a random one alone {random.sufficiency[0].value:.2f}."
+    )
     st.markdown(literal(words))
     alt = f"Probability lost by k. {words}"
     figure = chart.draw(figures.faithfulness, found, key="trial-curves", words=alt, file="faithfulness")
@@ -414,17 +420,6 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True)
     st.caption(f"Of this run, tokens taken away by {mode}; special tokens always stay. A single run has no interval.")
     code.show(figure, key="code_of_tab")
-
-
-def _curve_words(found: tuple[MeanCurve, ...]) -> str:
-    """What is lost without the first token."""
-    own, (cause, random) = found[0], found[-2:]
-    without_own, without_cause, without_random = (curve.comprehensiveness[0].value for curve in (own, cause, random))
-    return (
-        f"Without the token that {own.name} looks at most, {without_own:.2f} of the probability of what was written is lost; "
-        f"without the one that matters most {without_cause:.2f}, without a random one {without_random:.2f}. With that token "
-        f"alone {own.sufficiency[0].value:.2f} is lost, with a random one alone {random.sufficiency[0].value:.2f}."
-    )
 
 
 def _curves(

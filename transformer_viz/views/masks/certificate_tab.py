@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz.mask_checks.check_masks import check_masks
-from transformer_viz.mask_checks.result import RULES, MaskReport
+from transformer_viz.mask_checks.result import RULES
 from transformer_viz.views.cache.computing import compute
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
@@ -40,29 +40,26 @@ def show(setup: Setup) -> None:
     changed: Any = {"texts": setup.texts, "edits": setup.edits, "mistake": setup.mistake}
     if link.asking_toggle("Check this model", key="certificate", of=setup.made_of["certificate"]):
         cost = float(_CHECKED[model.task is not None] * model.n_parameters)
-        _report(compute("Replacing what must not be seen", cost, check_masks, model, **changed))
+        report = compute("Replacing what must not be seen", cost, check_masks, model, **changed)
+        # The verdict, the mistake that it looks like, and the largest change by rule.
+        box, icon = (st.success, ":material/verified:") if report.sound else (st.error, ":material/gpp_bad:")
+        box(literal(report.headline), icon=icon)
+        for mistake in report.mistakes:
+            st.markdown(f"This looks like **{mistake.title}**. Put right:")
+            st.code(mistake.fixed_code, language="python", wrap_lines=True)
+        worst = {finding.rule: str(finding) for finding in report.findings}
+        rows = [
+            {
+                "rule": RULES[rule],
+                "largest change": "not finite" if math.isinf(size) else f"{size:.2g}",
+                "verdict": "broken" if rule in worst else "holds",
+                "worst case": worst.get(rule, ""),
+            }
+            for rule, size in report.checked.items()
+        ]
+        st.table(pd.DataFrame(rows).set_index("rule"))
+        if report.precision is not None:
+            st.caption(literal(str(report.precision)))
+        for note in report.notes:
+            st.markdown(literal(note))
     code.show(Call("print({})", Call(check_masks, model, **changed)))
-
-
-def _report(report: MaskReport) -> None:
-    """Draws the verdict, the mistake that it looks like, and the largest change by rule."""
-    box, icon = (st.success, ":material/verified:") if report.sound else (st.error, ":material/gpp_bad:")
-    box(literal(report.headline), icon=icon)
-    for mistake in report.mistakes:
-        st.markdown(f"This looks like **{mistake.title}**. Put right:")
-        st.code(mistake.fixed_code, language="python", wrap_lines=True)
-    worst = {finding.rule: str(finding) for finding in report.findings}
-    rows = [
-        {
-            "rule": RULES[rule],
-            "largest change": "not finite" if math.isinf(size) else f"{size:.2g}",
-            "verdict": "broken" if rule in worst else "holds",
-            "worst case": worst.get(rule, ""),
-        }
-        for rule, size in report.checked.items()
-    ]
-    st.table(pd.DataFrame(rows).set_index("rule"))
-    if report.precision is not None:
-        st.caption(literal(str(report.precision)))
-    for note in report.notes:
-        st.markdown(literal(note))

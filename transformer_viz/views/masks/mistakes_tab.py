@@ -120,27 +120,22 @@ def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], 
     if mistake.needs_padding and not any(PAD in trace.source_tokens for trace in forced):
         st.markdown("*Nothing is padded here, so nothing happens. Add a longer line above.*")
     else:
-        st.markdown(_effect(setup, mistake, decoded, forced))
+        # What a mistake does to this batch, with numbers.
+        with_mistake = setup.sound(mistake.name)
+        wrong, wrong_forced = with_mistake.decoded(), with_mistake.forced()
+        changed = sum(a.output_tokens != b.output_tokens for a, b in zip(decoded, wrong, strict=True))
+        before, after = decoded[setup.sentence], wrong[setup.sentence]
+        words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]
+        if before.output_tokens != after.output_tokens:
+            texts = [of_run(shorten(run.text, _LONGEST_TEXT)) for run in (before, after)]
+            words.append(f"{' → '.join(texts)}{display_options.answer_of(after)}.")
+        elif changed == 0:
+            words.append("The output does not show it; the certificate does.")
+        looked = forbidden_weight(forced, wrong_forced)
+        if looked is not None and looked[1] > 0:
+            words.append(f"Forbidden keys get {percent_words(looked[1], 1)} of the weight in {KIND_TITLES[looked[0]]}.")
+        right_loss, wrong_loss = (rounded_words(losses(traces).loss, 2) for traces in (forced, wrong_forced))
+        words.append(f"Loss on the targets: {right_loss} → {wrong_loss}.")
+        st.markdown(" ".join(words))
     many.result(mistake.name)
     st.code(f"# wrong\n{mistake.faulty_code}\n# right\n{mistake.fixed_code}", language="python", wrap_lines=True)
-
-
-def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> str:
-    """What a mistake does to this batch, with numbers."""
-    with_mistake = setup.sound(mistake.name)
-    wrong, wrong_forced = with_mistake.decoded(), with_mistake.forced()
-    changed = sum(a.output_tokens != b.output_tokens for a, b in zip(decoded, wrong, strict=True))
-    before, after = decoded[setup.sentence], wrong[setup.sentence]
-    words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]
-    if before.output_tokens != after.output_tokens:
-        texts = [of_run(shorten(run.text, _LONGEST_TEXT)) for run in (before, after)]
-        words.append(f"{' → '.join(texts)}{display_options.answer_of(after)}.")
-    elif changed == 0:
-        words.append("The output does not show it; the certificate does.")
-    looked = forbidden_weight(forced, wrong_forced)
-    if looked is not None and looked[1] > 0:
-        words.append(f"Forbidden keys get {percent_words(looked[1], 1)} of the weight in {KIND_TITLES[looked[0]]}.")
-    words.append(
-        f"Loss on the targets: {rounded_words(losses(forced).loss, 2)} → {rounded_words(losses(wrong_forced).loss, 2)}."
-    )
-    return " ".join(words)

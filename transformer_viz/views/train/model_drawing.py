@@ -40,7 +40,15 @@ def show(recipe: Recipe | None) -> None:
             return
         beside = at_sizes_of(config, variant)
         theirs = architecture_of(beside)
-        st.caption(literal(_difference_words(config, beside, variant)))
+        values = {
+            label: (getattr(config, name), getattr(beside, name)) for name, label in _LABELS.items() if name not in _NOT_DRAWN
+        }
+        said = "; ".join(
+            f"{label}: {written(own)} here, {written(there)} in {variant}"
+            for label, (own, there) in values.items()
+            if not same(own, there)
+        )
+        st.caption(literal(f"≠ and dashes mark what differs. {said}." if said else f"Built like {variant}."))
         with st.container(horizontal=True):
             _one(title, mine, theirs, "drawing")
             _one(f"{variant}, at the same sizes", theirs, mine, "drawing-beside")
@@ -50,19 +58,6 @@ def at_sizes_of(config: ModelConfig, variant: str) -> ModelConfig:
     """A published variant with the layers, heads, widths and vocabularies of this model, so that only the structure differs."""
     kept = (*SIZES, "d_k", "d_v", "source_vocabulary_size", "target_vocabulary_size", "max_positions")
     return ModelConfig(**{**variants.settings(variant), **{name: getattr(config, name) for name in kept}})
-
-
-def _difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> str:
-    """A sentence with the drawn settings in which the two differ."""
-    pairs = {label: (getattr(config, name), getattr(beside, name)) for name, label in _LABELS.items() if name not in _NOT_DRAWN}
-    said = [
-        f"{label}: {written(own)} here, {written(there)} in {variant}"
-        for label, (own, there) in pairs.items()
-        if not same(own, there)
-    ]
-    if not said:
-        return f"Built like {variant}."
-    return f"≠ and dashes mark what differs. {'; '.join(said)}."
 
 
 def _one(title: str, architecture: Architecture, other: Architecture, key: str) -> None:
