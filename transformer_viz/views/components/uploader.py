@@ -36,7 +36,7 @@ def box(label: str, key: str, sort: str, add: Callable[[str, bytes], object], *,
 
 def say(sort: str) -> bool:
     """Draws the messages about the files of this sort. Gives whether there is an error among them."""
-    said = st.session_state.get(_key(sort), [])
+    said = st.session_state.get(f"{sort}_said", [])
     for is_error, words in said:
         (st.error if is_error else st.info)(literal(words), icon=":material/error:" if is_error else ":material/info:")
     return any(is_error for is_error, _ in said)
@@ -44,16 +44,12 @@ def say(sort: str) -> bool:
 
 def note(sort: str, words: str, *, is_error: bool = True) -> None:
     """A message for `say`; for a callback."""
-    st.session_state.setdefault(_key(sort), []).append((is_error, words))
+    st.session_state.setdefault(f"{sort}_said", []).append((is_error, words))
 
 
 def forget(sort: str) -> None:
     """No messages."""
-    st.session_state[_key(sort)] = []
-
-
-def _key(sort: str) -> str:
-    return f"{sort}_said"
+    st.session_state[f"{sort}_said"] = []
 
 
 def _dropped(key: str, widget: str, sort: str, add: Callable[[str, bytes], object], most: int) -> None:

@@ -138,7 +138,7 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
 
 def _draw_beside_boxes(trace: Trace, model: LoadedModel, chosen: bar.Bar, remarks: Sentence) -> None:
     """Draws what stands beside the boxes of the focus."""
-    _draw_model_switch(model)
+    link.toggle(_DRAWING, key="where", help=f"{glossary.sentence(_DRAWING)}: {summary(model.architecture)}")
     # Compare shows the answer, and decodes greedily and by sampling as this page does: a search has more settings here.
     has_sides = decoding.strategy(model) in ("greedy", "sample")
     if levels.is_all() and chosen.with_answer and not chosen.is_large and has_sides:
@@ -164,10 +164,6 @@ def _draw_last_picture(chosen: bar.Bar) -> None:
         stepper.show(trace, chosen)
 
 
-def _draw_model_switch(model: LoadedModel) -> None:
-    link.toggle(_DRAWING, key="where", help=f"{glossary.sentence(_DRAWING)}: {summary(model.architecture)}")
-
-
 @contextmanager
 def _beside_model(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
     """Where it is open, it stands left of what is drawn within; in a narrow window above it."""
@@ -183,20 +179,13 @@ def _beside_model(trace: Trace, model: LoadedModel, *, large: bool) -> Generator
                 may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
             )
             title = f"The model that runs: {summary(model.architecture)}."
-            # The same head of another attention; one that it has not is not gone to (`focus.start`).
-            drawing.show(
-                model.architecture,
-                title,
-                "drawing",
-                marks,
-                large=large,
-                on_press=lambda block, step: _go_to_block(block, step, trace),
-            )
+
+            def go(block: Block, step: Any) -> None:
+                """To the same head of another attention; one that it has not is not gone to (`focus.start`)."""
+                if block.kind in trace.kinds and block.layer in trace.attentions[block.kind].layers:
+                    st.session_state.kind, st.session_state.layer = block.kind, block.layer
+                focus.go_to_step(step, trace)
+
+            drawing.show(model.architecture, title, "drawing", marks, large=large, on_press=go)
         with st.container(key="beside-drawing"):
             yield
-
-
-def _go_to_block(block: Block, step: Any, trace: Trace) -> None:
-    if block.kind in trace.kinds and block.layer in trace.attentions[block.kind].layers:
-        st.session_state.kind, st.session_state.layer = block.kind, block.layer
-    focus.go_to_step(step, trace)

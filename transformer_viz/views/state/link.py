@@ -74,8 +74,8 @@ def sentence(page: str) -> Generator[None]:
     before = state.get(_SEEN, (page, here))
     if before != (page, here):
         state.pop(_WRONG, None)
-    state.setdefault(_OPENED_BARE, not here)
-    state.setdefault(_BARE, state[_OPENED_BARE])
+    if _OPENED_BARE not in state:
+        state[_OPENED_BARE] = state[_BARE] = not here
     state[_NOW], state[_SWITCHED] = set(), None if before[0] == page else set()
     # Before the page, which may end at any place; and below it, with what it has found.
     _say(place)
@@ -126,9 +126,7 @@ def address() -> dict[str, str]:
 
 def is_bare() -> bool:
     """Whether the session was opened by an address that says nothing; once."""
-    state = st.session_state
-    was_bare, state[_BARE] = state[_BARE], False
-    return was_bare
+    return st.session_state.pop(_BARE, False)
 
 
 def opened_bare() -> bool:
@@ -276,7 +274,8 @@ def number(key: str, least: Any, most: Any, default: Any) -> Any:
             return None
         return type(least)(value) if math.isfinite(value) and least <= value <= most else None
 
-    return _value(key, default, _Where(lambda value: least <= value <= most), read, str, lambda: f"{least:,} to {most:,}")
+    possible = range(least, most + 1) if isinstance(least, int) else _Where(lambda value: least <= value <= most)
+    return _value(key, default, possible, read, str, lambda: f"{least:,} to {most:,}")
 
 
 def number_input(label: str, least: Any, most: Any, default: Any, *, key: str, **looks: Any) -> Any:
@@ -333,8 +332,7 @@ def hidden(key: str, is_possible: Callable[[str], bool] | None = None, allowed: 
 def hidden_value(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
     """The value of `hidden`, before it is drawn."""
     st.session_state.setdefault(_BOXES, {})[key] = is_possible, allowed
-    possible = _Where(lambda value: not value or is_possible(value))
-    return _value(key, "", possible, lambda word: word if is_possible(word) else None, allowed=lambda: allowed)
+    return _value(key, "", _Where(is_possible), lambda word: word if is_possible(word) else None, allowed=lambda: allowed)
 
 
 def tabs(titles: Sequence[str], *, key: str) -> tuple[str, Any]:
@@ -367,12 +365,12 @@ def asking_toggle(label: str, *, key: str, of: Hashable, **looks: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Where:
-    """All values of which this is true."""
+    """All values of which this is true, and nothing."""
 
     is_true: Callable[[Any], bool]
 
     def __contains__(self, value: object) -> bool:
-        return self.is_true(value)
+        return value == "" or self.is_true(value)
 
 
 def _value(
