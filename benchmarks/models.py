@@ -36,11 +36,10 @@ def main() -> None:
 
 def most_frequent_readings(task: Pinyin) -> dict[str, str]:
     """A baseline: each character's most frequent reading in the training phrases."""
-    counts: dict[str, Counter[str]] = {}
-    for text, (characters, syllables) in task.pairs().items():
-        if task.is_in(text, "train"):
-            for character, syllable in zip(characters, syllables, strict=True):
-                counts.setdefault(character, Counter())[syllable] += 1
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for text in task.texts("train"):
+        for character, syllable in zip(*task.pairs()[text], strict=True):
+            counts[character][syllable] += 1
     return {character: count.most_common(1)[0][0] for character, count in counts.items()}
 
 
@@ -76,8 +75,7 @@ def _two_neighbours(task: Pinyin) -> Callable[[str], str]:
 
 
 def _contexts(text: str, i: int) -> list[tuple[str | None, ...]]:
-    framed = f"^{text}$"
-    before, here, after = framed[i], framed[i + 1], framed[i + 2]
+    before, here, after = f"^{text}$"[i : i + 3]
     return [(here, before, after), (here, before, None), (here, None, after), (here,)]
 
 
@@ -85,10 +83,7 @@ def _figures(text: str) -> str:
     """The numbers in their order; the one of four figures is the year, the others day and month."""
     numbers = re.findall(r"\d+", text)
     years, others = [n for n in numbers if len(n) == 4], [n for n in numbers if len(n) < 4]
-    if len(years) != 1 or len(others) != 2:
-        return ""
-    day, month = others
-    return f"{years[0]}-{month:0>2}-{day:0>2}"
+    return f"{years[0]}-{others[1]:0>2}-{others[0]:0>2}" if (len(years), len(others)) == (1, 2) else ""
 
 
 _UNITS = "null ein zwei drei vier fünf sechs sieben acht neun".split()
