@@ -15,6 +15,9 @@ from transformer_viz.errors import OptionError, join_names
 from transformer_viz.surveys.result import ROLE, Confidence, HeadStatistic, Survey, SurveyedStatistic
 from transformer_viz.terms import Kind
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
 class Bin:
@@ -89,10 +92,6 @@ def calibration(confidence: Confidence) -> tuple[list[Bin], float | None]:
     n_all = sum(each.n for each in bins)
     error = sum(each.n * abs(each.accuracy - each.confidence) for each in bins) / n_all if n_all else None
     return bins, error
-
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
