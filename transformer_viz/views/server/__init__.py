@@ -23,6 +23,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server import opening, visitors, warm_up
 from transformer_viz.views.server.guard import Guard
+from transformer_viz.views.server.messages import Messages
 from transformer_viz.views.server.unknown_pages import UnknownPages
 from transformer_viz.views.server.uploads import Uploads
 from transformer_viz.views.server.visitors import Visitors
@@ -64,6 +65,7 @@ def middleware() -> list[Middleware]:
         Middleware(UnknownPages),
         Middleware(Visitors),
         Middleware(Uploads, limits=limits),
+        Middleware(Messages),
     ]
 
 
