@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from tests.until import until
 from transformer_viz.views.components import chart
 
 Start = Callable[..., AppTest]
@@ -131,3 +132,12 @@ def read(proto: Any) -> Drawn:
     content = json.loads(proto.bytes)
     # `$$ID-hash-key`
     return Drawn(proto.id.split("-", 2)[-1], *(content[name] for name in ("figure", "words", "run", "clicks")))
+
+
+def finished(at: AppTest) -> AppTest:
+    """The page after its runs, which need nobody any more, and may have ended before the page began to watch them."""
+    while "long_job" in at.session_state:
+        run = at.session_state["long_job"]
+        until(lambda run=run: run.state == "done")
+        at.run()
+    return at

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.until import until
-from tests.views.drawn import pictures, player, said
+from tests.views.drawn import finished, pictures, player, said
 from tests.views.widgets import link_of, seen
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
@@ -92,15 +92,6 @@ def written(at: AppTest, n: int) -> None:
     """The page's run has written so many tokens."""
     job = at.session_state["long_job"]
     until(lambda: job.progress is not None and job.progress.written.n_steps == n)
-
-
-def finished(at: AppTest) -> AppTest:
-    """The page after its runs, which need nobody any more, and may have ended before the page began to watch them."""
-    while "long_job" in at.session_state:
-        run = at.session_state["long_job"]
-        until(lambda run=run: run.state == "done")
-        at.run()
-    return at
 
 
 def test_tokens_appear_and_then_the_page(start, slow, whole):

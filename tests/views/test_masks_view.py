@@ -1,7 +1,8 @@
 """The Masks page through AppTest: every tab, every change, everything that people can get wrong."""
 
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.figures.sent import numbers
-from tests.views.drawn import chart_of, pictures, press, said
+from tests.until import until
+from tests.views.drawn import chart_of, finished, pictures, press, said
 from transformer_viz import compare, decode
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, effect
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.views.cache.job_queue import Job
+from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.masks.page import TABS as MODULES
 
 TABS = tuple(MODULES)
@@ -94,25 +96,27 @@ def test_edits_too_long_for_a_link_are_offered_as_a_file(start):
     assert at.get("download_button")
 
 
+class Steps:
+    """How many strings are decoded after each step of an effect, each of which waits until it is let go on."""
+
+    def __init__(self) -> None:
+        self.allowed, self.taken = threading.Semaphore(0), list[int]()
+
+
 @pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """How many strings are decoded after each step. After the fifth the run of the page ends, as a click ends it."""
+def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[Steps]:
     st.cache_resource.clear()
-    taken: list[int] = []
-    step, result = EffectInProgress.step, Job.result
+    steps, step = Steps(), EffectInProgress.step
 
-    def counted(running: EffectInProgress, model: LoadedModel) -> None:
+    def slow(running: EffectInProgress, model: LoadedModel) -> None:
+        assert steps.allowed.acquire(timeout=60)
         step(running, model)
-        taken.append(running.decoded)
+        steps.taken.append(running.decoded)
 
-    def stopped(job: Job) -> None:
-        result(job)
-        if len(taken) == 5:
-            st.stop()
-
-    monkeypatch.setattr(EffectInProgress, "step", counted)
-    monkeypatch.setattr(Job, "result", stopped)
-    yield taken
+    monkeypatch.setattr(EffectInProgress, "step", slow)
+    yield steps
+    steps.allowed.release(10_000)
+    until(lambda: not long_jobs.queue().jobs)
     st.cache_resource.clear()
 
 
@@ -120,14 +124,26 @@ def progress(at: AppTest) -> list[str]:
     return [bar.proto.text for bar in at.get("progress")]
 
 
-@pytest.mark.slow
-def test_a_click_elsewhere_loses_no_string_that_is_decoded(start, model, steps):
+def asked(start: Callable[..., AppTest], steps: Steps, n: int) -> AppTest:
+    """A page that has asked for an effect, of which so many steps are taken: it is drawn, and the next one waits."""
     at = start("masks", sources="hello", masks_tab=TABS[2], edits="cross.2.1:zero")
     at.toggle(key="effect").set_value(True).run()
+    steps.allowed.release(n)
+    until(lambda: len(steps.taken) == n and at.session_state["long_job"].progress.share == n / 20)
+    return at.run()
+
+
+def test_a_click_elsewhere_loses_no_string_that_is_decoded(start, model, steps):
+    at = asked(start, steps, 5)
     (bar,) = progress(at)
-    assert re.fullmatch(r"100 of 500 strings · about \d+ s left", bar)
+    assert re.fullmatch(r"Decoding\\: 125 of 500 strings · about \d+ s left", bar)
+    run = at.session_state["long_job"]
     at.selectbox(key="head").set_value(1).run()
-    assert steps == list(range(25, 501, 25)), "each batch once"
+    assert at.session_state["long_job"] is run
+    steps.allowed.release(15)
+    finished(at)
+    assert steps.taken == list(range(25, 501, 25)), "each batch once"
+    steps.allowed.release(20)
     found = effect(model, edits=["cross.2.1:zero"])
     assert found.changed > 0
     assert f"Over 500 fresh strings of all lengths, in padded batches: exact match **{found.exact_before:.3f}" in said(at)
@@ -135,13 +151,26 @@ def test_a_click_elsewhere_loses_no_string_that_is_decoded(start, model, steps):
     assert not progress(at)
 
 
-def test_stop_keeps_what_is_done_and_says_of_how_many(start, steps):
-    at = start("masks", sources="hello", masks_tab=TABS[2], edits="cross.2.1:zero")
-    at.toggle(key="effect").set_value(True).run()
-    at.toggle(key="effect").set_value(False).run()
-    assert len(steps) == 5
-    assert progress(at) == ["125 of 500 strings · stopped"]
+@pytest.mark.parametrize("by", ["toggle", "button"])
+def test_stop_keeps_what_is_done_and_says_of_how_many(start, steps, by):
+    at = asked(start, steps, 5)
+    run = at.session_state["long_job"]
+    if by == "toggle":
+        at.toggle(key="effect").set_value(False).run()
+        assert progress(at) == ["125 of 500 strings · stopped"]
+    else:
+        at.button(key="long-job-stop").click().run()
+        assert not progress(at)
+    assert run.is_cancelled
     assert "Over the first 100 of 500 fresh strings" in said(at)
+    # One step was under way.
+    steps.allowed.release(1)
+    until(lambda: not long_jobs.queue().jobs)
+    assert steps.taken[-1] == 150
+    (at.toggle(key="effect").set_value(True) if by == "toggle" else at.button(key="long-job-again").click()).run()
+    steps.allowed.release(20)
+    finished(at)
+    assert steps.taken == list(range(25, 501, 25)), "it goes on where it was"
 
 
 def test_a_mistake_is_made_and_taken_back_in_the_gallery(start):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.needs import slow
 from tests.trace.conftest import is_same
-from tests.views.drawn import CODE, codes, on_page, pictures, programs, said, shown, table_of
+from tests.views.drawn import CODE, codes, finished, on_page, pictures, programs, said, shown, table_of
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import load_trace
 from transformer_viz.numbers_in_words import percent_words
@@ -173,7 +173,7 @@ def test_open(start, everything, run_code, tmp_path, name, tab, format):
 
 @pytest.mark.slow
 def test_the_effect_over_many_strings(start, everything, run_code):
-    at = start("masks", **OPEN, sources="hello", masks_tab="Change and run again", edits="cross:1-2", effect="true")
+    at = finished(start("masks", **OPEN, sources="hello", masks_tab="Change and run again", edits="cross:1-2", effect="true"))
     again = run_code(programs(at)[0])
     assert "Effect(samples=500" in again["said"]
     changed = again["said"].split("changed=")[1].split(")")[0]

@@ -126,13 +126,18 @@ def whole_page() -> Generator[None]:
         job.cancel()
 
 
-def report_share(job: Job, share: float) -> None:
+def report_share(job: Job, share: float, words: str = "") -> None:
     """For work that can say which share of it is done.
+
+    Args:
+        job: that does it.
+        share: from 0 to 1.
+        words: that say it better than a percentage.
 
     Raises:
         BusyError: it took too long.
     """
-    if not job.report(Progress(percent_words(share), share)):
+    if not job.report(Progress(words or percent_words(share), share)):
         raise BusyError(
             f"This was ended at {percent_words(share)}, since a run may take {time_limit_words()}. "
             "Take less of it, or a smaller model."

@@ -1,11 +1,10 @@
 """The effect of the changes over many strings: a toggle that starts and stops the decoding, and the result so far.
 
-It is decoded in a run of the page, after all else is drawn: a few strings at a time, each time at its turn among all long runs.
-So a click is answered at once, and the run that answers it goes on where the one before was; other visitors' runs come in
-between, and nothing goes on for somebody who has left.
+It is a long job for each change. What is decoded stays: after a click elsewhere, or after Stop, it goes on where it was.
 """
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 
 import streamlit as st
 
@@ -14,6 +13,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import COUNTED, DecodedTexts, EffectInProgress, fresh_strings, texts_from_person
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
 from transformer_viz.views.cache import long_jobs
+from transformer_viz.views.cache.job_queue import Job
 from transformer_viz.views.cache.model_list import identity
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks.setup import Setup
@@ -23,8 +23,6 @@ MOST_WRITTEN = 20
 """Tokens for each of many texts: some models seldom end by themselves."""
 _BEGUN = "begun"
 """In the session: what each toggle was switched on for last."""
-_SECONDS = 0.2
-"""After which a page that waits looks whether something was clicked."""
 
 Change = tuple[tuple[str, ...], str | None]
 """Edits, and a mistake."""
@@ -40,7 +38,7 @@ class OverMany:
     """
 
     def __init__(self, name: str, setup: Setup, changes: Mapping[str, Change]) -> None:
-        self._name, self._of, self._model = name, setup.made_of[name], setup.model
+        self._name, self._setup, self._changes, self._of = name, setup, changes, setup.made_of[name]
         self._places, self._runs, self._error = {}, {}, ""
         begun = st.session_state.setdefault(_BEGUN, {})
         is_on = self._of is not None and link.is_on(name) and link.asked(name, self._of)
@@ -53,11 +51,7 @@ class OverMany:
                 self._runs[key] = _effect(identity(setup.model), setup.many, *change, setup.model)
         except TransformerVizError as error:
             self._error, self.is_asked = str(error), False
-        self._is_stopped = self.is_asked and not is_on and not self._is_done
-
-    @property
-    def _is_done(self) -> bool:
-        return all(run.is_done for run in self._runs.values())
+        self._is_stopped = self.is_asked and not is_on and not all(run.is_done for run in self._runs.values())
 
     def controls(self, words: str) -> None:
         """Draws the toggle, which says `words`, and how far it is."""
@@ -65,47 +59,47 @@ class OverMany:
             st.error(literal(self._error), icon=":material/keyboard:")
         with st.container(horizontal=True, vertical_alignment="center", key=f"{self._name}-row"):
             link.asking_toggle(words, key=self._name, of=self._of)
-            self._bar = st.empty()
-        self._draw_progress()
+            self._progress = st.container()
+        if self._is_stopped:
+            runs = self._runs.values()
+            decoded, samples = sum(run.decoded for run in runs), sum(run.samples for run in runs)
+            self._progress.progress(decoded / samples, f"{_share_words(self._setup, decoded, samples)} · stopped")
 
     def result(self, key: str) -> None:
-        """Draws what the change of this name does, here; it goes on changing while it is decoded."""
+        """Draws what the change of this name does, here, as far as that is known."""
         if self.is_asked:
             self._places[key] = st.empty()
             self._draw_result(key)
 
     def go_on(self) -> None:
-        """Decodes what is left, unless somebody stopped it; the last thing on a page."""
+        """Decodes what is left, unless somebody stopped it; the last thing on a page, which ends here until it is done."""
+        setup = self._setup
         for key, run in {} if self._is_stopped else self._runs.items():
-            while not run.is_done:
-                job = long_jobs.queue().submit(self._name, lambda _, run=run: run.step(self._model))
-                try:
-                    while not job.wait(_SECONDS):
-                        self._draw_progress(long_jobs.place_words(job) if job.touch() == "waiting" else "")
-                    job.result()
-                finally:
-                    job.cancel()
+            if not run.is_done:
+                of = (self._name, identity(setup.model), setup.many, self._changes[key])
+                with self._progress:
+                    long_jobs.wait_for(of, "Decoding", partial(_decode, run, setup))
                 self._draw_result(key)
-                self._draw_progress()
-
-    def _draw_progress(self, words: str = "") -> None:
-        """Draws the bar. A message to the browser is where Streamlit looks whether something was clicked."""
-        if not self.is_asked or self._is_done:
-            self._bar.empty()
-            return
-        runs = self._runs.values()
-        samples, decoded = sum(run.samples for run in runs), sum(run.decoded for run in runs)
-        if self._is_stopped:
-            words = "stopped"
-        elif not words and any(run.found for run in runs):
-            left = sum(run.seconds for run in runs) / decoded * (samples - decoded)
-            words = f"about {duration_words(max(1.0, left))} left"
-        text = f"{decoded:,} of {count_words(samples, 'text' if self._model.task is None else 'string')}"
-        self._bar.progress(decoded / samples, f"{text} · {words}" if words else text)
 
     def _draw_result(self, key: str) -> None:
         run = self._runs[key]
         self._places[key].markdown(_words(run) if run.found or self._is_stopped else "")
+
+
+def _decode(run: EffectInProgress, setup: Setup, job: Job) -> None:
+    """In the queue's thread: a few strings at a time, until all are decoded."""
+    while not run.is_done:
+        words = _share_words(setup, run.decoded, run.samples)
+        if run.decoded:
+            left = run.seconds / run.decoded * (run.samples - run.decoded)
+            words += f" · about {duration_words(max(1.0, left))} left"
+        long_jobs.report_share(job, run.decoded / run.samples, words)
+        run.step(setup.model)
+
+
+def _share_words(setup: Setup, decoded: int, samples: int) -> str:
+    """`100 of 500 strings`."""
+    return f"{decoded:,} of {count_words(samples, 'text' if setup.model.task is None else 'string')}"
 
 
 def _words(run: EffectInProgress) -> str:

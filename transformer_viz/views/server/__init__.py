@@ -16,13 +16,13 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
-from streamlit.runtime.app_session import AppSession
 
 from transformer_viz import server_settings
 from transformer_viz.errors import OptionError
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server import opening, visitors, warm_up
 from transformer_viz.views.server.guard import Guard
+from transformer_viz.views.server.messages import Messages
 from transformer_viz.views.server.unknown_pages import UnknownPages
 from transformer_viz.views.server.uploads import Uploads
 from transformer_viz.views.server.visitors import Visitors
@@ -34,7 +34,6 @@ _MISTAKE = 2
 async def lifespan(_app: Any) -> AsyncGenerator[None]:
     """The server's life: what is begun as it starts; nothing has to be ended."""
     warm_up.begin()
-    _send_no_path()
     opening.open_browser()
     print(f"\nTransformer Viz is at {opening.here()} - Ctrl-C stops it.")
     if others := opening.for_others():
@@ -64,6 +63,7 @@ def middleware() -> list[Middleware]:
         Middleware(UnknownPages),
         Middleware(Visitors),
         Middleware(Uploads, limits=limits),
+        Middleware(Messages),
     ]
 
 
@@ -89,15 +89,3 @@ async def _plotly(request: Request) -> Response:
 @cache
 def _compressed_plotly() -> bytes:
     return gzip.compress(plotly_js.path().read_bytes(), mtime=0)
-
-
-def _send_no_path() -> None:
-    """Streamlit sends every browser the absolute path of `app.py`, which the page never reads."""
-    make = AppSession._create_new_session_message
-
-    def make_without_path(*args: Any, **keywords: Any) -> Any:
-        message = make(*args, **keywords)
-        message.new_session.ClearField("main_script_path")
-        return message
-
-    AppSession._create_new_session_message = make_without_path
