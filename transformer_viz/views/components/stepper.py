@@ -134,7 +134,7 @@ def _player(
     content["ways"] = {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS}
     if covered_from is not None:
         # What a question may not tell, from a row on: of the run itself it has been taken out already.
-        n = trace.n_steps - covered_from
+        n, content["is_covered"] = trace.n_steps - covered_from, True
         content["sentences"][covered_from:] = [[("plain", "This step is covered until the question is answered.")]] * n
         content["output"][covered_from:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * n
         # Whether it is right is for later too, and so is where to go after the last step.
