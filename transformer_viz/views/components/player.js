@@ -33,7 +33,7 @@ class ChartPlayer extends Player {
     sources[held]?.focus();
     this.root.classList.toggle("guessing", Boolean(data.is_guessed));
     this.measures.show(data);
-    const { run, step, linked, is_covered: isCovered } = data;
+    const { run, step, linked } = data, isCovered = data.covered_from !== undefined;
     document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [], isCovered } }));
   }
 
