@@ -30,8 +30,8 @@ expect.set_options(timeout=PATIENCE_MS)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Under pytest-xdist two processes, each with a server and a Chromium, begin with them: the largest groups come first.
 
-    One that fails is run once more, and the summary says so: Streamlit forgets a press that comes while its answer to the last
-    one is under way, and a script on a busy machine is quicker than a hand.
+    One that fails is run once more, and the summary names it with what failed first: Streamlit forgets a press that comes while
+    its answer to the last one is under way, and a script on a busy machine is quicker than a hand.
     """
     files = sorted({item.path for item in items if item.get_closest_marker("browser")})
     for item in items:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.accessible import faults
-from tests.browser.charts import at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, area, at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
 from tests.browser.told import told, weights_from
 from tests.needs import slow
 from transformer_viz import tasks
@@ -34,6 +34,12 @@ def open_bare(page: Page, server: str) -> None:
     wait_for_step(page, 0)
     wait_until_drawn(page, CROSS)
     at_rest(page)
+
+
+def cell(page: Page, row: int, column: int) -> tuple[float, float]:
+    """The middle of a cell of the large map, of 12 rows and 13 columns."""
+    box = area(page)
+    return box["x"] + box["width"] * (column + 0.5) / 13, box["y"] + box["height"] * (row + 0.5) / 12
 
 
 def rows_with_numbers(page: Page, chart: str, pitch: int) -> set[int]:
@@ -82,6 +88,32 @@ def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, o
     page.goto(server)
     expect(sentence).to_contain_text("Step 1 of 12")
     expect(ways).to_have_count(0)
+
+
+def test_rows_that_have_not_happened_are_no_places(page: Page, server: str) -> None:
+    """The covered row says what it is; nothing is marked, pinned or told under a pointer, and the question waits on."""
+    page.context.clear_cookies()
+    open_bare(page, server)
+    sentence, marked = page.locator("[data-part=sentence]"), page.locator("[data-part] .token:is(.lit, .pinned)")
+    expect(sentence).to_contain_text("Before you look")
+    for row in (0, 4):
+        x, y = cell(page, row, 11)
+        page.mouse.move(x, y)
+        page.mouse.click(x, y)
+        assert not marked.count() and not page.locator("[data-part=source] .attended").count()
+        assert not page.locator(".chart .marks path:not([d=''])[d]").count()
+    page.mouse.move(*cell(page, 0, 11))
+    expect(page.locator(f"{FOCUS} .hoverlayer")).to_contain_text("covered until you answer")
+    expect(page.locator(f"{FOCUS} .hoverlayer")).not_to_contain_text("masked")
+    at_rest(page)
+    expect(sentence).to_contain_text("Before you look")
+    page.get_by_role("button", name="Not now").click()
+    expect(sentence).to_contain_text("Step 1 of 12")
+    at_rest(page)
+    page.mouse.click(*cell(page, 4, 11))
+    assert not marked.count()
+    page.mouse.click(*cell(page, 0, 11))
+    expect(sentence).to_contain_text("Pinned: row 1·<start>→s, key 12·s")
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ def test_the_map_of_a_head_that_is_switched_off_is_struck_out_with_the_weights_i
     for head, is_off in ((0, False), (1, True), ("mean", False)):
         figure = figures.attention(after, "cross", 0, head)
         assert len(figure.layout.shapes) == (2 if is_off else 0)
-        assert ("replaced by 0" in figure.layout.title.text) == is_off
+        assert ("its output is 0" in figure.layout.title.text) == is_off
         drawn = np.asarray(first_map(figure, None).z)
         np.testing.assert_array_equal(np.isnan(drawn), after.cross.head_mask(0, head))
         np.testing.assert_allclose(np.nan_to_num(drawn), np.nan_to_num(before.cross.head(0, head)), atol=1e-6)

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.until import until
 from transformer_viz.views.components import chart
+from transformer_viz.views.components.markdown import APART
 
 Start = Callable[..., AppTest]
 """The fixture `start`: a session on a page, with what its link says."""
@@ -57,7 +58,12 @@ def chart_of(at: AppTest, key: str) -> dict[str, Any]:
 def said(at: AppTest) -> str:
     """All words of the page but those of controls, charts, tables and programs."""
     kinds = (at.error, at.warning, at.info, at.success, at.markdown, at.caption, at.text)
-    return "\n".join(str(element.value) for kind in kinds for element in kind).translate({ord("\\"): "", ord("\u00a0"): " "})
+    return read_markdown("\n".join(str(element.value) for kind in kinds for element in kind))
+
+
+def read_markdown(words: str) -> str:
+    """Words that are sent as Markdown, as one reads them, but for what is strong."""
+    return words.replace(APART, "").translate({ord("\\"): "", ord("\u00a0"): " "})
 
 
 def player(at: AppTest) -> dict[str, Any]:

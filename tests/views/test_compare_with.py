@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 from tests import inside
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.views.drawn import said
+from transformer_viz import compare, decode
 from transformer_viz.views.compare.sides import A, B
 
 ALL = {"all_controls": "true"}
@@ -37,7 +39,6 @@ def side(at: AppTest, keys: Any) -> dict[str, str]:
     [
         ("head", "", {"b_head": 0}),
         ("layer", "", {"b_layer": 1}),
-        ("off", "cross.1.3:zero", {}),
         ("uniform", "cross.1.3:*=uniform", {}),
         ("unmasked-decoder", "decoder:off", {}),
     ],
@@ -71,9 +72,9 @@ def test_a_model_that_is_not_ours_goes_there_too(models, start, name, text):
     at = start(checkpoint=name, text=text, **ALL)
     edits = ["off", "uniform", *(["unmasked-decoder"] if name != BERT else [])]
     assert offered(at) == ["head", "layer", *edits, "text"]
+    kind = at.session_state["kind"]
     at = gone(at, "off")
     same = {"text": text, "checkpoint": name}
-    kind = at.session_state["kind"]
     assert (side(at, A), side(at, B)) == ({**same, "edits": ""}, {**same, "edits": f"{kind}.1.1:zero"})
 
 
@@ -86,3 +87,20 @@ def test_a_sampled_run_is_compared_as_it_was_sampled_or_with_the_greedy_one(star
     assert "greedy" not in offered(start(text="hello", **ALL))
     # Compare's search has fewer settings, and its forced side reads the other one.
     assert not offered(start(text="hello", decoding="beam", **ALL)) + offered(start(text="hello", decoding="forced", **ALL))
+
+
+def test_a_head_that_is_switched_off_is_said_and_the_head_that_changed_most_is_shown(start, model):
+    """Its own weights do not change: its map and the difference of it look as if nothing had been done."""
+    at = gone(start(text="hello", kind="cross", layer="1", head="2", **ALL), "off")
+    largest = compare(decode(model, "hello"), decode(model, "hello", edits=["cross.1.2:zero"])).largest
+    assert largest is not None
+    place = (largest.kind, largest.layer, largest.head)
+    same = {"text": "hello", "checkpoint": "reverse"}
+    assert (side(at, A), side(at, B)) == ({**same, "edits": ""}, {**same, "edits": "cross.1.2:zero"})
+    assert tuple(at.session_state[key] for key in ("kind", "layer", "head")) == place != ("cross", 0, 1)
+    words = "B: L1 H2 of the cross-attention is switched off: its output is 0; its weights are computed as before."
+    assert words in said(at) and "A: L1 H2" not in said(at)
+    # Once: whoever chooses another head stays there.
+    at.session_state["kind"], at.session_state["layer"], at.session_state["head"] = "cross", 0, 1
+    at.run()
+    assert tuple(at.session_state[key] for key in ("kind", "layer", "head")) == ("cross", 0, 1)

@@ -71,7 +71,7 @@ def test_a_head_that_is_switched_off_is_said_and_the_focus_goes_where_most_chang
     assert largest is not None
     assert [at.session_state[key] for key in ("kind", "layer", "head")] == [largest.kind, largest.layer, largest.head]
     assert (largest.kind, largest.layer, largest.head) != ("cross", 0, 1)
-    assert "L1 H2 of the cross-attention" in said(at) and "replaced by 0" in said(at)
+    assert "L1 H2 of the cross-attention" in said(at) and "its output is 0; its weights are computed as before" in said(at)
     at.button(key="on-cross.1.2:zero").click().run()
     assert at.text_input(key="edits").value == ""
 
@@ -222,3 +222,26 @@ def test_lines_of_very_different_length_and_an_empty_target_line(start):
     at = start("masks", sources="a\n" + "x" * 32, targets="\nxyz")
     assert not at.error
     assert "encoder: padding<br>1054 of 1156 cells" in titles(at)
+
+
+def test_its_first_sentence_and_its_model_are_those_of_the_other_pages(start, visit):
+    at = visit(start(text="planet"), "masks")
+    first, *others = at.text_area(key="sources").value.split("\n")
+    assert first == "planet" and others and "planet" not in others
+    assert "Sentence 1 of 3: **planet**" in said(at)
+    assert at.query_params["sources"] == at.text_area(key="sources").value, "a link opens the same for whoever has it"
+    at = visit(at, None)
+    at.text_input(key="text").set_value("moon").run()
+    at = visit(at, "masks")
+    assert at.text_area(key="sources").value.split("\n") == ["moon", *others]
+    # What is typed here stays.
+    at.text_area(key="sources").set_value("mine").run()
+    at = visit(at, None)
+    at.text_input(key="text").set_value("sun").run()
+    assert visit(at, "masks").text_area(key="sources").value == "mine"
+
+
+def test_a_link_and_a_text_that_the_model_cannot_read_come_before_the_text_of_the_other_pages(start):
+    assert start("masks", text="planet", sources="ab").text_area(key="sources").value == "ab"
+    examples = start("masks").text_area(key="sources").value
+    assert start("masks", text="1234").text_area(key="sources").value == examples

@@ -1,14 +1,18 @@
 """The differences of two runs in words: a sentence, the rows of a small table, and the weight that changed most."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
+from transformer_viz import edits
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.correctness import answer, answer_words, is_given
 from transformer_viz.analysis.sentences import Piece, Sentence, of_run, plain, sentence
 from transformer_viz.analysis.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
+from transformer_viz.edits import HeadOff
+from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
 from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
 from transformer_viz.text_display import display_text
@@ -106,6 +110,22 @@ def change_words(difference: LargestDifference) -> str:
     """`0.91, in cross-attention, layer 2 head 2, row 10, column 2`: how much a weight has changed, and which."""
     size = "not a number any more" if math.isinf(difference.size) else f"{abs(difference.size):.2g}"
     return f"{size}, in {_head_words(difference)}, {cell_words(difference.query, difference.key)}"
+
+
+def heads_off_words(run: Trace) -> list[str]:
+    """`L1 H2 of the cross-attention`: the heads of a run that were switched off."""
+    found: list[str] = []
+    for text in run.edits:
+        # A file may say anything.
+        with suppress(OptionError):
+            found += [off_words(edit) for edit in edits.parse(text) if isinstance(edit, HeadOff)]
+    return found
+
+
+def off_words(edit: HeadOff) -> str:
+    """`L1 H2 of the cross-attention`: which head was switched off."""
+    kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
+    return str(edit.place) if layer is None or head is None else f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
 
 
 def size_words(size: float) -> str:

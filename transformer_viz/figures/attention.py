@@ -14,7 +14,7 @@ from transformer_viz.figures.theme import Style, Theme, base_layout
 from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
-SWITCHED_OFF = "Switched off: its output is replaced by 0; its weights are computed as before."
+SWITCHED_OFF = "Switched off: its output is 0; its weights are computed as before."
 _FADED = 0.35
 """Opacity of the map of a head that is switched off."""
 

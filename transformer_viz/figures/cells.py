@@ -10,6 +10,7 @@ from transformer_viz.figures.figure_data import Plain, heatmap
 from transformer_viz.figures.parts import filled, named_axis, rectangles
 from transformer_viz.figures.theme import Theme, escape, flat_scale, token_labels
 from transformer_viz.terms import REASON_WORDS, Kind, row_labels
+from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 
@@ -104,6 +105,12 @@ def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
         hoverinfo="none",
         zorder=10,
     )
+
+
+def covered_trace(where: np.ndarray, n_keys: int, theme: Theme) -> Plain:
+    """Rows that are covered until somebody has answered, bool (query,): one cell a row, plain, which no mask is."""
+    hover = f"query %{{y}}<br><b>{COVERED}</b>"
+    return {**flat_cells(where[:, None], hover, theme.grid), "x0": (n_keys - 1) / 2, "dx": n_keys}
 
 
 def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | None]]:

@@ -23,7 +23,7 @@ from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import outline
 from transformer_viz.figures.theme import Style, Theme, base_layout, flat_scale
-from transformer_viz.terms import Head, Kind, Reason, head_label
+from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -83,6 +83,11 @@ def mosaic(
             largest = full(measure)
             weights, words = heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
     masked = np.broadcast_to(attention.mask, weights.shape)
+    if attention.is_covered.any():
+        # Nothing is drawn of a row that is covered: grey would say that it is masked.
+        hidden = attention.is_covered[:, None]
+        weights, masked = np.where(hidden, np.float32(np.nan), weights), masked & ~hidden
+    has_masks = masked.any()
     tiles = heads or (ordered(trace, kind) if columns else None)
     if tiles is not None:
         places = [(attention.layer_index(layer), head) for layer, head in tiles]
@@ -99,9 +104,7 @@ def mosaic(
             masked = np.logical_and.reduceat(masked, starts, axis)
     grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus)
     thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
-    # A row that is covered until somebody has guessed is grey too, for no reason of the model.
-    is_masked = ((attention.reasons != Reason.ALLOWED) & (attention.reasons != Reason.UNKNOWN)).any()
-    grey = " (grey: masked)" if is_masked else ""
+    grey = " (grey: masked)" if has_masks else ""
     title = kind_title(trace, kind, in_full=False) + grey + words + colour_scale.TITLES[scale] + thinned
     if is_exact(weights):
         looks = {"zmin": 0, "zmax": 1, "colorscale": colour_scale.stops(colours, scale)}

@@ -121,6 +121,12 @@ class Focus:
         attention = trace.attentions[kind]
         self.weights, self.of = attention.head(layer, head), WEIGHTS
         self.reasons = attention.head_reasons(layer, head)
+        self.hidden = attention.is_covered
+        if self.hidden.any():
+            self.weights = np.where(self.hidden[:, None], np.float32(np.nan), self.weights)
+            self.reasons = np.where(self.hidden[:, None], np.uint8(0), self.reasons)
+        # The row that somebody guesses is an empty outline.
+        self.has_hidden = bool(self.hidden.any()) and not is_guess
         self.codes = cells.codes_in(self.reasons)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
@@ -161,7 +167,8 @@ class Focus:
         bars = [candidates.bars(self.size, 2)] if self.steps else []
         # The second map has the same row and rings.
         second = [*self.beside.traces(), *panel(AXES, marks)] if self.beside else []
-        return [*cover, {**weights, **self._ids()}, *masked, *marks, *bars, *second]
+        hidden = [cells.covered_trace(self.hidden, self.weights.shape[1], self.theme)] if self.has_hidden else []
+        return [*cover, {**weights, **self._ids()}, *masked, *hidden, *marks, *bars, *second]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each trace of `traces`."""
@@ -187,12 +194,15 @@ class Focus:
         weights, reasons = self.weights, self.reasons
         later = np.arange(len(weights))[:, None] > step
         if self.is_covered:
-            return [{"z": cells.only(later, True)}, *({} for _ in range(1 + len(self.codes) + bool(self.codes)))]
+            n_others = 1 + len(self.codes) + bool(self.codes) + self.has_hidden
+            return [{"z": cells.only(later, True)}, *({} for _ in range(n_others))]
         if self.grows:
             weights, reasons = np.where(later, np.float32(np.nan), weights), np.where(later, 0, reasons).astype(np.uint8)
         x, y = cells.hatch_outline(reasons > 0)
         grey = [{"z": cells.only(reasons, code)} for code in self.codes]
-        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *([{"x": x, "y": y}] if self.codes else [])]
+        hidden = [{"z": cells.only(self.hidden[:, None] & ~later, True)}] if self.has_hidden else []
+        hatch = [{"x": x, "y": y}] if self.codes else []
+        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch, *hidden]
 
     def layout(self, step: int) -> dict[str, Any]:
         theme, size, place = self.theme, self.size, self.place

@@ -36,6 +36,8 @@ class Attention:
         scores: float32 (layer, head, query, key) before the mask, NaN where a key did not exist yet; None where they were
             not recorded.
         layers: numbers, from 0 and ascending, of the layers along the first axis; by default those from 0 on.
+        covered_from: the row from which on the answer is hidden (`hidden_answer`), or None. These rows have no weights and
+            count as masked; pictures draw nothing of them.
         queries: tokens of the rows.
         keys: tokens of the columns.
         query_ids: ids of the rows' tokens, or None.
@@ -46,6 +48,7 @@ class Attention:
     reasons: np.ndarray
     scores: np.ndarray | None = None
     layers: tuple[Layer, ...] = ()
+    covered_from: int | None = None
     queries: tuple[str, ...] = field(default=(), init=False)
     keys: tuple[str, ...] = field(default=(), init=False)
     query_ids: tuple[int, ...] | None = field(default=None, init=False)
@@ -78,6 +81,12 @@ class Attention:
         mask = self.reasons > 0
         mask.setflags(write=False)
         return mask
+
+    @property
+    def is_covered(self) -> np.ndarray:
+        """bool (query,): the rows of which nothing may be told before an answer."""
+        n_rows = self.weights.shape[2]
+        return np.arange(n_rows) >= (n_rows if self.covered_from is None else self.covered_from)
 
     def layer_index(self, layer: int) -> int:
         """The place of a layer along the first axis of the arrays.

@@ -11,15 +11,17 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 HIDDEN = "?"
 """Stands for every token that is covered."""
+COVERED = "covered until you answer"
+"""What is said of it and of its row."""
 _NOTHING = Step(token=HIDDEN, probability=0.0, log_probability=float("-inf"), rank=None, candidates=())
 
 
 def hide_answer(trace: Trace, step: int) -> Trace:
     """Covers what a run writes from a step on, and the attention rows of these steps.
 
-    The result has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`; covered rows have
-    no weight and are masked (`Reason.UNKNOWN`). The true answer and the fills of mask tokens are left out. The encoder's rows
-    stay, since it has read everything before the first step.
+    The result has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`; covered rows
+    (`Attention.is_covered`) have no weight and count as masked. The true answer and the fills of mask tokens are left out. The
+    encoder's rows stay, since it has read everything before the first step.
 
     Args:
         trace: the run.
@@ -36,7 +38,7 @@ def hide_answer(trace: Trace, step: int) -> Trace:
         if kind != "encoder":
             weights, reasons = attention.weights.copy(), attention.reasons.copy()
             weights[:, :, step:], reasons[..., step:, :] = 0, Reason.UNKNOWN
-            attention = replace(attention, weights=weights, reasons=reasons, scores=None)
+            attention = replace(attention, weights=weights, reasons=reasons, scores=None, covered_from=step)
         attentions[kind] = attention
     return replace(
         trace,

@@ -94,7 +94,16 @@ class Highlight {
     const place = [...this.tokens(strip)].indexOf(cell);
     const [rows, columns] = this.about.strips[kind];
     if (strip === "source") return { kind: columns === strip ? kind : "cross", query: null, key: place };
-    return { kind: rows === strip ? kind : "cross", query: place, key: null };
+    return this.happened({ kind: rows === strip ? kind : "cross", query: place, key: null });
+  }
+
+  // The place, unless its row is still to come or a question covers it: nothing is told of it, and nobody can ask. `isBlank`
+  // says whether rows after the step are not drawn.
+  happened(place, isBlank = this.player.data.unfolds) {
+    if (!place || place.kind === "encoder" || this.player.data.grows === false) return place;
+    const to = isBlank ? this.player.step : Infinity, covered = this.player.data.covered_from ?? Infinity;
+    const isKnown = (place.query ?? 0) <= Math.min(to, covered - 1);
+    return isKnown && (place.kind !== "decoder" || (place.key ?? 0) <= Math.min(to, covered)) ? place : null;
   }
 
   pointOnChart(event) {
@@ -107,9 +116,9 @@ class Highlight {
     if (chart.__drawn?.run !== this.run) return null;
     const { map, candidates, second } = areasOf(chart), { kind } = chart.__drawn;
     if (!map || !this.charts().includes(chart)) return null;
-    if (chart !== this.focus) return placeOnTile(chart, map, event);
+    if (chart !== this.focus) return this.happened(placeOnTile(chart, map, event));
     const place = (second && placeOnMap(second, kind, event)) ?? placeOnMap(map, kind, event);
-    return place ?? this.placeOfCandidate(candidates, event);
+    return place ? this.happened(place, true) : this.placeOfCandidate(candidates, event);
   }
 
   placeOfCandidate(area, event) {

@@ -7,10 +7,11 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.compare_words import tokens_read
+from transformer_viz.analysis.compare_words import heads_off_words, tokens_read
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.strips import legend
+from transformer_viz.figures.attention import SWITCHED_OFF
 from transformer_viz.figures.difference_mosaic import difference_mosaic
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
@@ -277,5 +278,8 @@ def _say_sizes(comparison: Comparison) -> None:
     for name, run, other in (("A", comparison.a, comparison.b), ("B", comparison.b, comparison.a)):
         if only := [KIND_TITLES[one] for one in run.kinds if one not in other.kinds]:
             words.append(f"Only {name} has {' and '.join(only)}.")
+    for name, run in (("A", comparison.a), ("B", comparison.b)):
+        # Its own map, and the difference of it, look as if nothing had been done.
+        words += [f"{name}: {head} is s{SWITCHED_OFF[1:]}" for head in heads_off_words(run)]
     if words:
         st.caption(" ".join(words))

@@ -10,6 +10,8 @@ from transformer_viz.views.state import focus, link
 
 SAME = "same"
 """What B's boxes hold where no other layer or head is chosen: an empty box would hold None."""
+TO_LARGEST = "compare_to_largest"
+"""In the session, until both have run: Compare goes to the head that changed most, of whatever kind."""
 _ROUNDING = 1e-5
 """Of a weight."""
 _BOXES = {"layer": "A: layer", "head": "A: head", "b_layer": "B: layer", "b_head": "B: head", "scale": "Colours"}
@@ -19,6 +21,9 @@ _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the larges
 def start(comparison: Comparison) -> None:
     """Sets the boxes before they are drawn, by default to the head that differs most; what one of the runs does not have is
     brought into range."""
+    largest = comparison.largest if st.session_state.pop(TO_LARGEST, False) else None
+    if largest is not None and abs(largest.size) > _ROUNDING:
+        focus.go_to_head(largest.kind, largest.layer, largest.head)
     focus.start_kind(comparison.kinds, comparison.kinds[-1])
     kind = st.session_state.kind
     found, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)

@@ -6,6 +6,7 @@ const FOLLOW_MS = 100;
 function begin(root, data) {
   const me = (root.__inside ??= new Inside(root));
   me.drawn(data);
+  root.__end = () => me.end();
 }
 
 class Inside {
@@ -90,13 +91,20 @@ class Inside {
   }
 
   // The step and the pin that Python has noted of the player. Asked only then: what two parts of a page say in one moment is
-  // sent as one, and Streamlit draws the first of the two alone. If all of the page was drawn, its own data is on the way.
+  // sent as one, and Streamlit draws the first of the two alone. If all of the page was drawn, its own data is on the way. Below
+  // a run that a question covers this part is about to go: Streamlit would drop the message, and whatever else was in it.
   follow(noted) {
-    clearTimeout(this.following);
+    this.end();
+    if (noted.isCovered) return;
     this.following = setTimeout(() => {
       const isOther = noted.step !== this.at.step || String(noted.pin) !== String(this.at.pin);
       if (this.root.isConnected && noted.run === this.at.run && isOther) this.root.__press("");
     }, FOLLOW_MS);
+  }
+
+  // Also when the part goes.
+  end() {
+    clearTimeout(this.following);
   }
 }
 

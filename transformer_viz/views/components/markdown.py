@@ -1,14 +1,24 @@
 """Escapes text that must be shown literally where Streamlit reads Markdown: errors, labels, captions."""
 
+import re
+
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.text_display import display_text
 
 _ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"})
 
+APART = ":small[]"
+"""Nothing, in Streamlit's Markdown; it ends the piece of text before it."""
+# Links, icons and arrows are also looked for in the pieces of text that are left once everything escaped has been read.
+_MADE_OF_TEXT = re.compile(
+    r"(?<=:)(?=\S) | (?<=www)(?=\.) | (?<=@) | (?<=-)(?=[->](?:\s|$)) | (?<=<)(?=->?(?:\s|$)) | (?<=[<>~])(?==(?:\s|$))",
+    re.IGNORECASE | re.VERBOSE,
+)
+
 
 def literal(text: str) -> str:
-    """`text` with every mark escaped, so that `**a**`, `$x$`, `:red[x]` and `<b>` show as typed."""
-    return text.translate(_ESCAPES)
+    """Escapes every mark of `text`, so that `**a**`, `$x$`, `:red[x]`, `<b>` and `www.a.b` show as typed, and lead nowhere."""
+    return APART.join(piece.translate(_ESCAPES) for piece in _MADE_OF_TEXT.split(text))
 
 
 def sentence(text: str) -> str:

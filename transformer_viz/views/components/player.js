@@ -33,8 +33,8 @@ class ChartPlayer extends Player {
     sources[held]?.focus();
     this.root.classList.toggle("guessing", Boolean(data.is_guessed));
     this.measures.show(data);
-    const { run, step, linked } = data;
-    document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
+    const { run, step, linked } = data, isCovered = data.covered_from !== undefined;
+    document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [], isCovered } }));
   }
 
   // What one may do at a step: answers stand behind their question, and after the last step ways on among the controls. The

@@ -19,7 +19,7 @@ from transformer_viz.figures.player import guess as guess_figure
 from transformer_viz.figures.player import player as player_figure
 from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
+from transformer_viz.trace.hidden_answer import COVERED, HIDDEN, hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, deep_mosaic, first_question, guess, player, screen, style, term_tips
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
@@ -134,9 +134,9 @@ def _player(
     content["ways"] = {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS}
     if covered_from is not None:
         # What a question may not tell, from a row on: of the run itself it has been taken out already.
-        n = trace.n_steps - covered_from
+        n, content["covered_from"] = trace.n_steps - covered_from, covered_from
         content["sentences"][covered_from:] = [[("plain", "This step is covered until the question is answered.")]] * n
-        content["output"][covered_from:] = [{"text": HIDDEN, "title": "covered", "class": "covered", "tint": 0}] * n
+        content["output"][covered_from:] = [{"text": HIDDEN, "title": COVERED, "class": "covered", "tint": 0}] * n
         # Whether it is right is for later too, and so is where to go after the last step.
         content["answer"], content["ways"] = {"class": "", "words": ()}, {}
         if offer is not None:

@@ -5,11 +5,11 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.addresses import Place
-from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, written
+from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, parse, written
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.compare.place import SAME
+from transformer_viz.views.compare.place import SAME, TO_LARGEST
 from transformer_viz.views.compare.sides import A, B, put
 from transformer_viz.views.state import focus, link
 
@@ -53,7 +53,9 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
 
 
 def _put(a: dict[str, Any], b: dict[str, Any], place: dict[str, int], *, same_text: bool) -> None:
-    """Fills both sides of Compare; A's layer and head are those of Explore."""
+    """Fills both sides of Compare; A's layer and head are those of Explore, but where that head was switched off: its own
+    weights do not change."""
+    st.session_state[TO_LARGEST] = any(isinstance(edit, HeadOff) for edit in parse(b.get("edits", "")))
     put(A, a)
     put(B, b)
     if not same_text:

@@ -10,7 +10,7 @@ import streamlit as st
 from transformer_viz import edits as plain_edits
 from transformer_viz import figures
 from transformer_viz.addresses import Place
-from transformer_viz.analysis.compare_words import change_words, fills_words
+from transformer_viz.analysis.compare_words import change_words, fills_words, off_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
@@ -158,12 +158,8 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
         for edit in plain_edits.read(setup.edits):
             if isinstance(edit, HeadOff):
                 # What switching off means, and the way back: the focus may be elsewhere by now.
-                kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
-                name = str(edit.place)
-                if layer is not None and head is not None:
-                    name = f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    st.markdown(f"**{name}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
+                    st.markdown(f"**{off_words(edit)}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
                     st.button("On again", f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary")
         st.markdown(_outcome_words(before, after, comparison.parted))
         if comparison.largest is None:

@@ -2,13 +2,14 @@
 sentence in focus, the edits and the mistake, and their runs."""
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.errors import InputError, OptionError
+from transformer_viz.errors import InputError, OptionError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import count_words
@@ -152,9 +153,12 @@ def reset() -> None:
 def draw_boxes(model: LoadedModel) -> None:
     """Draws the boxes. Another model brings its own examples, unless something else was typed."""
     state, examples = st.session_state, default_sources(model)
-    if state.get("sources") is not None and state.sources == state.get("examples_of_sources"):
-        state.sources = examples
-    state.examples_of_sources = examples
+    ours = _with_text(model, examples)
+    # What a link says comes first, and what was typed here stays.
+    is_ours = state.sources == state.get("examples_of_sources") if "sources" in state else "sources" not in st.query_params
+    if is_ours and (ours != examples or "sources" in state):
+        state.sources = ours
+    state.examples_of_sources = ours
     side = side_of_padding(model)
     help_words = f"A batch of up to {MOST_LINES}. Shorter ones are padded to the longest, {side} their own tokens."
     looks: Any = {"most": bar.MOST_TYPED, "height": 112}
@@ -173,6 +177,15 @@ def draw_boxes(model: LoadedModel) -> None:
             help="One for each source; an empty line stands for what the model writes by itself.",
             **looks,
         )
+
+
+def _with_text(model: LoadedModel, examples: str) -> str:
+    """The text of the other pages, where the model can read it, before the examples."""
+    text, others = st.session_state.get("text", ""), examples.split("\n")
+    with suppress(TransformerVizError):
+        if text.strip() and "\n" not in text and model.tokenizer.encode_source(text):
+            return "\n".join([text, *(line for line in others[1:] if line != text)])
+    return examples
 
 
 def side_of_padding(model: LoadedModel) -> str:
