@@ -4,8 +4,14 @@ Worked example: `gestern habe ich den alten Film gesehen` is framed between `<st
 saw the old film`. Step 2 must write `saw` and look at `gesehen`, key 7: German puts the participle last.
 """
 
+import re
+
+from transformer_viz.errors import InputError
 from transformer_viz.tasks.task import Example
 from transformer_viz.tasks.translation import Translation
+
+_POLITE = re.compile(r"\w\W+(Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b")
+"""Behind another word a capital makes the polite *you* of what is *she*, *they* or *her* without it."""
 
 
 class German(Translation):
@@ -29,6 +35,14 @@ class German(Translation):
         Example("den alten Mann hat die junge Frau besucht", "the object first, the participle last"),
         Example("ich möchte ein Bier", "the sentence of a published tutorial"),
     )
+
+    def read(self, text: str) -> list[str]:
+        if (polite := _POLITE.search(text)) is not None:
+            raise InputError(
+                f"{polite[1]!r} with a capital is the polite form of you, which this model does not know. "
+                "Write du or ihr for you, and sie for she or they."
+            )
+        return super().read(text)
 
 
 TASK = German
