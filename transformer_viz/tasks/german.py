@@ -4,14 +4,8 @@ Worked example: `gestern habe ich den alten Film gesehen` is framed between `<st
 saw the old film`. Step 2 must write `saw` and look at `gesehen`, key 7: German puts the participle last.
 """
 
-import re
-
-from transformer_viz.errors import InputError
 from transformer_viz.tasks.task import Example
 from transformer_viz.tasks.translation import Translation
-
-_POLITE = re.compile(r"\w\W+(Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b")
-"""Behind another word a capital makes the polite *you* of what is *she*, *they* or *her* without it."""
 
 
 class German(Translation):
@@ -25,6 +19,12 @@ class German(Translation):
     name = "german"
     about = "translates German sentences of a small world into English"
     language = "German"
+    # Behind another word a capital makes the polite *you* of what is *she*, *they* or *her* without it.
+    refused = r'\S\s+(Sie|Ihnen|Ihr|Ihre[mnrs]?)(?=[\s,.;:!?"]|$)'
+    why_refused = (
+        "with a capital is the polite form of you, which this model does not know. Write du or ihr for you, "
+        "and sie for she or they."
+    )
     all_examples = (
         Example("den Hund sieht der König", "only the article says who sees whom"),
         Example("gestern habe ich den alten Film gesehen", "the participle is last in German: the attention jumps to the end"),
@@ -35,14 +35,6 @@ class German(Translation):
         Example("den alten Mann hat die junge Frau besucht", "the object first, the participle last"),
         Example("ich möchte ein Bier", "the sentence of a published tutorial"),
     )
-
-    def read(self, text: str) -> list[str]:
-        if (polite := _POLITE.search(text)) is not None:
-            raise InputError(
-                f"{polite[1]!r} with a capital is the polite form of you, which this model does not know. "
-                "Write du or ihr for you, and sie for she or they."
-            )
-        return super().read(text)
 
 
 TASK = German
