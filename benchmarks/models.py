@@ -20,7 +20,7 @@ from transformer_viz.tasks.task import Task
 from transformer_viz.tasks.translation import Translation
 
 SAMPLES = 5_000
-PER_CLAUSE, UNSEEN, SHUFFLED, CROSSING = 100, 500, 100, 300
+PER_CLAUSE, UNSEEN, SHUFFLED, CROSSING = 100, 2_000, 100, 300
 
 
 def main() -> None:

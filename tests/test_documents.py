@@ -1,8 +1,12 @@
 """What documents say of rules, thresholds, sizes and formats is what the code does."""
 
+import json
 import re
 from pathlib import Path
 
+import pytest
+
+import transformer_viz as tv
 from docs.memory_table import table
 from transformer_viz.analysis import head_names
 from transformer_viz.analysis.measures import OF_MANY
@@ -11,8 +15,11 @@ from transformer_viz.tracing import trace_size
 from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES
 from transformer_viz.views.cache import limits, store
 
+ROOT = Path(__file__).resolve().parents[1]
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-GRADING, MEMORY, EXPORT = ((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("grading", "memory", "export"))
+GRADING, MEMORY, EXPORT, SURVEY = (
+    (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("grading", "memory", "export", "survey")
+)
 
 
 def test_every_name_is_explained() -> None:
@@ -51,3 +58,26 @@ def test_the_numbers_are_those_of_the_code() -> None:
 
 def test_the_formats_of_export_are_those_of_its_table() -> None:
     assert set(re.findall(r"`\.(\w+)`", EXPORT)) == set(FORMATS)
+
+
+def test_an_exported_page_is_as_large_as_its_table_says() -> None:
+    """To a tenth, since another version of plotly.js has another size."""
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "abcdefghijkl")
+    rows = dict(re.findall(r"^\| `(True|\"packed\"|False|\"cdn\")` \|.*?\| ([\d.]+) MB \|", EXPORT, flags=re.MULTILINE))
+    ways = {"True": True, '"packed"': "packed", "False": False, '"cdn"': "cdn"}
+    sizes = {name: len(tv.export.html(trace, plotlyjs=way).encode()) / 1e6 for name, way in ways.items()}
+    assert {name: float(size) for name, size in rows.items()} == pytest.approx(sizes, rel=0.1)
+    (packed,) = re.findall(r"which adds ([\d.]+) MB to the notebook", EXPORT)
+    (cdn,) = re.findall(r"`tv.export.frame\(trace, plotlyjs=\"cdn\"\)` adds ([\d.]+) MB", EXPORT)
+    frames = [len(tv.export.frame(trace, plotlyjs=how)) / 1e6 for how in ("packed", "cdn")]
+    assert [float(packed), float(cdn)] == pytest.approx(frames, abs=0.15)
+
+
+def test_the_shipped_surveys_have_as_many_texts_as_is_said() -> None:
+    found = {}
+    for file in (ROOT / "checkpoints").glob("*/survey/summary.json"):
+        found[file.parents[1].name] = json.loads(file.read_text(encoding="utf-8"))["texts"]["n"]
+    said = {
+        name: int(n.replace(",", "")) for n, name in re.findall(r"([\d,]+) of `(\w+)`", SURVEY.partition("## The shipped")[2])
+    }
+    assert said == {name: n for name, n in found.items() if n != 2000}

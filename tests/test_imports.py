@@ -60,7 +60,7 @@ STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
 OF_SURVEYS = ("columns", "sentences")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
-STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions")}
+STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions", "claims")}
 """Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 

@@ -21,6 +21,7 @@ from transformer_viz.numbers_in_words import (
     share_words,
     signed_words,
     times_words,
+    typed_number,
 )
 
 
@@ -128,3 +129,28 @@ def test_bytes_parameters_and_durations() -> None:
         "1.5 h",
         "100.0 h",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(
+            (text, 0.24)
+            for text in ("0.24", "0,24", ".24", " 0.24 ", "+0.24", "24 %", "24%", "0．24", "０，２４", "0。24", "24％")
+        ),
+        *((text, -1.52) for text in ("-1.52", "−1.52", "–1,52", "－１．５２", "-152 %")),
+        ("24", 24),
+        ("24.", 24),
+        *(
+            (text, None)
+            for text in ("", " ", ".", "%", "-", "a", "0.2.4", "1,234.5", "0 24", "1/4", "1e3", "inf", "nan", "٢٤", "9" * 400)
+        ),
+    ],
+)
+def test_a_number_is_read_as_people_type_it_or_not_at_all(text: str, number: float | None) -> None:
+    assert typed_number(text) == number
+
+
+@given(st.floats(-1e6, 1e6), st.integers(1, 6))
+def test_what_is_written_here_is_read_again(number: float, places: int) -> None:
+    assert typed_number(number_words(number, places)) == pytest.approx(number, abs=0.51 * 10.0**-places)

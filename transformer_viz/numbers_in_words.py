@@ -1,16 +1,23 @@
-"""Numbers as text for people, written alike everywhere.
+"""Numbers as text for people, written alike everywhere; and a number that a person typed.
 
 Rounding never changes what a number means: a share below 1 is never written as 100 %, one above 0 never as 0 %, and a number
 that rounds to 0 has no sign. Negative numbers have a true minus sign; others are `∞`, `−∞` or `NaN`.
 """
 
 import math
+import re
+import unicodedata
 from collections.abc import Callable, Iterable
 
 _ALMOST_ONE = 1 - 2**-24
 """The largest float32 below 1: sums of float32 that are 1 but for rounding count as 1, one text of ten million does not."""
 _BYTES = ((1e9, "GB"), (1e6, "MB"))
 _LARGE = ((1e9, " billion"), (1e6, " million"))
+_TYPED = re.compile(r"([+-]?)(\d*)(?:[.,](\d*))?\s*(%?)", re.ASCII)
+_SIGNS = str.maketrans("−–。、", "--.,")
+"""A minus sign and a dash, and the full stop and the comma of a Chinese keyboard, as the signs that they stand for."""
+LONGEST_NUMBER = 30
+"""Characters of a number that is typed."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -111,6 +118,17 @@ def times_words(gain: float) -> str:
         return "hardly more probable"
     size, name = next((each for each in _LARGE if times >= each[0]), (1, ""))
     return f"{f'{times / size:,.1f}'.removesuffix('.0')}{name} times as probable"
+
+
+def typed_number(text: str) -> float | None:
+    """A number as people type it: `0.24`, `0,24`, `.24`, `24 %`, `−1.52`, in signs of full width too; None of anything else."""
+    if len(text) > LONGEST_NUMBER:
+        return None
+    found = _TYPED.fullmatch(unicodedata.normalize("NFKC", text.translate(_SIGNS)).strip())
+    if found is None or not (found[2] or found[3]):
+        return None
+    value = float(f"{found[1]}{found[2] or 0}.{found[3] or 0}")
+    return value / 100 if found[4] else value
 
 
 def _not_finite(value: float) -> str:

@@ -94,6 +94,26 @@ def test_links_of_what_a_head_does_are_all_found(translator):
     assert found.n_links == sum(len(line.split()) for line in lines)
 
 
+def test_a_tasks_alignment_and_the_same_links_of_words_are_one_rule():
+    """Some words of the translation, such as *will* and *do*, come from no German word."""
+    model = tv.load_checkpoint("german", "cpu")
+    texts = ["liest du das Buch?", "ich lese morgen das Buch", "den Hund sieht der König"]
+    keys = [model.task.alignment(symbols, len(model.task.answer(symbols) or ())) for symbols in map(model.task.read, texts)]
+    links = [[(key - 1, word) for word, key in enumerate(of_text) if key is not None] for of_text in keys]
+    assert sum(key is None for of_text in keys for key in of_text) == 2
+    by_task = tv.alignment_heads(model, texts, effect=False)
+    by_links = tv.alignment_heads(model, texts, targets=[*map(model.task.reference, texts)], links=links, effect=False)
+    assert (by_task.n_words, by_task.n_links) == (by_links.n_words, by_links.n_links) == (17, 15)
+    assert [(str(each), each.errors) for each in by_task.heads] == [(str(each), each.errors) for each in by_links.heads]
+
+
+def test_punctuation_is_counted_as_words():
+    """As the documents, `--help` and the message of a wrong link say."""
+    assert links_of("0-0 1-1 2-2 3-3", "Haus, das.", "house, that.") == {(0, 0), (1, 1), (2, 2), (3, 3)}
+    with pytest.raises(InputError, match=r"has words 0 to 3, .*each punctuation mark as one"):
+        links_of("4-0", "Haus, das.", "house, that.")
+
+
 def test_what_cannot_be_is_said(one, translator):
     given: dict[str, Any] = {"texts": ["a"]}
     impossible: tuple[tuple[str, type[Exception], dict[str, Any]], ...] = (

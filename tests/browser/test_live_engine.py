@@ -314,7 +314,18 @@ def test_60_models_of_any_switches(engine: Engine) -> None:
 def test_texts_that_cannot_be_read_are_told(engine: Engine, name: str) -> None:
     checkpoint = tv.load_checkpoint(name, device="cpu")
     longest = (checkpoint.task.examples()[0].text + (" " if name == "german" else "")) * 40
-    hostile = ["", "   ", "<img src=x onerror=alert(1)>", "\u202e\x00", "🙂", "<end>", "<unk>", longest, "Ω" * 10_000]
+    hostile = [
+        "",
+        "   ",
+        "ich sehe Sie",
+        "<img src=x onerror=alert(1)>",
+        "\u202e\x00",
+        "🙂",
+        "<end>",
+        "<unk>",
+        longest,
+        "Ω" * 10_000,
+    ]
     for text, run in zip(hostile, engine(checkpoint, [(text, {}) for text in hostile]), strict=True):
         try:
             checkpoint.task.read(text)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import LessonError
 from transformer_viz.learn.actions import VERBS, Action, read_action
 from transformer_viz.learn.check import check_lesson
+from transformer_viz.learn.claims import FACTS, read_claim
 from transformer_viz.learn.lesson import LESSONS, QUESTIONS, Piece, _Block, count_words, find_lessons, read_lesson, read_lessons
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.points import POINTS
@@ -119,6 +121,12 @@ BROKEN = {
         step('start = "/masks?sources=ab"\npoint = "map"\nask = { kind = "masked" }\n'),
         "is not on the page masks",
     ),
+    "no claim": (FRONT, step(ASK + 'claims = ["it is good"]\n'), "'it␣is␣good' is not a claim"),
+    "a claim of no row": (FRONT, step(ASK + 'claims = ["looks 9 = 1·<start>"]\n'), "has to name a row from 1 to 6"),
+    "a claim of no head": (FRONT, step(ASK + 'claims = ["looks cross.9.1 2 = 1·<start>"]\n'), "layer"),
+    "a claim of no page": (FRONT, step(ASK + 'claims = ["/nowhere?text=ab: writes = ba"]\n'), "the app has no page"),
+    "a sum without end": (FRONT, step(ASK + 'claims = ["9^9^9^9 = 1"]\n'), "cannot be computed"),
+    "a sum of nothing": (FRONT, step(ASK + f'claims = ["{"(" * 150} = 1"]\n'), "cannot be computed"),
     "no question": (FRONT, step('start = "/?text=hi"\n'), "it asks nothing"),
 }
 
@@ -184,6 +192,72 @@ def test_every_shipped_lesson_can_be_taught(file: Path) -> None:
     found = check_lesson(file)
     assert not found.faults
     assert 5 <= found.n_steps <= 10 and found.n_questions >= 3
+
+
+# ---- what a lesson claims in numbers
+
+# Of `hello` and its first head of cross-attention, the mirror; each is so, and is not so with what stands behind it.
+CLAIMS = [
+    ("writes = olleh", "hello"),
+    ("text=ab: writes 1 = b", "a"),
+    ("written = 6", "5"),
+    ("probability 1 > 99 %", "100 %"),
+    ("probability 1 a < 0.01", "−1"),
+    ("log_p < 0", "−9"),
+    ("decoding=forced&forced_target=olleh: taught 2 > 0.9", "1"),
+    ("/masks?sources=hello&edits=cross.1.1:zero: writes = oleh", "olleh"),
+    ("reads 2 = o", "l"),
+    ("weight 1,6 = 1.0", "0.0"),
+    ("weight 1,5 < 0.01", "−1"),
+    ("looks 2 = 5·l", "6·o"),
+    ("darkest 6 = 1", "2"),
+    ("masked decoder.1.1 4 = 5 6", "5"),
+    ("masked 1 = none", "1"),
+    ("inside 1 sum > 0.99", "2"),
+    ("depends 1 = 6·o", "5·l"),
+    ("cause 1,6 > 1", "99"),
+    ("best = cross.1.1", "cross.1.2"),
+    ("name = mirror", "first"),
+    ("palest > 0.9", "1"),
+    ("mass > 0.9", "1.1"),
+    ("hit_rate = 1", "0"),
+    ("entropy decoder.2.2 < 0.5", "0"),
+    ("maps = 24", "12"),
+    ("checkpoint=reverse-small&text=abcdefghijkl: trained = 588", "589"),
+    ("checkpoint=reverse-small&text=abcdefghijkl: lengths = 10 to 19", "1 to 9"),
+    ("checkpoint=german&text=der+Hund+sieht+den+K%C3%B6nig: frequent = the", "a"),
+    ("0.62 ÷ 2.69 = 0.23", "0.25"),
+    ("e^(−1.09) + 2 × √16 − 1 = 7.34", "7.36"),
+]
+
+
+@pytest.mark.parametrize(("claim", "else_"), CLAIMS, ids=[claim for claim, _ in CLAIMS])
+def test_what_a_lesson_claims_is_compared_with_its_run(claim: str, else_: str, tmp_path: Path) -> None:
+    block = 'start = "/?text=hello&kind=cross&layer=1&head=1"\nask = {{ kind = "writes", row = 1 }}\nclaims = ["{}"]\n'
+    assert not check_lesson(written(tmp_path, step(block.format(claim)))).faults
+    said, sign, _ = claim.rpartition(f" {read_claim(claim).sign} ")
+    wrong = f"{said}{sign}{else_}"
+    [fault] = check_lesson(written(tmp_path, step(block.format(wrong)))).faults
+    assert f"step 1: its claim {wrong!r} is not so; the run has " in fault
+
+
+def test_every_kind_of_claim_is_tried_here() -> None:
+    assert {*FACTS} - {*MEASURES} <= {read_claim(claim).what for claim, _ in CLAIMS}
+
+
+FIGURE = re.compile(r"\d+\.\d+|\d+(?= ?%)", re.ASCII)
+
+
+@pytest.mark.parametrize(
+    "file", [*find_lessons(), *find_lessons(LESSONS / "zh")], ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_no_figure_of_a_shipped_lesson_stands_without_a_claim(file: Path) -> None:
+    """Decimals and percentages, in the text, the question and the hints; `lesson check` says whether the claims are so."""
+    for number, one in enumerate(read_lesson(file).steps, 1):
+        said = [piece.text for paragraph in one.text for piece in paragraph]
+        said += [*one.hints, "" if one.ask is None else one.ask.words]
+        claimed = {figure for claim in one.claims for figure in re.findall(r"\d+(?:\.\d+)?", claim.text)}
+        assert {*FIGURE.findall(" ".join(said))} <= claimed, f"step {number}"
 
 
 # ---- links and what is done
@@ -271,5 +345,5 @@ def test_the_lesson_that_the_document_writes_can_be_taught(tmp_path: Path) -> No
 
 
 def test_the_document_names_all_that_a_lesson_may_say() -> None:
-    for name in (*QUESTIONS, *POINTS, *VERBS, *_Block.__dataclass_fields__):
+    for name in (*QUESTIONS, *POINTS, *VERBS, *_Block.__dataclass_fields__, *({*FACTS} - {*MEASURES})):
         assert re.search(rf"`{name}\b", DOCUMENT), name

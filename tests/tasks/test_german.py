@@ -63,6 +63,33 @@ def test_translations_are_those_of_the_list(name, least):
     assert {TASK.remark(TASK.read(german)) for german, _ in listed} == {""}
 
 
+@pytest.mark.parametrize(
+    "german", ["wo bleibt Lena?", "wo ist Lena geblieben?", "was hast du?", "was hatte der König gestern?"]
+)
+def test_what_a_question_makes_of_a_verb_is_not_translated_word_by_word(german):
+    """*What keeps her? What has become of her? What is wrong with you?*"""
+    assert TASK.reference(german) == "" and TASK.remark(TASK.read(german))
+
+
+def test_questions_with_the_same_words_that_mean_what_they_say_are_read():
+    asked = {"wo wohnt Lena?": "where does Lena live?", "wer bleibt in Berlin?": "who stays in Berlin?"}
+    asked |= {"hast du einen Hund?": "do you have a dog?", "was kaufst du?": "what do you buy?"}
+    assert {german: TASK.reference(german) for german in asked} == asked
+
+
+@pytest.mark.parametrize(
+    "german", ["Haben Sie den Hund gesehen?", "ich sehe Sie", "wir helfen Ihnen", "der König sieht Ihren Hund"]
+)
+def test_the_polite_you_is_refused_and_not_read_as_they(german):
+    with pytest.raises(InputError, match="with a capital is the polite form of you, which this model does not know"):
+        TASK.read(german)
+
+
+@pytest.mark.parametrize("german", ["Sie haben den Hund gesehen", "haben sie den Hund gesehen?", "HABEN SIE DEN HUND GESEHEN?"])
+def test_they_and_she_are_read_as_ever(german):
+    assert TASK.read(german)
+
+
 def test_the_world_is_large_enough():
     assert len({lexeme.name for lexemes in RULES.lexemes.values() for lexeme in lexemes}) >= 250
     assert len(TASK.source_vocabulary.symbols) >= 500

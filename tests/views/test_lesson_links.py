@@ -83,6 +83,27 @@ def said(at: AppTest) -> str:
     return " ".join(part.proto.body for part in at.get("html"))
 
 
+def answered(at: AppTest, typed: str) -> str:
+    (box,) = (box for box in at.text_input if str(box.key).startswith("lesson-answer"))
+    box.set_value(typed)
+    at.button(key=next(key for button in at.button if "Answer" in (key := str(button.key)))).click().run()
+    return said(at)
+
+
+@pytest.mark.parametrize("typed", ["0.24", "0,24", "０．２４", "24 %"])
+def test_a_number_is_read_as_the_learner_writes_it(start, shipped, typed):
+    """Row 5 of lesson 1 gives 0.24 to its neighbour."""
+    at = start(lesson="map.4")
+    assert "Right." in answered(at, typed) and "You said <code>" not in said(at) and "You said 0.24." in said(at)
+
+
+def test_what_is_no_number_is_asked_again_and_not_judged(start, shipped):
+    at = start(lesson="map.4")
+    words = answered(at, "a quarter")
+    assert "This is no number" in words and "Not so." not in words and "lesson-skip" in {button.key for button in at.button}
+    assert "Right." in answered(at, "0,24") and "This is no number" not in said(at)
+
+
 def test_masks_ask_of_ones_own_sentences_and_of_each_change_anew(start, shipped):
     at = start("masks", lesson="future.6")
     at.text_area(key="sources").input("longest\nabc").run()

@@ -44,7 +44,7 @@ def links_of(given: str | Iterable[Link], text: str, target: str) -> frozenset[L
         if not all(0 <= place < n for place, n in zip(link, n_words, strict=True)):
             raise InputError(
                 f"Link {link[0]}-{link[1]} is not possible: {shorten(text)!r} has words 0 to {n_words[0] - 1}, "
-                f"and {shorten(target)!r} 0 to {n_words[1] - 1}. Words count from 0, without punctuation."
+                f"and {shorten(target)!r} 0 to {n_words[1] - 1}. Words count from 0, each punctuation mark as one."
             )
     return pairs
 

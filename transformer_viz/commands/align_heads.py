@@ -29,7 +29,9 @@ def run(
         Path | None, "a file with the translations, one a line (the right answer, or what the model writes)", existing_file
     ] = None,
     links: Annotated[
-        Path | None, "a file with word alignments, one line a text, as in 0-0 1-2; punctuation does not count", existing_file
+        Path | None,
+        "a file with word alignments, one line a text, as in 0-0 1-2; each punctuation mark is a word",
+        existing_file,
     ] = None,
     reference: Annotated[
         tuple[int, int] | None, "compare all heads with this one, as in 'L2 H1' (the best)", _read_head

@@ -20,8 +20,8 @@ def run(
 ) -> int:
     """Check lessons, or write a sheet of questions for a class.
 
-    `lesson check FILE…` runs each step and its question, and prints what is wrong, one line each. `lesson sheet -o FILE.html`
-    writes a page to print: eight questions for before the lessons, eight for after, and the answers.
+    `lesson check FILE…` runs each step, its question and its claims, and prints what is wrong, one line each. `lesson sheet
+    -o FILE.html` writes a page to print: eight questions for before the lessons, eight for after, and the answers.
     """
     return _check(files or []) if what == "check" else _sheet(files or [], output, language, seed, force)
 

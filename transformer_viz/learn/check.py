@@ -1,4 +1,4 @@
-"""Checks lessons: whether their links open, what they point at is there, and their questions have answers."""
+"""Checks lessons: whether links open, what is pointed at is there, questions have answers, and what is claimed is so."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from transformer_viz.errors import LessonError, TransformerVizError, join_names
 from transformer_viz.learn.example_run import example_of, measured
+from transformer_viz.learn.facts import claim_fault
 from transformer_viz.learn.lesson import Lesson, Step, read_lesson
 from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import NotAsked, question
@@ -35,7 +36,7 @@ class Findings:
 
 
 def check_lesson(file: Path) -> Findings:
-    """Reads a lesson, makes the run of each of its links, and asks its questions of these.
+    """Reads a lesson, makes the run of each of its links, and compares its questions and claims with these.
 
     Of folders with the names of languages, `en` beside `zh`, files of one name are one lesson.
     """
@@ -50,6 +51,7 @@ def check_lesson(file: Path) -> Findings:
         try:
             _check_step(lesson, number, step)
             found.n_questions += step.ask is not None
+            found.faults += [f"step {number + 1}: {fault}" for fault in _false_claims(lesson, number, step)]
         except TransformerVizError as error:
             found.faults.append(f"step {number + 1}: {error}")
     if all(step.ask is None for step in lesson.steps):
@@ -76,6 +78,14 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     made = question(measured(example, ask), ask, example.focus, folder if folder in languages() else "en")
     if isinstance(made, NotAsked):
         raise LessonError(f"its question has no answer on the example. {made.why}")
+
+
+def _false_claims(lesson: Lesson, number: int, step: Step) -> Iterator[str]:
+    at = lesson.start_of(number)
+    assert at is not None
+    for claim in step.claims:
+        if (fault := claim_fault(claim, at)) is not None:
+            yield fault
 
 
 def _differences(lesson: Lesson) -> Iterator[str]:

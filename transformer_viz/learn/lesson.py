@@ -15,6 +15,7 @@ from transformer_viz import untrusted_files
 from transformer_viz.addresses import HIGHEST, parse
 from transformer_viz.errors import FileError, LessonError, TransformerVizError, join_names
 from transformer_viz.learn.actions import Action, read_action
+from transformer_viz.learn.claims import Claim, read_claim
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.points import POINTS
 from transformer_viz.schema import Choice, Range, read_value
@@ -93,6 +94,7 @@ class Step:
         ask: the question.
         hints: up to three, each telling more.
         terms: words of the glossary that this step explains.
+        claims: what the step says of a run in numbers.
     """
 
     title: str
@@ -103,6 +105,7 @@ class Step:
     ask: Ask | None = None
     hints: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +155,7 @@ class _Block:
     ask: Ask | None = None
     hints: Annotated[tuple[_Sentence, ...], Range(0, 3)] = ()
     terms: Annotated[tuple[_Line, ...], Range(0, 5)] = ()
+    claims: Annotated[tuple[_Line, ...], Range(0, 30)] = ()
 
 
 def find_lessons(folder: Path = LESSONS / "en") -> list[Path]:
@@ -234,6 +238,7 @@ def _read_step(title: str, body: str, file: Path, model: str) -> Step:
         ask=block.ask,
         hints=block.hints,
         terms=block.terms,
+        claims=tuple(map(read_claim, block.claims)),
     )
 
 

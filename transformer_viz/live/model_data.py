@@ -93,6 +93,7 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
             "longest": checkpoint.default_max_length,
             "example": task.examples()[0].text,
             "isBlankText": _reads(task, " "),
+            **({"refused": [task.refused, task.why_refused]} if isinstance(task, Translation) and task.refused else {}),
             "answer": _answer(task),
         },
         "weights": packed_weights(checkpoint.model.state_dict(), precision),

@@ -19,6 +19,12 @@ class German(Translation):
     name = "german"
     about = "translates German sentences of a small world into English"
     language = "German"
+    # Behind another word a capital makes the polite *you* of what is *she*, *they* or *her* without it.
+    refused = r'\S\s+(Sie|Ihnen|Ihr|Ihre[mnrs]?)(?=[\s,.;:!?"]|$)'
+    why_refused = (
+        "with a capital is the polite form of you, which this model does not know. Write du or ihr for you, "
+        "and sie for she or they."
+    )
     all_examples = (
         Example("den Hund sieht der König", "only the article says who sees whom"),
         Example("gestern habe ich den alten Film gesehen", "the participle is last in German: the attention jumps to the end"),

@@ -44,9 +44,13 @@ class Translation(DrawnTask):
         unseen: kinds of sentences that training never sees, which `sample` can draw; the grammar's last one is nested once
             deeper, and `longer` are sentences of all other kinds.
         language: what it reads, for people.
+        refused: a regular expression of what would be read as another word; its first group is the word. Live pages have it.
+        why_refused: how the sentence about it goes on behind the word.
     """
 
     language: ClassVar[str]
+    refused: ClassVar[str] = ""
+    why_refused: ClassVar[str] = ""
     trained_words: ClassVar[int] = 14
     unseen: ClassVar[tuple[str, ...]] = ("nested", "longer")
     evaluated_lengths = tuple(range(3, 15))
@@ -74,6 +78,8 @@ class Translation(DrawnTask):
         return source, target
 
     def read(self, text: str) -> list[str]:
+        if self.refused and (found := re.search(self.refused, text)) is not None:
+            raise InputError(f"{quote_text(found[1])} {self.why_refused}")
         words = self.symbols(text)
         if not words:
             raise InputError(

@@ -6,6 +6,8 @@ are either those that write the word's pieces, or the next ones, which read them
 since a row that writes a word of a given translation knows only what the model itself would have written (Chen et al. 2020,
 "Accurate Word Alignment Induction from Neural Machine Translation"). Heads are ranked by the row that writes, which is the one
 to ask while a model decodes: the programs of Whisper and Marian ask it, and so do our strips.
+
+Every target word counts but special ones. Where the true links leave one out, whatever a head links it to is wrong.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -117,7 +119,7 @@ class AlignmentHeads:
         truth: where the links come from: `links`, or `task`; None where there are none, and heads are ranked by agreement.
         unit: `word`, or `token` where the task says which token each step must look at.
         n_texts: how many.
-        n_words: target words, or steps, that are judged.
+        n_words: target words, or tokens, special ones left out.
         n_links: true links.
         reference: layer and head that the others are compared with.
         heads: ranked.
@@ -222,13 +224,13 @@ def with_links(run: WordAttention, links: Iterable[Link], text: str, target: str
 
 
 def with_alignment(run: WordAttention, trace: Trace) -> WordAttention:
-    """The run, by tokens, with what its task says; only the steps that must look at a token are judged."""
+    """The run, by tokens, with what its task says. A token that need look at none has no link, as a word that nobody linked."""
     steps = [step for step, token in enumerate(trace.output_tokens) if not is_special(token)]
-    keys = [trace.alignment[step] for step in steps]
-    judged = [place for place, key in enumerate(keys) if key is not None and run.places[key] >= 0]
-    truth = np.zeros((len(judged), len(run.source)), dtype=bool)
-    truth[np.arange(len(judged)), [run.places[keys[place]] for place in judged]] = True
-    return replace(run, target=tuple(run.target[i] for i in judged), weights=run.weights[:, :, judged], truth=truth)
+    truth = np.zeros((len(steps), len(run.source)), dtype=bool)
+    for place, step in enumerate(steps):
+        if (key := trace.alignment[step]) is not None and run.places[key] >= 0:
+            truth[place, run.places[key]] = True
+    return replace(run, truth=truth)
 
 
 def n_links(runs: Sequence[WordAttention]) -> int:

@@ -156,6 +156,8 @@ function* decode(model, text, typed, options = {}) {
     steps.push({ ...rankings(logits, id, how.candidates, text.target), sampling_probability: drawn });
   }
 
+  // Edits stand in the run itself.
+  const { edits: _, ...asked } = options;
   const tokens = written.map((id) => text.target[id]), { alignment, expected } = text.answer(symbols, written.length);
   return {
     source: typed,
@@ -171,7 +173,7 @@ function* decode(model, text, typed, options = {}) {
     expected: expected && text.join(expected),
     expected_tokens: expected,
     edits: edits.texts,
-    made_by: { strategy: "greedy", ...options, max_length: maxLength },
+    made_by: { strategy: "greedy", ...asked, max_length: maxLength },
   };
 }
 

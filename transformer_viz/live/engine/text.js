@@ -43,8 +43,10 @@ class Text {
 
   // The tokens of a source text.
   symbols(text) {
-    const { cut, most, unit, example, isBlankText } = this.reading, [ids] = this.ids;
+    const { cut, most, unit, example, isBlankText, refused } = this.reading, [ids] = this.ids;
     if (!text || (!text.trim() && !isBlankText)) throw new InputError(`The text is empty. Type at most ${most} ${unit}, such as: ${example}`);
+    const found = refused && text.match(new RegExp(refused[0], "u"));
+    if (found) throw new InputError(`“${found[1]}” ${refused[1]}`);
     const symbols = CUTS[cut](text, this.source);
     symbols.forEach((symbol, place) => {
       if (ids.has(symbol) && ids.get(symbol) >= SPECIAL.length) return;

@@ -7,6 +7,7 @@ lesson are always open.
 
 import base64
 import hashlib
+import math
 import mimetypes
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
 from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.numbers_in_words import number_words
+from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
 from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
@@ -335,7 +336,10 @@ def _draw_form(asked: Question, unanswered: Answer, row: int | None, say: Words)
     looks: Any = {"label_visibility": "collapsed"}
     with st.form(key=f"{key}-form", border=False):
         if asked.number is not None:
-            st.number_input(literal(asked.text), value=None, format="%0.3f", step=0.01, key=key, **looks)
+            # Not a browser's box for numbers, which drops the comma of 0,24 without a word.
+            typed = st.text_input(literal(asked.text), max_chars=LONGEST_NUMBER, key=key, **looks)
+            if typed.strip() and typed_number(typed) is None:
+                st.html(f'<p class="lesson-say" role="alert">{escape(say("card.no-number"))}</p>')
         elif asked.is_several:
             with st.container(horizontal=len(asked.options) > _MOST_BELOW):
                 for number, option in enumerate(asked.options):
@@ -352,7 +356,8 @@ def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None
     state = st.session_state
     if n_options is None:
         given = state.get(key)
-        words = None if given is None else f"{given:.6g}" if isinstance(given, float) else str(given)
+        number = typed_number(given) if isinstance(given, str) else given
+        words = None if number is None else f"{number:.6g}"
     else:
         words = "+".join(str(number) for number in range(n_options) if state.get(f"{key}-{number}")) or None
     if words is not None:
@@ -376,7 +381,7 @@ def _read_words(asked: Question, words: str) -> list[int] | float | None:
     """What an answer says; None where it is none to this question, as a link may have it."""
     try:
         if asked.number is not None:
-            return float(words)
+            return number if math.isfinite(number := float(words)) else None
         numbers = [int(part) for part in words.split("+")]
     except ValueError:
         return None
