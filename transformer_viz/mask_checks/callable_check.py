@@ -462,6 +462,11 @@ class _Check:
         if not self.sees_others or self.refused_alone:
             return [(source, target, base)]
         alone = [(source[i : i + 1], target[i : i + 1]) for i in self._some_of(target)]
+        try:
+            self._ask(alone[0][0], alone[0][1][:, : self.shortest["target"]])
+        except OptionError as error:
+            self._refuse_alone(error)
+            return [(source, target, base)]
         return [(*pair, self.answers.rows(*pair)) for pair in alone]
 
     def _check_batch_invariance(self, source: Tensor, target: Tensor, base: Rows) -> None:
@@ -471,12 +476,15 @@ class _Check:
             try:
                 self._compare("batch invariance", self._ask(source[i], target[i]), base[i], is_same_shape=False)
             except OptionError as error:
-                self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
+                self._refuse_alone(error)
         is_first = (torch.arange(len(source)) <= last // 2)[:, None]
         for is_kept in (is_first, ~is_first):
             others = (torch.where(is_kept, ids, self.ids.drawn(*ids.shape)) for ids in (source, target))
             kept = is_kept[:, 0]
             self._compare("batch invariance", self._ask(*others)[kept], base[kept])
+
+    def _refuse_alone(self, error: OptionError) -> None:
+        self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
 
     def _find_neighbours(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """Where the batch matters: which sentences see the target of another one."""
