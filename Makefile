@@ -9,6 +9,8 @@ FITS := -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 # LOCK=requirements.lock installs the exact versions that CI ran, instead of the newest that the ranges allow.
 LOCK ?=
 PIP := -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(LOCK))
+# HASHES=requirements.hashes installs, on Linux with Python 3.11, those files alone whose SHA-256 is listed there; torch is not.
+HASHES ?=
 # TORCH=cpu takes torch from PyTorch's index of CPU wheels. On Linux PyPI's own build brings CUDA: 5.3 GB instead of 1.5.
 TORCH ?=
 ifneq ($(filter-out cpu,$(TORCH)),)
@@ -19,7 +21,7 @@ VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
 # Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
 FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
-.PHONY: help app check quick test test-all lint lock locked bench screenshots docs site lowest newest test-with dist clean
+.PHONY: help app check quick test test-all lint lock locked hashes bench screenshots docs site lowest newest test-with dist clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -57,6 +59,10 @@ lock: $(VENV)/.dev-installed ## write what is installed to requirements.lock; af
 locked: $(VENV)/.dev-installed ## is exactly that installed?
 	@"$(BIN)/python" $(FREEZE) | diff requirements.lock - \
 	  || { echo "requirements.lock (<) is not what is installed (>); renew it with: make clean lock" >&2; exit 1; }
+
+hashes: $(VENV)/.dev-installed ## write requirements.hashes, which the image is installed by, from what is installed and pip's index
+	@mkdir -p build
+	@"$(BIN)/python" deploy/hashes.py > build/requirements.hashes && mv build/requirements.hashes requirements.hashes
 
 bench: $(VENV)/.bench-installed ## measure against others; prints a table and verdicts, writes build/bench.json
 	"$(BIN)/python" -m benchmarks
@@ -107,7 +113,7 @@ clean: ## remove the environment and caches
 	rm -rf "$(VENV)" .pytest_cache .ruff_cache .hypothesis
 
 # The stamps make a second start quick: pip runs again only when the lists of packages change.
-$(VENV)/.app-installed: requirements.txt $(LOCK)
+$(VENV)/.app-installed: requirements.txt $(LOCK) $(HASHES)
 	@"$(PYTHON)" $(FITS) 2>/dev/null \
 	  || { echo "$(PYTHON) is not Python 3.11 to 3.14; name one that is: make app PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -m venv "$(VENV)" \
@@ -121,7 +127,10 @@ ifeq ($(TORCH),cpu)
 	    "Go on with: make app, which takes torch from pip's own index (on Linux with CUDA, 5.3 GB in all)." \
 	    "Or put torch's CPU wheel into a folder, and: PIP_FIND_LINKS=FOLDER make app TORCH=cpu" >&2; exit 1; }
 endif
-	@"$(BIN)/python" $(PIP) -r requirements.txt
+ifneq ($(HASHES),)
+	@"$(BIN)/python" $(PIP) --no-deps --only-binary :all: --require-hashes -r "$(HASHES)"
+endif
+	@"$(BIN)/python" $(PIP) $(if $(HASHES),$(if $(TORCH),--no-index)) -r requirements.txt
 	@touch $@
 
 # The test tools go in after requirements.txt, so that the torch that is there by then stays.

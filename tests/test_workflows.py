@@ -24,6 +24,13 @@ def test_each_make_of_a_workflow_is_a_target(path: Path) -> None:
     assert all("timeout-minutes" in job for job in jobs)
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_each_action_is_one_commit_with_its_version_beside_it(path: Path) -> None:
+    """A tag and a branch can be moved to other code, which would run with the workflow's rights."""
+    used = re.findall(r"uses: *(.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action) for action in used)
+
+
 def test_ci_tries_the_pythons_that_the_package_and_make_name() -> None:
     matrix = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]["tests"]["strategy"][
         "matrix"

@@ -99,8 +99,8 @@ def new_folder(folder: Path) -> Generator[Path]:
 def _temporary_file(path: Path) -> Generator[Path]:
     """Where to write a file before it is moved to `path`: in a folder of its own, removed with all that a writer leaves."""
     folder = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
-    folder.mkdir(exist_ok=True)
     try:
+        folder.mkdir(exist_ok=True)
         yield folder / path.name
         (folder / path.name).replace(path)
     except OSError as error:

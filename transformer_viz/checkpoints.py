@@ -21,6 +21,7 @@ from transformer_viz import app_folders, tasks, untrusted_files
 from transformer_viz.app_folders import FOLDERS_VARIABLE
 from transformer_viz.atomic_files import new_folder, write_tensors, write_text
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, join_names, short_repr
+from transformer_viz.loaded_model import in_one_line
 from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model_options import ModelOptions
@@ -147,6 +148,10 @@ class Checkpoint:
     generation = MappingProxyType[str, Any]({})
     languages = ()
     options = ModelOptions()
+
+    def __repr__(self) -> str:
+        """One line."""
+        return in_one_line(self)
 
     def with_options(self, options: ModelOptions) -> "Checkpoint":
         """This checkpoint itself, since a checkpoint has no options."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from transformer_viz.errors import short_repr
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.tasks.task import Task
@@ -85,6 +86,11 @@ class Tokenizer(Protocol):
 
     def task_answer(self, text: str, n_steps: int) -> TaskAnswer:
         """The task's answer and alignment for a source text and so many steps."""
+
+
+def in_one_line(model: "LoadedModel") -> str:
+    """A model's `repr`: its weights and its architecture would fill pages."""
+    return f"<{type(model).__name__} {short_repr(model.name)}: {model.variant}, on {model.device}>"
 
 
 @runtime_checkable

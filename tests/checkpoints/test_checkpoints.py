@@ -25,6 +25,7 @@ def test_round_trip(home):
     assert checkpoint.folder == home / "good"
     assert checkpoint.n_parameters == sum(p.numel() for p in tiny_model().parameters())
     assert checkpoint.device.type == "cpu"
+    assert repr(checkpoint) == "<Checkpoint 'good': pre-norm, on cpu>"
     assert not checkpoint.model.training
     history = "step,loss,entropy,held_out\n1234567,0.25,,\n1234568,,,0.333333\n"
     assert (home / "good" / "history.csv").read_text(encoding="utf-8") == history

@@ -93,7 +93,15 @@ def test_compose_starts_the_servers_of_nginx_with_the_bounds_of_the_unit() -> No
     assert tuple(ports) == proxy.PORTS
 
 
+def test_every_container_of_compose_may_write_nowhere_and_has_no_rights_that_it_does_not_need() -> None:
+    services = yaml.safe_load((proxy.FILES / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    for name, service in services.items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges"]
+        assert "cap_add" not in service or name == "proxy"
+
+
 def test_the_page_names_every_file() -> None:
     for file in proxy.FILES.rglob("*"):
-        if file.is_file():
+        if file.is_file() and file.suffix != ".pyc":
             assert f"deploy/{file.relative_to(proxy.FILES).as_posix()}" in PAGE

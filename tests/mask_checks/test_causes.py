@@ -98,6 +98,47 @@ def test_experts_that_choose_their_tokens_are_no_mask_that_is_off_by_one():
     assert report.verdict == "leaking" and "causal-off-by-one" not in report.causes
 
 
+def packed(rule):
+    """All targets of a batch one behind the other in one sequence."""
+    one = reading(planted(rule), 13, 5, 3)
+    return lambda source, target: one(source[:1] * 0, target.reshape(1, -1)).unflatten(1, target.shape)[0]
+
+
+def test_packed_sequences_without_borders_are_called_that_and_not_a_missing_causal_mask():
+    report = certified(packed(lambda i, j, n: j <= i), 13, 3, 2)
+    assert (report.verdict, report.causes) == ("leaking", ("no-borders",))
+    assert {finding.rule for finding in report.findings} == {"batch invariance"}
+    assert "Sequences packed without borders" in str(report) and "sequence_of" in str(report)
+    # Without a causal mask too, each step sees what comes later in its own sentence.
+    report = certified(packed(lambda i, j, n: j < n), 13, 3, 2)
+    assert report.causes == ("no-causal",)
+    assert {finding.rule for finding in report.findings} >= {"batch invariance", "future"}
+
+
+def length_first(may_look):
+    batch_first = reading(may_look, 13, 5, 4)
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        if source.shape[1] != target.shape[1]:
+            raise RuntimeError("the batch number of src and tgt must be equal")  # as nn.Transformer says
+        return batch_first(source.T, target.T).transpose(0, 1)
+
+    return f
+
+
+def test_a_sound_model_that_takes_the_length_first_is_told_so():
+    report = certified(length_first(MASKS["causal"][0]), 13, 3, 2)
+    assert (report.verdict, report.sound, report.findings, report.causes) == ("length first", False, (), ())
+    assert str(report).startswith("Length first: the callable takes (length, batch)")
+    assert "f(source.T, target.T).transpose(0, 1)" in str(report) and "batch_first=True" in str(report)
+
+
+def test_a_model_that_takes_the_length_first_and_leaks_is_told_both():
+    report = certified(length_first(MASKS["no mask"][0]), 13, 3, 2)
+    assert report.verdict == "leaking"
+    assert any("(length, batch)" in note and "another rule: future" in note for note in report.notes)
+
+
 @pytest.mark.parametrize("seed", [2, 5])
 def test_the_example_can_be_repeated(seed):
     f = reading(MASKS["chunks of three"][0], 13, 5, seed)

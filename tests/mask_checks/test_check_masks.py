@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -108,14 +109,20 @@ def test_a_callable_that_takes_no_short_targets_is_checked_at_what_it_takes(leas
         (lambda s, t: t, {"max_length": 1}, "max_length=1"),
         (lambda s, t: t, {"replacements": 0}, "replacements=0"),
         (lambda s, t: t, {"mistake": "no-causal"}, "need a checkpoint"),
+        (lambda s, t: t, {"on_progress": print}, "on_progress needs a checkpoint.* max_length, avoid, replacements and seed"),
+        (lambda s, t: np.ones((*t.shape, V)), {}, "returned ndarray .* torch tensor"),
     ],
 )
 def test_impossible_questions_are_named(tiny, f, options, named):
     given: dict[str, Any] = {"vocabulary_size": V, **options}
     with pytest.raises(OptionError, match=named):
         tv.check_masks(f, **given)
-    with pytest.raises(OptionError, match="are for callables"):
-        tv.check_masks(tiny, vocabulary_size=V)
+
+
+@pytest.mark.parametrize("given", [{"vocabulary_size": V}, {"pad_id": 7}, {"pad_id": 0}, {"pad_id": None}, {"max_length": 4}])
+def test_what_a_loaded_model_knows_itself_is_refused(tiny, given):
+    with pytest.raises(OptionError, match=r"pad_id, max_length and avoid are for callables.* Allowed are texts"):
+        tv.check_masks(tiny, **given)
 
 
 def test_progress_counts_every_pass_and_may_end_the_check(random_checkpoint):

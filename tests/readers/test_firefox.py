@@ -120,6 +120,7 @@ def test_what_is_typed_is_text(mine: FirefoxModel) -> None:
 
 def test_masks_are_sound_and_attention_is_looked_into(mine: FirefoxModel) -> None:
     assert tv.check_masks(mine).findings == ()
+    assert repr(mine).startswith("<FirefoxModel ") and len(repr(mine)) < 80
     trace = tv.decode(mine, TEXT, max_length=6)
     for kind in ("encoder", "cross"):
         seen = tv.inside(mine, trace, kind, 1, 2, 1)

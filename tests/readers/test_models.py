@@ -85,6 +85,7 @@ def test_a_folder_is_described_and_loaded_as_it_was_saved(home: Path, saved: dic
     loaded = tv.load_model(family, device="cpu")
     assert isinstance(loaded, HuggingFaceModel)
     assert (loaded.name, loaded.variant) == (family, family)
+    assert repr(loaded) == f"<HuggingFaceModel '{family}': {family}, on cpu>"
     given = original.state_dict()
     assert given.keys() == loaded.model.model.state_dict().keys()
     saved_ones = {name: found for name, found in loaded.model.model.state_dict().items() if "embed_positions" not in name}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,18 @@ def test_the_same_run_twice_is_the_same_file_but_for_the_seconds(tiny):
         runs = [decode(tiny, "hello", **way) for _ in range(2)]
         first, second = (to_bytes(dataclasses.replace(t, made_by={**t.made_by, "seconds": 0})) for t in runs)
         assert first == second
+
+
+def test_what_cannot_be_written_is_named_as_it_was_asked_for(hello, tmp_path, monkeypatch):
+    """As in a folder that may only be read, which root may write to."""
+
+    def mkdir(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(PermissionError) as raised:
+        tv.save_trace(hello, tmp_path / "a.npz")
+    assert raised.value.filename == str(tmp_path / "a.npz")
 
 
 def test_a_path_bytes_and_open_files_are_read_alike(hello, saved, tmp_path):

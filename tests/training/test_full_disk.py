@@ -19,6 +19,7 @@ from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.errors import CheckpointError
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.make_checkpoint import make_checkpoint
+from transformer_viz.training.saved_state import STATE
 
 resource = pytest.importorskip("resource", reason="limits of the system, which Windows has not")
 RECIPE = replace(tiny.RECIPE, steps=3, batch_size=3)
@@ -83,6 +84,7 @@ def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path, mo
         except CheckpointError as error:
             said.append(str(error))
         assert all(words in said[-1] for words in (str(folder), "No space left on device", "--resume"))
+        assert ("last save is kept" in said[-1]) == (folder / STATE).exists()
         assert not list(folder.parent.rglob(".*"))
         if contents(folder) in seen:  # making a file, writing it and moving it there leave the same when they fail
             continue
@@ -112,7 +114,7 @@ def refused(words: str) -> Generator[None]:
 def test_a_write_that_the_system_refuses_is_said_and_nothing_is_lost(tmp_path):
     """The model's 15 kB fit, the state's 45 kB do not."""
     folder, wide = tmp_path / "new", replace(RECIPE, model={**RECIPE.model, "d_ff": 500})
-    with refused(f"{folder}/training.safetensors: File too large"):
+    with refused(f"{folder}/training.safetensors: File too large. No step is saved yet"):
         make_checkpoint(RECIPE, folder, **OPTIONS)
     load_checkpoint(str(folder), device="cpu")
     with refused("wide"):

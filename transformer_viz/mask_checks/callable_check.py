@@ -5,16 +5,17 @@ one. So padding is tested by appending more of it, the future by replacing later
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.mask_checks.changes import TOLERANCES, Findings, Rows, is_no_distribution, name_of
-from transformer_viz.mask_checks.diagnosis import causes_of
-from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser, rounded
-from transformer_viz.mask_checks.result import Finding, MaskReport, Precision, Rule, Tolerance, verdict_of
+from transformer_viz.mask_checks.diagnosis import NO_BORDERS, causes_of
+from transformer_viz.mask_checks.float64_mode import SHAKEN_BY, Float64Mode, coarser, rounded
+from transformer_viz.mask_checks.result import HOW_TO_TURN, Finding, MaskReport, Precision, Rule, Tolerance, verdict_of
 from transformer_viz.schema import whole_number
 
 Logits = Callable[[Tensor, Tensor], Any]
@@ -23,6 +24,8 @@ _NO_FLOAT64 = "one of its functions knows no float64"
 _FAITHFUL = {torch.float16: 1.0, torch.bfloat16: 1.0}
 _FAITHFUL_OTHERWISE = 1e-2
 """How far float64 may be from the callable's own answer in half of the numbers: more is another function, not rounding."""
+_SHAKES, _LAST_DIGITS = 2, 64
+"""How often numbers are shaken to learn what rounding makes of an answer, and how many last digits of each may differ."""
 
 
 class CallableAnswers:
@@ -77,6 +80,28 @@ class CallableAnswers:
             self.why_coarser = _NO_FLOAT64
         return logits.detach().cpu().double()
 
+    def rows(self, source: Tensor, target: Tensor) -> Rows:
+        """The answer, to compare others with. In float64 a number counts as large as what a last digit of the numbers on its
+        way makes of it, so that a change which rounding alone may bring about is within the tolerance.
+
+        Where g is 1 − 10⁻¹⁰, one last digit of g is a millionth of 1 − g, whatever the type of the answer.
+        """
+        answer = self(source, target)
+        rows = Rows.of(answer)
+        if self._gave_up or self.computed_in != torch.float64:
+            return rows
+        apart = torch.zeros_like(answer)
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(_SHAKES):
+            try:
+                shaken = self._in(Float64Mode(shaking=generator), source, target).detach().cpu().double()
+            except OptionError:
+                return rows  # it takes no numbers that are shaken: nothing is learnt
+            apart = torch.maximum(apart, (shaken - answer).abs().nan_to_num(0.0, posinf=0.0))
+        # Not more than the number itself, which another side of a threshold may change by far more than rounding does.
+        rounding = _LAST_DIGITS * torch.finfo(torch.float64).eps / SHAKEN_BY * torch.minimum(apart, rows.sizes)
+        return Rows.of(answer, rounding / self.tolerance.same_shape)
+
     def _in(self, mode: Float64Mode, source: Tensor, target: Tensor) -> Tensor:
         with mode:
             logits = _called(self.f, source, target)
@@ -99,7 +124,7 @@ class CallableAnswers:
             is_known = any(mode.computed_in != torch.float64 for mode in modes)
             self.why_coarser = _NO_FLOAT64 if is_known else "a part of it is computed outside of torch, or by TorchScript"
 
-    def measure_rounding(self, source: Tensor, target: Tensor) -> None:
+    def measure_rounding(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """Whether the answers hold float64, whatever type the last step has: code outside of torch may compute in float32.
 
         The same question is asked twice, rounded up and rounded down. Nothing that may leak differs between the two, so what
@@ -116,7 +141,7 @@ class CallableAnswers:
         except OptionError:
             return  # it does not take this rounding: nothing is learnt
         # Not the largest: in one row rounding may decide which of two numbers is larger.
-        change = float(Rows.of(up).change(down).quantile(0.75))
+        change = float(Rows(up, base.sizes).change(down).quantile(0.75))
         if self.tolerance.same_shape < change < _FAITHFUL_OTHERWISE:
             self.computed_in = torch.float32
             self.why_coarser = f"rounded up and rounded down its answers differ by {change:.1g}"
@@ -151,12 +176,16 @@ def _called(f: Logits, source: Tensor, target: Tensor) -> Tensor:
     if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != target.shape:
         given = f"a tensor {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
         raise OptionError(
-            f"the callable returned {given} for target ids {tuple(target.shape)}; "
-            f"logits of the shape ({target.shape[0]}, {target.shape[1]}, vocabulary) are needed, batch first"
+            f"the callable returned {given} for target ids {tuple(target.shape)}; a torch tensor of logits is needed, of the "
+            f"shape ({target.shape[0]}, {target.shape[1]}, vocabulary), batch first"
         )
     return logits
 
 
+_LENGTH_FIRST = (
+    "Note: asked for (length, batch), no sentence sees another one: perhaps it takes the length first, as nn.Transformer does "
+    "without batch_first=True."
+)
 _PADS = (1, 2, 7)
 _LEAST_PAIRS = 200
 _AT_LEAST, _NUMBERS = 8, 4_000_000
@@ -198,15 +227,53 @@ def check_callable_masks(
     if len(real) < 2:
         raise OptionError(f"of {n_ids} ids only {len(real)} may be drawn; at least 2 are needed")
     whole_number("max_length", max_length, 2, _LONGEST)
-    answers = CallableAnswers(f)
+    given = real, seed, pad_id, replacements, max_length
     with torch.no_grad():
-        while True:
-            computed_in = answers.computed_in
-            check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length)
-            check.run()
-            if answers.computed_in == computed_in:
-                return check.report()
-            # What was seen so far was measured by a finer rule than the callable can be computed by: once more.
+        try:
+            report = _checked(f, *given)
+        except OptionError as error:
+            turned = _checked_turned(f, *given)
+            if turned is None or not turned.sound:
+                raise error from error.__cause__
+            return replace(turned, verdict="length first")
+        turned = _checked_turned(f, *given) if _sees_other_sentences(report) else None
+    if turned is None or _sees_other_sentences(turned):
+        return report
+    if turned.sound:
+        return replace(turned, verdict="length first")
+    rules = join_names(finding.rule for finding in turned.findings)
+    return replace(
+        report, notes=(*report.notes, f"{_LENGTH_FIRST} In that order it breaks another rule: {rules}. {HOW_TO_TURN}")
+    )
+
+
+def _checked(f: Logits, real: Tensor, seed: int, pad_id: int | None, replacements: int, max_length: int) -> MaskReport:
+    answers = CallableAnswers(f)
+    while True:
+        computed_in = answers.computed_in
+        check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length)
+        check.run()
+        if answers.computed_in == computed_in:
+            return check.report()
+        # What was seen so far was measured by a finer rule than the callable can be computed by: once more.
+
+
+def _checked_turned(f: Logits, *given: Any) -> MaskReport | None:
+    """The check of a callable that is given, and gives, the length first; None where it does not take that."""
+
+    def turned(source: Tensor, target: Tensor) -> Any:
+        logits = f(source.T.contiguous(), target.T.contiguous())
+        return logits.transpose(0, 1) if isinstance(logits, Tensor) and logits.dim() == 3 else logits
+
+    try:
+        report = _checked(turned, *given)
+    except OptionError:
+        return None
+    return None if report.verdict == "not deterministic" else report
+
+
+def _sees_other_sentences(report: MaskReport) -> bool:
+    return any(finding.rule == "batch invariance" for finding in report.findings)
 
 
 class _Ids:
@@ -254,6 +321,10 @@ class _Check:
         self.example_length = 0
         self.shortest = {"source": 1, "target": 1}
         self.refused_alone = ""
+        self.sees_others = False
+        """Whether a sentence sees the target of another one of its batch."""
+        self.sees_those_before = True
+        """Whether each sees those of all before it, and of no other."""
 
     def run(self) -> None:
         """All rules on all shapes, until the callable does not answer twice alike."""
@@ -309,7 +380,7 @@ class _Check:
         return MaskReport(
             verdict=verdict_of(findings) if self.is_deterministic else "not deterministic",
             findings=findings,
-            mistakes=causes_of(*causes),
+            mistakes=(*causes_of(*causes), *((NO_BORDERS,) if self.sees_others and self.sees_those_before else ())),
             checked=self.findings.checked,
             pairs=self.n_pairs,
             replacements=self.n_perturbed,
@@ -330,16 +401,16 @@ class _Check:
             return False
         if target.shape[1] == self.max_length:
             self.answers.detect_computation_outside_torch((source, target), (self.ids.others(source), self.ids.others(target)))
-        base = Rows.of(self.answers(source, target))
+        base = self.answers.rows(source, target)
         self.answers.compare(own, base)
         if target.shape[1] == self.max_length:
-            self.answers.measure_rounding(source, target)
+            self.answers.measure_rounding(source, target, base)
         self.findings.add("finite", is_no_distribution(own).float(), 0.0)
-        self._check_future(source, target, base)
         self._check_batch_invariance(source, target, base)
-        # The target without its end.
-        for n in range(self.shortest["target"], target.shape[1]):
-            self._compare("target length", self._ask(source, target[:, :n]), base[:, :n], is_same_shape=False, key=n)
+        self._find_neighbours(source, target, base)
+        for pairs in self._apart(source, target, base):
+            self._check_future(*pairs)
+            self._check_target_length(*pairs)
         if self.pad_id is not None:
             self._check_padding(source, target, base, self.pad_id)
         # Once more at the end: a callable may remember what it was asked.
@@ -381,6 +452,23 @@ class _Check:
                         f"{_listed(target[i])} {what} becomes {_listed(other[i, key:end])} (source ids {_listed(source[i])})."
                     )
 
+    def _check_target_length(self, source: Tensor, target: Tensor, base: Rows) -> None:
+        """The target without its end."""
+        for n in range(self.shortest["target"], target.shape[1]):
+            self._compare("target length", self._ask(source, target[:, :n]), base[:, :n], is_same_shape=False, key=n)
+
+    def _apart(self, source: Tensor, target: Tensor, base: Rows) -> list[tuple[Tensor, Tensor, Rows]]:
+        """All pairs at once; some alone where they see each other, so that what each sees is its own."""
+        if not self.sees_others or self.refused_alone:
+            return [(source, target, base)]
+        alone = [(source[i : i + 1], target[i : i + 1]) for i in self._some_of(target)]
+        try:
+            self._ask(alone[0][0], alone[0][1][:, : self.shortest["target"]])
+        except OptionError as error:
+            self._refuse_alone(error)
+            return [(source, target, base)]
+        return [(*pair, self.answers.rows(*pair)) for pair in alone]
+
     def _check_batch_invariance(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """The first and the last pair alone, and each half of the batch beside another half."""
         last = len(source) - 1
@@ -388,12 +476,31 @@ class _Check:
             try:
                 self._compare("batch invariance", self._ask(source[i], target[i]), base[i], is_same_shape=False)
             except OptionError as error:
-                self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
+                self._refuse_alone(error)
         is_first = (torch.arange(len(source)) <= last // 2)[:, None]
         for is_kept in (is_first, ~is_first):
             others = (torch.where(is_kept, ids, self.ids.drawn(*ids.shape)) for ids in (source, target))
             kept = is_kept[:, 0]
             self._compare("batch invariance", self._ask(*others)[kept], base[kept])
+
+    def _refuse_alone(self, error: OptionError) -> None:
+        self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
+
+    def _find_neighbours(self, source: Tensor, target: Tensor, base: Rows) -> None:
+        """Where the batch matters: which sentences see the target of another one."""
+        if not self.findings.has("batch invariance"):
+            return
+        for i in self._some_of(target):
+            other = target.clone()
+            other[i] = self.ids.others(target[i])
+            change = base.change(self._ask(source, other)).amax(1) > self.answers.tolerance.same_shape
+            change[i] = False
+            self.sees_others |= bool(change.any())
+            self.sees_those_before &= torch.equal(change, torch.arange(len(target)) > i)
+
+    def _some_of(self, sentences: Tensor) -> list[int]:
+        """The first, the middle and the last."""
+        return [0, len(sentences) // 2, len(sentences) - 1]
 
     def _check_padding(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
         """More of it at the end of all, and some in place of tokens in every second pair."""
@@ -413,7 +520,8 @@ class _Check:
             mixed = self._ask(uneven, target)
             self._compare("batch invariance", mixed[0::2], base[0::2])
             if takes_more["source"]:
-                alone = Rows.of(self._ask(source[1::2, :cut], target[1::2]))
+                alone = self.answers.rows(source[1::2, :cut], target[1::2])
+                self.n_perturbed += 1
                 self._compare("batch invariance", mixed[1::2], alone, is_same_shape=False)
         for key in range(1, target.shape[1]):
             uneven = target.clone()

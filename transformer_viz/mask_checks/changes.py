@@ -31,8 +31,9 @@ class Rows:
     sizes: Tensor
 
     @classmethod
-    def of(cls, values: Tensor) -> "Rows":
-        """A number's size is its own, and at least the row's: the lower quartile of the row's other numbers.
+    def of(cls, values: Tensor, least: Tensor | None = None) -> "Rows":
+        """A number's size is its own, and at least the row's: the lower quartile of the row's other numbers. `least` is the
+        least size of each number, the same shape.
 
         Bans and sparse rows say nothing of the size: infinities, zeros, and the row's lowest number where it is there more
         than once are left out. A row that is tiny by chance counts as large as the lower quartile of the rows.
@@ -41,10 +42,11 @@ class Rows:
         is_lowest = values == torch.where(values.isfinite(), values, torch.inf).amin(-1, keepdim=True)
         is_banned = is_lowest & (is_lowest.sum(-1, keepdim=True) > 1)
         of_row = _quartile(torch.where(is_banned | (own == 0), torch.nan, own))
-        least = of_row[of_row > 0].flatten()
-        floor = _quartile(least) if least.numel() else 0.0
+        of_rows = of_row[of_row > 0].flatten()
+        floor = _quartile(of_rows) if of_rows.numel() else 0.0
         tiny = torch.finfo(torch.float32).tiny
-        return cls(values, torch.maximum(own, of_row.nan_to_num(0.0).clamp_min(floor)[..., None]).clamp_min(tiny))
+        sizes = torch.maximum(own, of_row.nan_to_num(0.0).clamp_min(floor)[..., None]).clamp_min(tiny)
+        return cls(values, sizes if least is None else torch.maximum(sizes, least))
 
     def __getitem__(self, at: Any) -> "Rows":
         return Rows(self.values[at], self.sizes[at])
@@ -123,6 +125,10 @@ class Findings:
         if size > (known.weight if known else 0.0):
             _, layer, head, query, key = _largest_at(weights)
             self._looks[rule] = ForbiddenWeight(kind, layer, head, query, key, size)
+
+    def has(self, rule: Rule) -> bool:
+        """Whether it is broken."""
+        return rule in self._attention or rule in self._output
 
     def worst(self) -> tuple[Finding, ...]:
         """Per broken rule the worst row of attention, or of the output where no attention shows it."""

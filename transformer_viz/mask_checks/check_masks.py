@@ -1,6 +1,7 @@
 """`check_masks`: the leak certificate. Tokens that must not be seen are replaced, and nothing may change."""
 
 from collections.abc import Callable, Iterable, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from transformer_viz.tracing.edit_tap import check_edits
 from transformer_viz.tracing.progress import OnProgress
 
 _MOST_REPLACEMENTS = 100
+_FOR_CALLABLES = "vocabulary_size, pad_id, max_length, avoid, replacements and seed"
 
 
 def check_masks(
@@ -32,7 +34,7 @@ def check_masks(
     replacements: int = 3,
     seed: int = 0,
     vocabulary_size: int | None = None,
-    pad_id: int | None = 0,
+    pad_id: int | EllipsisType | None = ...,
     max_length: int | None = None,
     avoid: Iterable[int] = (),
     on_progress: OnProgress | None = None,
@@ -49,7 +51,8 @@ def check_masks(
         replacements: random replacements of each position.
         seed: another seed draws other pairs and replacements.
         vocabulary_size: for a callable: ids of source and target are from 0 to this - 1.
-        pad_id: for a callable: the id of padding; None when it knows no padding, which is then not checked.
+        pad_id: for a callable: the id of padding; 0 if it is left out, None when it knows no padding, which is
+            then not checked.
         max_length: for a callable: the longest source and target, before up to 7 pads are appended; None is 12.
         avoid: for a callable: ids that must not be drawn, such as special symbols.
         on_progress: for a loaded model: is called before each pass with the share that is done, from 0 to 1; what it raises
@@ -66,11 +69,17 @@ def check_masks(
             raise OptionError(
                 "mistake, edits and texts need a checkpoint or a loaded model, since a callable's attention cannot be seen"
             )
+        if on_progress is not None:
+            raise OptionError(f"on_progress needs a checkpoint or a loaded model; for a callable {_FOR_CALLABLES} are allowed")
         longest = DEFAULT_LENGTH if max_length is None else max_length
+        pad_id = 0 if pad_id is ... else pad_id
         options = {"max_length": longest, "avoid": avoid, "replacements": replacements, "seed": seed}
         return check_callable_masks(model, vocabulary_size, pad_id, **options)
-    if vocabulary_size is not None or max_length is not None or tuple(avoid):
-        raise OptionError("vocabulary_size, max_length and avoid are for callables; a loaded model knows its own")
+    if vocabulary_size is not None or max_length is not None or tuple(avoid) or pad_id is not ...:
+        raise OptionError(
+            "vocabulary_size, pad_id, max_length and avoid are for callables; a loaded model knows its own. Allowed are texts, "
+            "mistake, edits, replacements, seed and on_progress."
+        )
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
     with devices.running(model):
         perturbations = Perturbations(model, texts, replacements, np.random.default_rng([seed, 91]))

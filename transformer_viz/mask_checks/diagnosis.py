@@ -46,6 +46,14 @@ class ObservedWeights:
         return (self.weights[kind] > 0).flatten(1, 2).any(1)
 
 
+NO_BORDERS = Cause(
+    "no-borders",
+    "Sequences packed without borders",
+    "masked = future | (sequence_of[:, None] != sequence_of[None, :])  # which of the packed sequences each position is of",
+)
+"""Each sentence of a batch sees those before it. Our models pack nothing, so that it is none of their mistakes."""
+
+
 def causes_of(*names: str) -> tuple[Cause, ...]:
     """These mistakes (see `model.mistakes`) in words."""
     return tuple(Cause(name, MISTAKES[name].title, MISTAKES[name].fixed_code) for name in names)

@@ -2,7 +2,8 @@
 
 Rounding is then some 10^-14 of a number, in a model of bfloat16 too, and what remains of a change is the model's
 own doing. Every torch function is handed float64 in place of a coarser type, and told float64 where it is told one. Directed
-rounding tells how many digits of an answer survive when every sum and product is rounded the other way.
+rounding tells how many digits of an answer survive when every sum and product is rounded the other way; shaking, what a last
+digit of the numbers on the way makes of each number of the answer.
 """
 
 import ctypes
@@ -61,8 +62,15 @@ _VIEWS = frozenset(
 )
 
 
+SHAKEN_BY = 2.0**-40
+"""The share of itself by which a number is shaken: thousands of last digits, so that nothing is equal by chance."""
+
+
 class Float64Mode(TorchFunctionMode):
     """Within this context torch computes in float64.
+
+    With a generator, `shaking`, what each function gives is larger or smaller by up to `SHAKEN_BY` of itself, each number by
+    itself. So 1 − g shows how little of it is known where g is nearly 1.
 
     Attributes:
         computed_in: float32 if some function knows no float64 and was given float32, which it rounds to.
@@ -74,9 +82,9 @@ class Float64Mode(TorchFunctionMode):
     it is widened: each number by itself, so alike whatever the shape.
     """
 
-    def __init__(self, *, is_watching: bool = False, sets_default: bool = True) -> None:
+    def __init__(self, *, is_watching: bool = False, sets_default: bool = True, shaking: torch.Generator | None = None) -> None:
         super().__init__()
-        self._sets_default = sets_default
+        self._sets_default, self._shaking = sets_default, shaking
         self.computed_in = self.coarsest = torch.float64
         self.came_in: set[tuple[torch.dtype, torch.Size, float]] | None = set() if is_watching else None
 
@@ -124,7 +132,7 @@ class Float64Mode(TorchFunctionMode):
                 if torch.is_autocast_enabled(device):
                     stack.enter_context(torch.autocast(device, enabled=False))
             try:
-                return self._widened(func(*args, **options))
+                return self._shaken(self._widened(func(*args, **options)))
             except Exception:
                 # A few functions know no float64.
                 try:
@@ -135,6 +143,20 @@ class Float64Mode(TorchFunctionMode):
                     raise
                 self.computed_in = torch.float32
                 return self._widened(value)
+
+    def _shaken(self, value: Any) -> Any:
+        """With each number of its tensors a little larger or smaller; never by nothing."""
+        shaking = self._shaking
+        if shaking is None:
+            return value
+
+        def shaken(value: Any) -> Any:
+            if not isinstance(value, Tensor) or value.dtype != torch.float64 or is_parameter(value):
+                return value
+            share = torch.rand(value.shape, generator=shaking, dtype=torch.float64).to(value.device) - 0.5
+            return value * (1 + SHAKEN_BY * (share + share.sign() / 2))
+
+        return _map(value, shaken)
 
     def _widened(self, value: Any) -> Any:
         """With wider tensors and types, in plain tuples, lists and dictionaries too."""

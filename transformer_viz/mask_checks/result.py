@@ -16,7 +16,12 @@ RULES: dict[Rule, str] = {
     "batch invariance": "a sentence in a padded batch is what it is alone",
     "finite": "every number is finite, but −∞ for a banned token",
 }
-Verdict = Literal["sound", "leaking", "faulty", "not deterministic"]
+Verdict = Literal["sound", "length first", "leaking", "faulty", "not deterministic"]
+HOW_TO_TURN = (
+    "If that is how you call it, check lambda source, target: f(source.T, target.T).transpose(0, 1). "
+    "If you give it (batch, length), set batch_first=True: the sentences of a batch see each other."
+)
+"""What to do about a callable that takes the length first."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,8 @@ class MaskReport:
     """The certificate.
 
     Attributes:
-        verdict: `sound`, `leaking`, `faulty` (not finite, but nothing leaks), or `not deterministic`.
+        verdict: `sound`, `leaking`, `faulty` (not finite, but nothing leaks), `not deterministic`, or `length first`: sound for
+            (length, batch), while for (batch, length), which is asked for, sentences see each other.
         findings: the worst case of every broken rule.
         mistakes: the known mistakes that look like this; found from behaviour alone.
         checked: per rule the largest change that was seen, broken or not.
@@ -175,6 +181,11 @@ class MaskReport:
         match self.verdict:
             case "sound":
                 return f"Sound: nothing that must not be seen changed anything in {self.subject} ({tried})."
+            case "length first":
+                return (
+                    f"Length first: {self.subject} takes (length, batch), as nn.Transformer does without batch_first=True. "
+                    f"In that order nothing that must not be seen changed anything ({tried}). {HOW_TO_TURN}"
+                )
             case "leaking":
                 return f"Leaking: {self.subject} sees what it must not see ({tried})."
             case "faulty":

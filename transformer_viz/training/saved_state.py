@@ -82,9 +82,12 @@ def training_into(folder: Path) -> Generator[None]:
             f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."
         ) from None
     except OSError as error:
+        if (folder / STATE).exists():
+            kept = "What was trained until the last save is kept. Make room, then go on with --resume."
+        else:
+            kept = "No step is saved yet. Make room, then begin again, with --resume if the folder is there already."
         raise CheckpointError(
-            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What was trained until the "
-            "last save is kept. Make room, then go on with --resume."
+            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. {kept}"
         ) from error
 
 

@@ -145,6 +145,11 @@ BROKEN.cases(
         "weights_masked_after_the_softmax": lambda s, t: (
             ((embedded(t) @ embedded(t).mT).softmax(-1) * causal(t.shape[1])) @ embedded(t) @ W
         ),
+        "a_leak_of_a_ten_millionth_beside_a_share_that_is_known_to_few_digits": lambda s, t: (
+            (1 - (logits(s, t).double().softmax(-1)[..., 1:].sum(-1, keepdim=True)))
+            * (1 + 1e-7 * embedded(t).double().sum((1, 2), keepdim=True))
+            * W[0].double()
+        ),
         "a_mix_over_time": lambda s, t: torch.fft.fft(embedded(t), dim=1).real @ W,
     },
     "future",

@@ -192,6 +192,25 @@ def a_pointer_into_the_source(source: Tensor, target: Tensor) -> Tensor:
     return (logits(source, target) + places.sum(1, keepdim=True) * counted(target)).log_softmax(-1)
 
 
+def a_pointer_generator(seed: int, gap: float) -> Model:
+    """The share 1 − g of a softmax over source and vocabulary together, of which g takes nearly all: how wide the source is
+    decides the last digits of g, and they are 1 − g."""
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        x = before(embedded(target))
+        scores = (x @ embedded(source).mT).masked_fill((source == PAD)[:, None], -torch.inf)
+        both = torch.cat([scores - gap, x @ numbers(D, V, seed=seed)], -1).softmax(-1)
+        generated = both[..., source.shape[1] :].sum(-1, keepdim=True)
+        return (1 - generated) * (scores.softmax(-1) @ F.one_hot(source, V).to(scores.dtype))
+
+    return f
+
+
+POINTERS = {
+    f"a_pointer_generator_{given[0]}_{given[1]}": lambda given=given: a_pointer_generator(*given)
+    for given in ((2, 10), (4, 10), (5, 10))
+}
+SOUND.cases(POINTERS)
 SOUND.cases(
     {
         "written_tokens_are_banned": lambda s, t: logits(s, t).masked_fill(F.one_hot(t, V).cumsum(1) > 0, -torch.inf),

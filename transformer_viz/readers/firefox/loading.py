@@ -12,6 +12,7 @@ import torch
 
 from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError, ModelError, OptionError
+from transformer_viz.loaded_model import in_one_line
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture, Block, Sublayer, architecture_of, with_parameters
 from transformer_viz.model.config import ModelConfig
@@ -54,6 +55,10 @@ class FirefoxModel:
     default_max_length = LONGEST
     default_total_length = None
     metrics: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        """One line."""
+        return in_one_line(self)
 
     @cached_property
     def architecture(self) -> Architecture:

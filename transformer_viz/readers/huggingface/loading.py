@@ -15,6 +15,7 @@ import torch
 
 from transformer_viz import untrusted_files
 from transformer_viz.errors import ModelError, OptionError, TransformerVizError, join_names
+from transformer_viz.loaded_model import in_one_line
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.model_options import ModelOptions
@@ -53,6 +54,10 @@ class HuggingFaceModel:
 
     task = None
     metrics: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        """One line."""
+        return in_one_line(self)
 
     @property
     def variant(self) -> str:
