@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer_viz.views import pages, server
 from transformer_viz.views.cache import long_jobs
-from transformer_viz.views.components import lesson_card, navigation, screen, style
+from transformer_viz.views.components import lesson_card, navigation, screen, style, viewer
 from transformer_viz.views.server import warm_up
 from transformer_viz.views.server.page_slots import page_slot
 from transformer_viz.views.state import link
@@ -16,10 +16,16 @@ def page() -> None:
     style.apply()
     warm_up.wait()
     with page_slot(), long_jobs.whole_page():
-        title, show = navigation.show(pages())
-        with link.sentence(title), lesson_card.beside(title) as may_show:
-            if may_show:
-                show()
+        here = navigation.show(pages())
+        is_own = getattr(here, "WRITES_ADDRESS", False)
+        try:
+            with link.sentence(here.TITLE, is_own=is_own), lesson_card.beside(here.TITLE) as may_show:
+                if may_show:
+                    here.show()
+        finally:
+            # Also where the page ends early, as while a long run is waited for.
+            if is_own:
+                viewer.keep_address()
     screen.watch()
 
 

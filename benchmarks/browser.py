@@ -22,7 +22,7 @@ _PATIENCE_MS = 120_000
 _LOOK_MS = 50
 _SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
 _TEXT = ':is(input, textarea)[aria-label="Source text"]'
-_ON_ENTER = f"""(isDrawn) => bench.on(document.querySelector('{_TEXT}'), 'keydown',
+_ON_ENTER = """(isDrawn) => bench.on(bench.box(), 'keydown',
   (event) => event.key === 'Enter', new Function('return ' + isDrawn))"""
 
 
@@ -101,10 +101,8 @@ def step(page: Page, number: int) -> float:
     page.evaluate(
         """(key) => {
           document.activeElement?.blur();
-          const chart = document.querySelector('.st-key-focus .chart');
-          let painted = false;
-          chart.addEventListener('step-drawn', () => { painted = true; }, { once: true });
-          bench.watch(() => painted);
+          const before = bench.step();
+          bench.watch(() => bench.step() !== before);
           document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
         }""",
         "ArrowLeft" if number % 20 < 10 else "ArrowRight",

@@ -19,9 +19,6 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
     "--disable-background-networking --disable-component-update --disable-sync"
 ).split()
-FOCUS = ".st-key-focus .chart"
-DRAWN = f"document.querySelector('{FOCUS}')?.__step !== undefined"
-"""True in the page once the focus chart is drawn and the player has found it."""
 
 
 def chromium() -> str | None:

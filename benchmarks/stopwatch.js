@@ -9,26 +9,26 @@
     look();
   };
 
-  // The player's strips stand in the shadow of a component.
-  const part = (name) => {
-    for (const host of document.querySelectorAll(".st-key-player-area *")) {
-      const found = host.shadowRoot?.querySelector(`[data-part="${name}"]`);
-      if (found) return found;
-    }
-    return document.querySelector(`[data-part="${name}"]`);
-  };
-  // What stands in a chart; null while it is being drawn.
-  const runOf = (chart) => chart.__drawn?.run ?? null;
-  const all = (key) => [...document.querySelectorAll(`[class*="st-key-${key}"] .chart`)];
+  const part = (name) => document.querySelector(`.viewer [data-part="${name}"]`);
+  // The run that stands in a chart.
+  const runOf = (chart) => chart.dataset.run ?? null;
+  const focus = () => [...document.querySelectorAll(".viewer [data-part=focus]")];
+  const small = () => [...document.querySelectorAll(".viewer [data-part=mosaics] .chart")];
   const only = (charts, count) => {
     const runs = new Set(charts.map(runOf));
     return charts.length === count && runs.size === 1 ? [...runs][0] : null;
   };
-  const focusRun = () => only(all("focus"), 1);
-  const everyRun = () => only([...all("focus"), ...all("mosaic-")], 4);
+  const focusRun = () => only(focus(), 1);
+  const everyRun = () => only([...focus(), ...small()], 4);
   const shows = (text) => part("source")?.textContent.includes(text) ?? false;
 
   window.bench = {
+    // The box of the text, which stands in the shadow of a component where the page is ours.
+    box: () => {
+      const own = document.querySelector(".st-key-text [data-testid=stBidiComponentIsolated]")?.shadowRoot ?? document;
+      return own.querySelector(':is(input, textarea)[aria-label="Source text"]');
+    },
+    step: () => [...part("output").children].findIndex((cell) => cell.classList.contains("now")),
     focusRun,
     everyRun,
     // The bare page has a chart of Streamlit's, of which the one before is still there for a moment.

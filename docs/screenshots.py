@@ -39,7 +39,8 @@ _STEP_MS, _LAST_MS = 900, 2500
 """How long a step of the moving picture stands, and the last one."""
 _DRAWN = """() => {
   const seen = [...document.querySelectorAll('.stMain .chart')].filter((chart) => chart.clientWidth);
-  return document.querySelector('[data-test-script-state="notRunning"]') && seen.length && seen.every((chart) => chart.__drawn);
+  return document.querySelector('[data-test-script-state="notRunning"]') && seen.length
+    && seen.every((chart) => chart.data && !chart.ariaBusy);
 }"""
 """Whether the page has been made, and each chart that is to be seen drawn."""
 
@@ -64,7 +65,7 @@ def _film(browser: Browser, url: str, path: Path) -> None:
     """The player stepping through one word, as an animated WebP."""
     page = browser.new_page(viewport={"width": 1200, "height": 760}, color_scheme="light", bypass_csp=True)
     page.goto(url)
-    page.wait_for_function(served.DRAWN)
+    page.wait_for_function(_DRAWN)
     page.wait_for_timeout(1200)
     frames = [_frame(page)]
     for _ in TEXT:

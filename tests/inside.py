@@ -46,6 +46,13 @@ def visit(at: "AppTest", page: str | None) -> "AppTest":
     return at
 
 
+def tell(at: "AppTest", widget_id: str, value: str) -> "AppTest":
+    """Runs the page after a component of ours has told its state as JSON; AppTest knows no components."""
+    states = at._tree.get_widget_states()
+    states.widgets.add(id=widget_id, json_value=value)
+    return at._run(states)
+
+
 def fail_with_the_page(patch: pytest.MonkeyPatch) -> None:
     """A page that raises fails its test at once: no test asks for it. Elements run a page by the private name alone."""
     from streamlit.testing.v1 import AppTest

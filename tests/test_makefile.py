@@ -7,7 +7,6 @@ answers `pip freeze` with a file.
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from dataclasses import dataclass
 from itertools import chain
@@ -119,23 +118,3 @@ def test_the_lowest_versions_are_those_of_pyproject(checkout: Checkout) -> None:
     # torch comes last, since requirements.txt names another.
     assert checkout.make("lowest").returncode == 0
     assert [line for line in checkout.asked if f"torch=={torch}.*" in line]
-
-
-def test_what_was_run_a_second_time_is_named_with_what_failed_first(tmp_path: Path) -> None:
-    """With the options of the project, which `make test` takes as they are; so runs each test in a browser."""
-    test = tmp_path / "test_second.py"
-    test.write_text(
-        "import pytest\n"
-        "tries = []\n"
-        "@pytest.mark.flaky(reruns=1)\n"
-        "def test_second():\n"
-        "    tries.append(1)\n"
-        "    assert len(tries) > 1, 'the page was late'\n",
-        encoding="utf-8",
-    )
-    options = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-n", "1", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *options, str(test)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    summary = done.stdout[done.stdout.index("rerun test summary info") :]
-    assert "RERUN test_second.py::test_second" in summary and "the page was late" in summary

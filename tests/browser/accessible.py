@@ -69,6 +69,8 @@ _HIDE = """(within) => {
   const found = new Map();
   for (const element of [...window.__undecided, ...document.querySelectorAll('svg text')]) {
     if (!isSeen(element) || !isText(element) || (within && !element.closest(within))) continue;
+    // The maps of the kinds that are not in focus wait beside the page.
+    if (element.closest('.focus > [aria-hidden=true]')) continue;
     const box = boxOf(element), [left, top, right, bottom] = box, style = getComputedStyle(element);
     const isDrawn = element instanceof SVGElement;
     if (right - left < 1 || bottom - top < 1) continue;

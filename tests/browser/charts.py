@@ -1,12 +1,16 @@
 """The app's charts, in the page, and waiting for them: each wait is for a condition, and none for a time."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from playwright.sync_api import Locator, Page, TimeoutError
 
-FOCUS = ".st-key-focus .chart"
+from transformer_viz.terms import Head, Kind
+
+PICTURE = ".st-key-picture .viewer"
+FOCUS = f":is({PICTURE} [data-part=focus], .st-key-focus .chart)"
+"""The large map, in a viewer or in a page that has a chart and a player."""
 TREE = ".st-key-search-tree .chart"
 LISTEN = """(() => {
   const send = WebSocket.prototype.send, known = new WeakSet();
@@ -20,16 +24,25 @@ LISTEN = """(() => {
 
 Streamlit calls a script running when the server says so: until a busy server does, what was asked looks like nothing.
 """
+IS_DRAWN = """((chart) => {
+  const viewer = chart?.closest('.viewer');
+  return viewer ? Boolean(chart.data) && !chart.ariaBusy && viewer.ariaBusy !== 'true' : Boolean(chart?.__drawn);
+})"""
+"""Whether Plotly has drawn what was pressed last."""
+STEP = """((chart) => {
+  const viewer = chart.closest('.viewer'), isNow = (cell) => cell.classList.contains('now');
+  return viewer ? [...viewer.querySelectorAll('[data-part=output] .token')].findIndex(isNow) : chart.__step;
+})"""
 HAS_WORDS = """(() => {
   const player = document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]');
   return !player || player.shadowRoot?.querySelector('.strip .token') != null;
 })"""
-"""Whether the player, where a page has one, has its tokens: Streamlit fetches its script while the chart is drawn."""
+"""Whether a player in a component of its own, where a page has one, has its tokens: Streamlit fetches its script meanwhile."""
 AT_REST = """async () => {
   const look = LOOK, end = performance.now() + PATIENCE_MS;
   const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
     && !(window.__asked > window.__heard) && HAS_WORDS()
-    && [...document.querySelectorAll('.chart')].every((chart) => chart.__drawn || !chart.clientWidth);
+    && [...document.querySelectorAll('.chart')].every((chart) => IS_DRAWN(chart) || !chart.clientWidth);
   let last = null, since = 0, failure = null;
   while (performance.now() < end) {
     let now = null;
@@ -47,7 +60,7 @@ AT_REST = """async () => {
 }"""
 """Until Python and the charts have nothing to do, and for REST_MS nothing of what LOOK sees has changed."""
 REST_MS = 400
-"""A little more than the 300 that a step rests before it is reported."""
+"""More than the 150 within which a viewer tells again, and than Plotly rests after a press."""
 PATIENCE_MS = 60_000
 ROWS = """(chart) => {
   const { z } = chart.data[0];
@@ -83,6 +96,12 @@ AREA = """(selector, name = 'xy') => {
   };
 }"""
 """Where on the screen a chart has a map, or the values of its axes."""
+HEAD = f"""() => {{
+  const {{ kind, layer, head }} = document.querySelector('{FOCUS}')?.__drawn ?? {{}};
+  if (!document.querySelector('{PICTURE}')) return [kind, layer, head].map(String);
+  const box = (name) => document.querySelector('{PICTURE} [data-box=' + name + ']');
+  return [box('kind').querySelector('[aria-pressed=true]')?.value, box('layer').value, box('head').value];
+}}"""
 HOVER = f"{FOCUS} .hovertext"
 """What Plotly says at the hand."""
 
@@ -97,6 +116,7 @@ def at_rest(page: Page, look: str = "() => null") -> Any:
     source = (
         AT_REST.replace("LOOK", look)
         .replace("HAS_WORDS", HAS_WORDS)
+        .replace("IS_DRAWN", IS_DRAWN)
         .replace("REST_MS", str(REST_MS))
         .replace("PATIENCE_MS", str(PATIENCE_MS))
     )
@@ -169,20 +189,33 @@ def click_tile(page: Page, chart: str, row: int, column: int) -> None:
     page.mouse.click(x, y)
 
 
+def small(kind: Kind) -> str:
+    """The small maps of a kind."""
+    return f"{PICTURE} [data-part=mosaics] [data-kind={kind}]"
+
+
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:
     """Until there is such a chart, and it is drawn."""
-    page.wait_for_function(f"(chart) => document.querySelector(chart)?.__drawn && {HAS_WORDS}()", arg=chart)
+    page.wait_for_function(f"(chart) => {IS_DRAWN}(document.querySelector(chart)) && {HAS_WORDS}()", arg=chart)
+
+
+def head_of(page: Page) -> tuple[str, int, Head]:
+    """Kind, layer and head of the viewer, counted from 0."""
+    kind, layer, head = page.evaluate(HEAD)
+    return kind, int(layer), int(head) if head.isdigit() else cast(Head, head)
 
 
 def wait_for_head(page: Page, kind: str, layer: int, head: int | str) -> None:
     """Until the focus map of that head is drawn, counted from 0."""
     page.wait_for_function(
-        f"""([chart, ...head]) => {{
-          const drawn = document.querySelector(chart)?.__drawn;
-          return drawn && [drawn.kind, drawn.layer, drawn.head].join() === head.join() && {HAS_WORDS}();
-        }}""",
-        arg=[FOCUS, kind, layer, head],
+        f"([chart, ...head]) => {IS_DRAWN}(document.querySelector(chart)) && ({HEAD})().join() === head.join()",
+        arg=[FOCUS, kind, str(layer), str(head)],
     )
+
+
+def step_of(page: Page) -> int:
+    """Where the player stands, from 0; a press is there in the same frame."""
+    return page.evaluate(f"{STEP}(document.querySelector('{FOCUS}'))")
 
 
 def wait_for_step(page: Page, step: int) -> None:
@@ -190,10 +223,15 @@ def wait_for_step(page: Page, step: int) -> None:
     page.wait_for_function(
         f"""([chart, step]) => {{
           const found = document.querySelector(chart);
-          return found?.__drawn && found.__step === step && {HAS_WORDS}();
+          return {IS_DRAWN}(found) && {STEP}(found) === step && {HAS_WORDS}();
         }}""",
         arg=[FOCUS, step],
     )
+
+
+def choose_kind(page: Page, words: str) -> None:
+    """A kind of attention in the viewer."""
+    page.locator(f"{PICTURE} [data-box=kind]").get_by_role("button", name=words, exact=True).click()
 
 
 def texts(page: Page, kind: str, chart: str = FOCUS) -> list[str]:
@@ -223,6 +261,9 @@ def wait_for_link(page: Page, **wanted: str) -> None:
 def choose(page: Page, label: str, option: str) -> None:
     """Chooses an option in the box of this label."""
     box = page.get_by_role("combobox", name=label)
+    if box.evaluate("(box) => box.tagName") == "SELECT":
+        box.select_option(label=option)
+        return
     bring_into_view(box)
     box.click()
     # Below it there may be a note, which is a part of its name and not of its text.

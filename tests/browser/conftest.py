@@ -28,15 +28,9 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under pytest-xdist two processes, each with a server and a Chromium, begin with them: the largest groups come first.
-
-    One that fails is run once more, and the summary names it with what failed first: Streamlit forgets a press that comes while
-    its answer to the last one is under way, and a script on a busy machine is quicker than a hand.
-    """
+    """Under pytest-xdist two processes, each with a server and a Chromium, begin with them: the largest groups come first."""
     files = sorted({item.path for item in items if item.get_closest_marker("browser")})
     for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
         if item.get_closest_marker("browser") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(f"browser {files.index(item.path) % 2}"))
 

@@ -10,9 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
 from tests.browser.accessible import background, contrast, faults
-from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
+from tests.browser.charts import at_rest, choose_kind, head_of, step_of, wait_for_head, wait_for_step, wait_until_drawn
 from tests.browser.drawn import DRAWN
-from transformer_viz.export import assets
 from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import place_label, row_labels
 
@@ -151,8 +150,8 @@ def open_explore(page: Page, server: str) -> None:
 
 def test_a_chart_has_its_numbers_as_a_table_one_key_away(page: Page, server: str, trace: tv.Trace) -> None:
     open_explore(page, server)
-    layer, head = page.evaluate(f"(({{layer, head}}) => [layer, head])(document.querySelector('{FOCUS}').layout.meta)")
-    switch, table = page.locator(".st-key-focus .numbers-switch"), page.locator(".st-key-focus .numbers-table table")
+    _, layer, head = head_of(page)
+    switch, table = page.locator(".viewer > .numbers-switch"), page.locator(".viewer > .numbers-table table")
     switch.focus()
     page.keyboard.press("Enter")
     expect(table.first).to_be_visible()
@@ -160,34 +159,26 @@ def test_a_chart_has_its_numbers_as_a_table_one_key_away(page: Page, server: str
     keys = [place_label(place, token) for place, token in enumerate(trace.cross.keys)]
     assert cells[0] == ["", *keys]
     assert [row[0] for row in cells[1:]] == row_labels(trace.cross.queries, trace.output_tokens)
-    np.testing.assert_allclose([[*map(float, row[1:])] for row in cells[1:3]], trace.cross.weights[layer, head, :2], rtol=1e-3)
+    np.testing.assert_allclose(
+        [[*map(float, row[1:])] for row in cells[1:3]], trace.cross.weights[layer, int(head), :2], rtol=1e-3
+    )
     assert {*cells[3][1:], *cells[4][1:]} == {""}, "not yet written"
     # The player keeps its keys, and the table follows.
-    page.locator(".st-key-focus .numbers-table").focus()
+    page.locator(".viewer > .numbers-table").focus()
     page.keyboard.press("Escape")
     expect(table).to_have_count(0)
     expect(switch).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowRight")
     wait_for_step(page, 2)
-    row = page.locator(".st-key-focus .numbers-table tr").nth(3)
+    row = page.locator(".viewer > .numbers-table tr").nth(3)
     expect(row).to_contain_text(re.compile(r"\d"))
-
-
-def test_a_long_table_of_numbers_says_what_it_leaves_out(page: Page) -> None:
-    page.add_script_tag(content=assets.script("arrays.js", "charts.js"))
-    tables = page.evaluate("""() => {
-      const n = 1234, x = [...Array(n).keys()], trace = { type: 'scatter', name: 'loss', x, y: x };
-      return tablesOf({ layout: {}, data: [{ type: 'heatmap', z: x.map((i) => [i]) }, trace, { ...trace, x: [1], y: [2] }] })
-        .map(({ caption, lines }) => [caption, lines.length]).sort();
-    }""")
-    assert tables == [["loss", 1], ["loss: the first 200 of 1,234 lines", 200], ["the first 200 of 1,234 lines", 200]]
 
 
 @pytest.mark.slow
 def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, server: str) -> None:
     open_explore(page, server)
-    tabs, step = page.get_by_role("tab"), page.evaluate(f"document.querySelector('{FOCUS}').__step")
+    tabs, step = page.get_by_role("tab"), step_of(page)
     names = tabs.all_inner_texts()
     tabs.first.focus()
     for key, place in (("ArrowLeft", -1), ("ArrowRight", 0), ("End", -1), ("Home", 0), ("ArrowRight", 1)):
@@ -196,7 +187,7 @@ def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, s
         expect(tabs.nth(place)).to_be_focused()
         at_rest(page)
         assert [tab.inner_text() for tab in tabs.all() if tab.get_attribute("tabindex") == "0"] == [names[place]]
-    assert page.evaluate(f"document.querySelector('{FOCUS}').__step") == step, "the player has the arrows elsewhere"
+    assert step_of(page) == step, "the player has the arrows elsewhere"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('[role=tabpanel]') !== null")
 
@@ -247,7 +238,7 @@ def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page,
     assert source.evaluate_all(pressed) == n_source * ["false"]
     assert output.evaluate_all(pressed) == ["false", "false", "true", "false"]
     # The source reads nothing of what is written, and its tokens cannot be pinned there.
-    page.locator(".st-key-kind").get_by_role("radio").nth(1).click()
+    choose_kind(page, "decoder self-attention")
     wait_for_head(page, "decoder", 0, 0)
     at_rest(page)
     assert source.evaluate_all(pressed) == n_source * [None]
@@ -295,7 +286,7 @@ def test_without_motion_nothing_moves(page: Page, server: str) -> None:
 def test_forced_colours_show_what_is_chosen(page: Page, server: str) -> None:
     page.emulate_media(forced_colors="active")
     open_explore(page, server)
-    kinds = page.locator(".st-key-kind").get_by_role("radio")
+    kinds = page.locator(".kinds button")
     assert odd_ones(kinds) == [2]
     assert odd_ones(page.locator(".st-key-pages a")) == [0]
     assert odd_ones(page.locator("[data-part=output] button")) == [1]

@@ -10,10 +10,12 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.charts import (
     FOCUS,
+    PICTURE,
     at_rest,
     choose,
     click_tile,
     link_of,
+    small,
     texts,
     wait_for_head,
     wait_for_weights,
@@ -25,14 +27,14 @@ from transformer_viz.analysis.head_order import ordered
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
-TILES, OVERVIEW = ".st-key-mosaic-decoder .chart", ".st-key-overview .chart"
+TILES, OVERVIEW = small("decoder"), f"{PICTURE} [data-part=overview] .chart"
 
 
 def tiles(page: Page) -> list[list[int]]:
     """Layer and head of the small maps, from 0."""
     at_rest(page)
     wait_until_drawn(page, TILES)
-    return page.evaluate(f"document.querySelector('{TILES}').__drawn.tiles")
+    return page.evaluate(f"document.querySelector('{TILES}').layout.meta.tiles")
 
 
 def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page, url: str, models: Path) -> None:

@@ -1,20 +1,27 @@
-"""The main job, in a real browser: type, step, click a tile, share the link. The shipped checkpoints are used."""
+"""The main job, in a real browser: type, step, choose, pin, share the link. The shipped checkpoints are used."""
 
-import contextlib
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import (
     FOCUS,
-    HAS_WORDS,
+    PICTURE,
     TEXTS,
     at_rest,
+    choose,
+    choose_kind,
+    click_point,
+    click_tile,
+    head_of,
+    link_of,
+    small,
+    step_of,
     texts,
     wait_for_head,
     wait_for_link,
@@ -23,45 +30,25 @@ from tests.browser.charts import (
     wait_until_drawn,
 )
 from tests.needs import slow
-from tests.until import until
+from transformer_viz.terms import KIND_TITLES, place_label, row_labels
 from transformer_viz.views.components import plotly_js
 
 pytestmark = pytest.mark.browser
 
-READY = """([chart, text]) => {
-  const typed = document.querySelector('input[aria-label="Source text"]');
-  const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
-  return typed?.value === text && document.querySelector(chart)?.__step !== undefined
-    && mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn) && HAS_WORDS();
-}""".replace("HAS_WORDS", HAS_WORDS)
 
-
-def open_app(page: Page, server: str, query: str = "?text=reversethis", text: str = "reversethis") -> None:
+def open_app(page: Page, server: str, query: str = "?text=reversethis") -> None:
     page.goto(f"{server}/{query}")
-    page.wait_for_function(READY, arg=[FOCUS, text])
+    wait_until_drawn(page)
+    at_rest(page)
 
 
 def enter(page: Page, text: str) -> None:
-    before = run_of(page)
+    """Types and waits until the picture is of these words."""
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Enter")
-    page.wait_for_function(
-        """([chart, before]) => {
-          const drawn = document.querySelector(chart)?.__drawn;
-          return drawn && drawn.run !== before;
-        }""",
-        arg=[FOCUS, before],
-    )
-
-
-def run_of(page: Page) -> str:
+    expect(page.locator("[data-part=source] .token")).to_have_text(["<start>", *text.replace(" ", "␣"), "<end>"])
     wait_until_drawn(page)
-    return page.evaluate(f"document.querySelector('{FOCUS}').__drawn.run")
-
-
-def step_of(page: Page) -> int:
-    return page.evaluate(f"document.querySelector('{FOCUS}').__step")
 
 
 def expect_sentence(page: Page, words: str) -> None:
@@ -77,16 +64,118 @@ def checkpoint() -> tv.Checkpoint:
     return tv.load_checkpoint("reverse", device="cpu")
 
 
+# ---- journeys
+
+
+def test_type_step_choose_pin_and_share(page: Page, another: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    open_app(page, server)
+    enter(page, "Mississippi 2026!")
+    trace = tv.decode(checkpoint, "Mississippi 2026!")
+    expect_output(page, [*"!6202␣ippississiM", "<end>"])
+    page.keyboard.press("Escape")
+    page.locator("[data-part=output] button").nth(7).click()
+    expect_sentence(page, "Step 8 of 18")
+    click_tile(page, small("decoder"), 1, 2)
+    wait_for_head(page, "decoder", 1, 2)
+    wait_for_step(page, 7)
+    at_rest(page)
+    click_point(page, FOCUS, 3, 6)
+    row, key = row_labels(trace.decoder.queries, trace.output_tokens)[6], place_label(3, trace.decoder.keys[3])
+    so_far = np.where(trace.decoder.mask, np.nan, trace.decoder.weights[1, 2])
+    so_far[8:] = np.nan
+    wait_for_link(page, text="Mississippi 2026!", kind="decoder self-attention", layer="layer 2", step="8", pin="7,4")
+    link = link_of(page)
+    another.goto(link)
+    for each in (page, another):
+        wait_for_head(each, "decoder", 1, 2)
+        wait_for_step(each, 7)
+        wait_for_weights(each, so_far, 1e-5)
+        expect_output(each, [*"!6202␣ippississiM", "<end>"])
+        expect_sentence(each, "layer 2 head 3")
+        expect(each.locator(".said-of-pin")).to_contain_text(re.compile(rf"Pinned: row {row}, key {key}: .*\d"))
+    assert sorted(link_of(another).partition("?")[2].split("&")) == sorted(link.partition("?")[2].split("&"))
+
+
+def test_every_number_is_the_run_s(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    """More than 40 cells of each kind, of heads, their mean and their maximum, masked ones blank; and by value."""
+    trace = tv.decode(checkpoint, "abcdef")
+    open_app(page, server, "?text=abcdef&step=7&all_controls=true")
+    by_value = {kind: tv.attribute(checkpoint, trace, "value_weighted", kind=kind).values for kind in ("cross", "decoder")}
+    for kind, title in KIND_TITLES.items():
+        attention = trace.attentions[kind]
+        assert attention.weights[0, 0].size > 40
+        choose_kind(page, title)
+        for layer, head in ((0, 1), (1, "mean"), (1, "max")):
+            choose(page, "Layer", f"layer {layer + 1}")
+            choose(page, "Head", f"{head} of heads" if isinstance(head, str) else f"head {head + 1}")
+            wait_for_head(page, kind, layer, head)
+            wanted = np.where(attention.head_reasons(layer, head) > 0, np.nan, attention.head(layer, head))
+            wait_for_weights(page, wanted, 1e-6)
+        if kind not in by_value:
+            continue
+        choose(page, "Head", "head 4")
+        measure = page.get_by_role("group", name="What the maps show")
+        measure.get_by_role("button", name="by value").click()
+        wait_for_weights(page, np.where(attention.head_reasons(1, 3) > 0, np.nan, by_value[kind][1, 3]), 1e-4)
+        measure.get_by_role("button", name="weights").click()
+
+
+def test_the_keyboard_alone(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    """Steps, gives its keys to the box that has the focus, takes them back with Escape, pins, and leaves rows to come blank."""
+    open_app(page, server)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert step_of(page) == 3, "a step is there before anything else is asked of the page"
+    _, layer, head = head_of(page)
+    so_far = tv.decode(checkpoint, "reversethis").cross.weights[layer, int(head)].copy()
+    so_far[4:] = np.nan
+    wait_for_weights(page, so_far, 1e-5)
+    expect_sentence(page, "Step 4 of 12: having written sih")
+    expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
+    box = page.get_by_label("Source text")
+    box.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Home")
+    assert step_of(page) == 3
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == 2
+    page.locator("[data-part=source] .token").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".said-of-pin")).to_contain_text("Pinned: key 3·e")
+    page.wait_for_function("location.search.includes('pin=%2C3')")
+    page.keyboard.press("Escape")
+    expect(page.locator(".said-of-pin")).to_have_count(0)
+    assert step_of(page) == 2
+
+
+def test_a_link_opens_the_same_view_and_says_what_is_impossible_in_it(page: Page, server: str) -> None:
+    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=9&head=mean&step=3")
+    expect(page.get_by_text("Not possible here, and left out of the link: layer=9")).to_be_visible()
+    wait_for_head(page, "encoder", 0, "mean")
+    expect_sentence(page, "Step 3 of 10: having written !p")
+    expect_output(page, [*"!pu␣level", "<end>"])
+
+
+def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
+    open_app(page, server)
+    for text in ("<b>bold</b>", "$x^2$ **a** :red[b]", "<img src=x onerror=alert(1)>", "   "):
+        enter(page, text)
+        at_rest(page)
+        assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
+        ticks = texts(page, "xtick")
+        assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
+
+
 @pytest.mark.slow
 def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     expect_output(page, [*"sihtesrever", "<end>"])
     expect_sentence(page, "the model writes r")
-    # Nothing below the fold: what went in, what came out, where it looked, and all heads.
-    lowest = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('.chart')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
-    )
-    assert lowest <= 900
     candidates = tv.decode(checkpoint, "reversethis").steps[10].candidates[:6]
     bars = page.evaluate(f"document.querySelector('{FOCUS}').data.find(t => t.type === 'bar').customdata.map(c => c[0])")
     assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in candidates]
@@ -104,71 +193,18 @@ def test_plotly_is_asked_for_ahead_of_the_charts_that_need_it_and_loaded_once(pa
     assert sum(n_bytes > 1_000_000 for _, n_bytes in fetched) <= 1
 
 
-def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
-    open_app(page, server)
-    enter(page, "Mississippi 2026!")
-    trace = tv.decode(checkpoint, "Mississippi 2026!")
-    expect_output(page, [*"!6202␣ippississiM", "<end>"])
-    best = checkpoint.metrics["best_head"]
-    page.keyboard.press("Escape")
-    page.locator("[data-part=output] button").last.click()
-    wait_for_step(page, 17)
-    wait_for_weights(page, trace.cross.weights[best["layer"], best["head"]], 1e-5)
-
-
-def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
-    open_app(page, server)
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("Home")
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    wait_for_step(page, 3)
-    best, weights = checkpoint.metrics["best_head"], tv.decode(checkpoint, "reversethis").cross.weights
-    so_far = weights[best["layer"], best["head"]].copy()
-    so_far[4:] = np.nan
-    wait_for_weights(page, so_far, 1e-5)
-    expect_sentence(page, "Step 4 of 12: having written sih")
-    expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
-
-
 @pytest.mark.slow
-def test_keys_belong_to_the_control_that_has_the_focus(page: Page, server: str) -> None:
+def test_a_table_of_the_page_has_its_own_keys(page: Page, server: str) -> None:
     open_app(page, server, "?text=reversethis&all_controls=true")
     before = step_of(page)
-
-    def keys_are_its_own() -> None:
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("Home")
-        # A step is taken while its key is pressed, and drawn before anything is asked of the page.
-        assert step_of(page) == before
-
-    for box in (page.get_by_label("Source text"), page.get_by_role("combobox", name="Layer")):
-        box.focus()
-        keys_are_its_own()
+    page.get_by_role("combobox", name="Layer").focus()
+    page.keyboard.press("Home")
+    assert step_of(page) == before
     page.get_by_role("tab", name="Heads").click()
     page.get_by_test_id("stDataFrame").filter(visible=True).click(position={"x": 60, "y": 50})
     page.wait_for_function("document.activeElement.matches('[role=gridcell]')")
-    keys_are_its_own()
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("Home")
-    assert step_of(page) == 0 != before
-
-
-@pytest.mark.slow
-def test_escape_gives_the_arrows_back_to_the_player(page: Page, server: str) -> None:
-    open_app(page, server)
-    enter(page, "abcd")
-    before = step_of(page)
     page.keyboard.press("ArrowLeft")
     assert step_of(page) == before
-    page.keyboard.press("Escape")
-    page.keyboard.press("ArrowLeft")
-    assert step_of(page) == before - 1
-    page.get_by_label("Source text").focus()
-    # Plotly keeps a press on a chart to itself, so the browser leaves the focus where it is.
-    page.locator(FOCUS).click()
-    page.keyboard.press("ArrowLeft")
-    wait_for_step(page, before - 2)
 
 
 @pytest.mark.slow
@@ -193,105 +229,6 @@ def test_one_press_of_back_leaves_the_page(page: Page, server: str) -> None:
     assert page.evaluate("location.pathname") == "/"
 
 
-def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, server: str) -> None:
-    open_app(page, server)
-    page.locator("[data-part=output] button").nth(7).click()
-    tile = page.locator(".st-key-mosaic-decoder .chart")
-    box = tile.bounding_box()
-    assert box is not None
-    # Layer 2, head 3 of 2 x 4: the third column, the lower row.
-    tile.click(position={"x": box["width"] * 0.625, "y": box["height"] * 0.8})
-    wait_for_head(page, "decoder", 1, 2)
-    wait_for_step(page, 7)
-    expect(page).to_have_url(re.compile(r"kind=decoder"))
-    expect_sentence(page, "layer 2 head 3")
-    page.wait_for_function("location.search.includes('step=8')")
-    page.reload()
-    wait_for_head(page, "decoder", 1, 2)
-    wait_for_step(page, 7)
-    expect_sentence(page, "Step 8 of 12")
-
-
-class Between:
-    """Between the page and Python: what Python says can be held back, so that what the page says meets it on its way."""
-
-    def __init__(self, page: Page) -> None:
-        self.page, self.said, self.is_holding = page, 0, False
-        self.held: list[Callable[[], None]] = []
-        page.route_web_socket("**/_stcore/stream", self._join)
-
-    def _join(self, socket: WebSocketRoute) -> None:
-        server = socket.connect_to_server()
-        socket.on_message(lambda message: self._pass_on(server, message))
-        server.on_message(lambda message: self._answer(socket, message))
-
-    def _pass_on(self, server: WebSocketRoute, message: str | bytes) -> None:
-        self.said += 1
-        server.send(message)
-
-    def _answer(self, socket: WebSocketRoute, message: str | bytes) -> None:
-        if self.is_holding:
-            self.held.append(lambda: socket.send(message))
-        else:
-            socket.send(message)
-
-    def wait_until_said(self, count: int) -> None:
-        """Until the page has said so much since the answers are held back."""
-        # What it says is heard while Playwright is asked for something.
-        until(lambda: self.page.evaluate("true") and self.said >= count)
-
-    @contextlib.contextmanager
-    def answers_held(self) -> Generator[None]:
-        self.said, self.is_holding = 0, True
-        yield
-        # What comes while these are passed on has its place behind them.
-        while self.held:
-            self.held.pop(0)()
-        self.is_holding = False
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_reported_first", [True, False])
-def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
-    new_page: Page, server: str, is_reported_first: bool
-) -> None:
-    """A report that goes out before the answer to the click says what the boxes said before it; and the other way round."""
-    page, between = new_page, Between(new_page)  # a route of a websocket stays for good
-    open_app(page, server)
-    at_rest(page)
-    for head in (0, 2):
-        box = page.locator(".st-key-mosaic-decoder .chart").bounding_box()
-        assert box is not None
-        with between.answers_held():
-            page.locator("[data-part=output] button").nth(head + 1).click()
-            if is_reported_first:
-                between.wait_until_said(1)
-            page.mouse.click(box["x"] + box["width"] * (head + 0.5) / 4, box["y"] + box["height"] * 0.8)
-            between.wait_until_said(2)
-        wait_for_head(page, "decoder", 1, head)
-        wait_for_link(page, kind="decoder self-attention", step=str(head + 2))
-        said = at_rest(page, "() => new URLSearchParams(location.search).get('head')")
-        assert said == (f"head {head + 1}" if head else None), "the first is the default"
-
-
-def test_a_link_opens_the_same_view_and_says_what_is_impossible_in_it(page: Page, server: str) -> None:
-    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=9&head=mean&step=3", text="level up!")
-    expect(page.get_by_text("Not possible here, and left out of the link: layer=9")).to_be_visible()
-    wait_for_head(page, "encoder", 0, "mean")
-    expect_sentence(page, "Step 3 of 10: having written !p")
-    expect_output(page, [*"!pu␣level", "<end>"])
-
-
-def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
-    open_app(page, server)
-    for text in ("<b>bold</b>", "$x^2$ **a** :red[b]", "<img src=x onerror=alert(1)>", "   "):
-        enter(page, text)
-        expect(page.locator("[data-part=source] span")).to_have_text(["<start>", *text.replace(" ", "␣"), "<end>"])
-        assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
-        ticks = texts(page, "xtick")
-        assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
-
-
 @pytest.mark.slow
 def test_bad_input_is_said_and_kept(page: Page, server: str) -> None:
     open_app(page, server)
@@ -312,7 +249,7 @@ def test_bad_input_is_said_and_kept(page: Page, server: str) -> None:
 
 @pytest.mark.slow
 def test_playing_goes_to_the_end(page: Page, server: str) -> None:
-    open_app(page, server, "?text=abc&step=1", text="abc")
+    open_app(page, server, "?text=abc&step=1")
     page.get_by_role("button", name="Play").click()
     wait_for_step(page, 3)
     expect(page.get_by_role("button", name="Play")).to_be_visible()
@@ -342,7 +279,7 @@ def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> No
 
 @pytest.mark.slow
 def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page, server: str) -> None:
-    open_app(page, server, "", "reversethis")
+    open_app(page, server, "")
     assert step_of(page) == 0
     expect(page.get_by_text("It was never told how")).to_be_visible()
     expect_sentence(page, "Step 1 of 12")
@@ -377,10 +314,10 @@ def test_a_projector_has_the_whole_map_and_its_controls_on_one_screen(
     assert box["y"] + max(top + height for _, top, _, height in (text["box"] for text in drawn)) < size[1]
     expect(page.get_by_role("slider", name="Step")).to_be_in_viewport(ratio=1)
     # One row chooses the kind, and stands above the map.
-    kinds: list[Any] = [one.bounding_box() for one in page.locator(".st-key-kind").get_by_role("radio").all()]
+    kinds: list[Any] = [one.bounding_box() for one in page.locator(f"{PICTURE} [data-box=kind] button").all()]
     assert len({one["y"] for one in kinds}) == 1 and kinds[0]["y"] + kinds[0]["height"] <= box["y"]
     read = page.locator("[data-part=sentence], .token")
     sizes = read.evaluate_all("(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))")
     assert min(sizes) >= 17, "for the last row of a room"
-    buttons = page.locator(".controls button:visible, .st-key-bar button:visible, .st-key-kind button")
+    buttons = page.locator(".controls button:visible, .st-key-bar button:visible, .kinds button")
     assert min(buttons.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")) >= 36

@@ -8,7 +8,19 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.accessible import faults
-from tests.browser.charts import FOCUS, area, at_rest, drawn, texts, wait_for_link, wait_for_step, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    area,
+    at_rest,
+    drawn,
+    head_of,
+    small,
+    texts,
+    wait_for_head,
+    wait_for_link,
+    wait_for_step,
+    wait_until_drawn,
+)
 from tests.browser.told import told, weights_from
 from tests.needs import slow
 from transformer_viz import tasks
@@ -25,7 +37,7 @@ DOM = """() => {
   return told(document.body);
 }"""
 """All texts and attributes of a page, also within components."""
-CROSS = ".st-key-mosaic-cross .chart"
+CROSS = small("cross")
 OUTPUT = "[data-part=output] button"
 
 
@@ -101,7 +113,7 @@ def test_rows_that_have_not_happened_are_no_places(page: Page, server: str) -> N
         page.mouse.move(x, y)
         page.mouse.click(x, y)
         assert not marked.count() and not page.locator("[data-part=source] .attended").count()
-        assert not page.locator(".chart .marks path:not([d=''])[d]").count()
+        assert not page.locator(".chart .marks :is(.pointed, .pinned):not([d=''])").count()
     page.mouse.move(*cell(page, 0, 11))
     expect(page.locator(f"{FOCUS} .hoverlayer")).to_contain_text("covered until you answer")
     expect(page.locator(f"{FOCUS} .hoverlayer")).not_to_contain_text("masked")
@@ -166,15 +178,11 @@ def test_after_the_last_step_there_is_somewhere_to_go(page: Page, server: str) -
     at_rest(page)
     page.get_by_role("button", name="your own word").click()
     expect(page.get_by_role("textbox", name="Source text")).to_be_focused()
-    before = page.evaluate("document.querySelector('.st-key-focus .chart').__drawn")
+    _, layer, head = head_of(page)
     attention = tv.decode(tv.load_checkpoint("reverse"), "reversethis").cross
-    layer, head = farthest_head(attention, before["layer"], before["head"])
+    layer, head = farthest_head(attention, layer, head)
     page.get_by_role("button", name="another head").click()
-    page.wait_for_function(
-        "([layer, head]) => { const now = document.querySelector('.st-key-focus .chart').__drawn;"
-        " return now?.layer === layer && now.head === head; }",
-        arg=[layer, head],
-    )
+    wait_for_head(page, "cross", layer, head)
     at_rest(page)
     inside = page.get_by_role("tab", name="Inside")
     page.get_by_role("tab", name="Masks").click()

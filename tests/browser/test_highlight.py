@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose, link_of, wait_for_link, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose_kind, link_of, small, wait_for_step, wait_until_drawn
 from tests.needs import slow
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -16,7 +16,7 @@ SOURCE, OUTPUT = "[data-part=source] .token", "[data-part=output] .token"
 BANDS = """(name) => {
   const all = (path) => [...(path?.getAttribute('d') ?? '').matchAll(/M(.*?) (.*?)h(.*?)v(.*?)h/g)];
   const boxes = (path) => all(path).map((box) => box.slice(1).map(Number));
-  return Object.fromEntries([...document.querySelectorAll('.chart')].slice(0, 4).map((chart) => {
+  return Object.fromEntries([...document.querySelectorAll('.viewer :is([data-part=focus], .mosaics > .chart)')].map((chart) => {
     const { kind, pitch_x } = chart.layout.meta;
     return [pitch_x ? kind : 'focus', boxes(chart.querySelector(`.marks .${name}`))];
   }));
@@ -26,10 +26,6 @@ LINES = ".strips .lines path"
 
 def open_app(page: Page, server: str, query: str = "") -> None:
     page.goto(f"{server}/?text=hello&layer=1&head=2&all_controls=true{query}")
-    page.wait_for_function(
-        """() => { const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
-        return mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn); }"""
-    )
     wait_until_drawn(page)
     at_rest(page)
 
@@ -98,7 +94,7 @@ def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(pa
     point_at_cell(page, 2, 5)
     assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([5], [2])
     assert len(bands(page)["cross"]) == 16
-    tile = area(page, ".st-key-mosaic-cross .chart")
+    tile = area(page, small("cross"))
     # The lower right tile's last row and column: of 7 columns and 6 rows.
     page.mouse.move(tile["x"] + tile["width"] - 3, tile["y"] + tile["height"] - 3)
     assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([6], [5])
@@ -121,7 +117,7 @@ def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another:
     expect(another.locator("[data-part=sentence]")).to_contain_text(said)
     assert (marked(another, SOURCE, "pinned"), marked(another, OUTPUT, "pinned")) == ([5], [2])
     # Another kind has other rows and columns.
-    another.get_by_role("radio", name="encoder self-attention").click()
+    choose_kind(another, "encoder self-attention")
     expect(another.locator("[data-part=sentence]")).not_to_contain_text("Pinned")
     another.wait_for_function("!location.search.includes('pin=')")
 
@@ -146,33 +142,6 @@ def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
     page.keyboard.press("Escape")
     page.wait_for_function("!location.search.includes('pin=')")
     assert not any(bands(page, "pinned").values())
-
-
-@pytest.mark.slow
-def test_a_box_pins_what_a_click_does_and_knows_what_was_clicked(page: Page, server: str) -> None:
-    open_app(page, server)
-    sentence = page.locator("[data-part=sentence]")
-    page.get_by_role("button", name="Pin", exact=True).press("Enter")
-    choose(page, "Row", "3·l→l")
-    expect(sentence).to_contain_text("Pinned: row 3·l→l")
-    choose(page, "Column", "6·o")
-    expect(sentence).to_contain_text("Pinned: row 3·l→l, key 6·o")
-    wait_for_link(page, pin="3,6")
-    at_rest(page)
-    assert (marked(page, SOURCE, "pinned"), marked(page, OUTPUT, "pinned")) == ([5], [2])
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("combobox", name="Row")).to_be_hidden()
-    expect(sentence).to_contain_text("Pinned: row 3·l→l")
-    # The next one is pinned by a click, and only its row by a box.
-    page.locator(SOURCE).nth(2).click()
-    expect(sentence).to_contain_text("Pinned: key 3·e")
-    wait_for_link(page, pin=",3")
-    page.get_by_role("button", name="Pin", exact=True).press("Enter")
-    choose(page, "Row", "2·o→l")
-    expect(sentence).to_contain_text("Pinned: row 2·o→l, key 3·e")
-    choose(page, "Column", "none")
-    expect(sentence).not_to_contain_text("key 3·e")
-    wait_for_link(page, pin="2")
 
 
 @pytest.mark.slow
@@ -207,9 +176,9 @@ def test_words_of_two_languages_are_linked_from_the_start_and_the_map_still_fits
     page.set_viewport_size({"width": 1280, "height": 720})
     for model, text, lines in (("german", "gestern habe ich den alten Film gesehen", 9), ("reverse", "hello", 0)):
         page.goto(f"{server}/?checkpoint={model}&text={text}&step=3")
-        expect(page.locator(".st-key-focus .chart .main-svg").first).to_be_visible()
+        expect(page.locator(f"{FOCUS} .main-svg").first).to_be_visible()
         expect(page.locator(LINES)).to_have_count(lines)
-        assert page.locator(".st-key-focus .chart").evaluate("(chart) => chart.getBoundingClientRect().bottom") <= 720
+        assert page.locator(FOCUS).evaluate("(chart) => chart.getBoundingClientRect().bottom") <= 720
 
 
 @pytest.mark.slow

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import PATIENCE_MS, TREE, at_rest, click_point, click_tile, wait_for_link, wait_until_drawn
+from tests.browser.charts import PATIENCE_MS, TREE, at_rest, click_point, click_tile, small, wait_for_link, wait_until_drawn
 from transformer_viz.views import pages, path
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-CROSS = ".st-key-mosaic-cross .chart"
+CROSS = small("cross")
 PATHS = {view.TITLE: path(view) for view in pages()}
 TITLES = [*PATHS]
 STANDS = """() => {
@@ -21,9 +21,13 @@ STANDS = """() => {
   return {
     page: document.querySelector('h1').textContent,
     address: location.pathname + '?' + [...new URLSearchParams(location.search)].map(String).sort().join('&'),
+    text: document.querySelector('.st-key-text [data-testid=stBidiComponentIsolated]')?.shadowRoot
+      .querySelector('input, textarea')?.value,
+    picture: [...document.querySelectorAll('.viewer :is([data-box] [aria-pressed=true], select, .said-of-pin, .token.now)')]
+      .map((one) => one.value || one.textContent),
     typed: ['text', 'b_text', 'sources', 'targets', 'edits', 'train_name', 'beam'].map(value),
     chosen: ['checkpoint', 'b_checkpoint', 'layer', 'head', 'train_task', 'survey'].map(value),
-    hidden: ['step', 'pin', 'node', 'moment'].map(value),
+    hidden: ['node', 'moment'].map(value),
     tabs: chosen('[role=tab][aria-selected=true]'),
     kind: chosen('.st-key-kind [aria-checked=true]'),
   };
@@ -48,7 +52,7 @@ def press(page: Page, title: str) -> None:
 
 
 def fill(page: Page, key: str, text: str) -> None:
-    box = page.locator(f".st-key-{key} :is(input, textarea)")
+    box = page.locator(f".st-key-{key} :is(input, textarea)").first
     box.fill(text)
     box.press("ControlOrMeta+Enter" if box.evaluate("(box) => box.tagName") == "TEXTAREA" else "Enter")
 
@@ -173,9 +177,6 @@ def test_a_button_leads_to_another_page_as_its_link_does(new_page: Page, server:
     page = new_page
     page.goto(f"{server}/?text=hello&explore_tab=Heads&all_controls=true")
     wait_until_drawn(page)
-    # A new browser fetches Streamlit's boxes one by one.
-    for name in ("Attention", "Layer", "Head"):
-        expect(page.get_by_label(name, exact=True).first).to_be_visible()
     before = stands(page)
     page.get_by_role("button", name="Compare with").click()
     page.get_by_role("button", name="an edit: this head switched off").click()

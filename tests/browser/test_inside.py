@@ -152,30 +152,3 @@ def test_a_phone_has_room_for_it_and_200_keys(page: Page, server: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     at_rest(page)
     assert not [*faults(page)]
-
-
-@pytest.mark.parametrize("then", ["covers the run", "takes the part away"])
-def test_it_asks_for_no_other_row_once_it_is_to_go(page: Page, server: str, then: str) -> None:
-    """Streamlit drops a message of a part that is gone, with all else that is in it: a question of a lesson covers the run, and
-    the tabs below it go."""
-    open_inside(page, server)
-    asked = page.locator(".markup:has(.walk)").evaluate(
-        """async (root, then) => {
-          const presses = [], { run, step } = root.__inside.at;
-          root.__press = (at) => presses.push(at);
-          const note = (more) => document.dispatchEvent(
-            new CustomEvent("place-noted", { detail: { run, step: step + 1, pin: [], ...more } }));
-          // Timers of one length end in the order in which they were set.
-          const followed = () => new Promise((done) => setTimeout(done, 100));
-          note();
-          await followed();
-          const before = presses.length;
-          note();
-          if (then === "covers the run") note({ isCovered: true });
-          else root.__end();
-          await followed();
-          return [before, presses.length];
-        }""",
-        then,
-    )
-    assert asked == [1, 1]

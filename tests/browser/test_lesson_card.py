@@ -230,12 +230,12 @@ def test_all_but_what_a_step_speaks_of_is_dimmed(page: Page, server: str, lesson
     """And it can be used all the same."""
     open_step(page, server, lessons["map"], 2)
     shadow = "(one) => getComputedStyle(one).boxShadow"
-    assert "rgba(0, 0, 0, 0.14)" in page.locator(".st-key-focus").evaluate(shadow)
+    assert "rgba(0, 0, 0, 0.14)" in page.locator(".focus").evaluate(shadow)
     page.get_by_role("button", name="Step on").click()
     expect(card(page)).to_contain_text("✓ Done")
     button(page, "Fold the card").click()
     expect(button(page, "Next")).to_be_hidden()
-    assert page.locator(".st-key-focus").evaluate(shadow) == "none"
+    assert page.locator(".focus").evaluate(shadow) == "none"
 
 
 def asking(holds: Callable[[Ask, Link], bool], *first: tuple[str, int]) -> list[Any]:

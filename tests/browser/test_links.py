@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest, choose, link_of, wait_until_drawn
+from tests.browser.charts import at_rest, choose, choose_kind, link_of, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -19,9 +19,9 @@ SEEN = """() => {
   return {
     charts: all('.chart', (chart) => chart.data?.map(numbers)),
     titles: all('.chart', (chart) => chart.layout?.title?.text ?? ''),
-    step: document.querySelector('.st-key-focus .chart')?.__step ?? null,
+    step: [...document.querySelectorAll('[data-part=output] .token')].findIndex((one) => one.classList.contains('now')),
     boxes: all('.stMain input:not([type=range]), .stMain textarea', value),
-    chosen: all('[role=tab][aria-selected=true], [aria-checked=true]', (one) => one.innerText),
+    chosen: all('[role=tab][aria-selected=true], [aria-checked=true], [data-box] [aria-pressed=true]', (one) => one.innerText),
     words: all('.stMain [data-testid=stMarkdownContainer], [data-part=sentence]', (one) => one.innerText),
   };
 }"""
@@ -49,7 +49,7 @@ def same_in_another(page: Page, another: Page, *keys: str) -> None:
 @pytest.mark.slow
 def test_explore(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
-    page.get_by_role("radio", name="decoder self-attention").click()
+    choose_kind(page, "decoder self-attention")
     page.wait_for_function("location.search.includes('kind=decoder')")
     page.get_by_role("tab", name="What if").click()
     page.get_by_role("radio", name="a beginning of your own").click()
@@ -57,7 +57,6 @@ def test_explore(page: Page, server: str, another: Page) -> None:
     box.fill("xy")
     box.press("Enter")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
-    # The player is a fragment of its own: its report must not take the tab's keys away.
     page.locator("[data-part=output] button").nth(2).click()
     same_in_another(page, another, "kind", "what_if_begin", "step", "pin", "explore_tab")
 
@@ -123,7 +122,7 @@ def test_how_it_learned(page: Page, server: str, another: Page) -> None:
 @pytest.mark.slow
 def test_the_code_takes_the_step_of_the_player_and_is_in_the_link(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
-    expect(page.locator(".chart")).to_have_count(4)
+    wait_until_drawn(page)
     expect(page.locator("[data-testid=stCode]")).to_have_count(0)
     charts = page.evaluate_handle("[...document.querySelectorAll('.chart')]")
     page.get_by_role("tab", name="Export").click()

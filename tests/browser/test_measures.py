@@ -8,7 +8,18 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, HOVER, ROWS, area, at_rest, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    HOVER,
+    IS_DRAWN,
+    ROWS,
+    area,
+    at_rest,
+    choose_kind,
+    wait_for_step,
+    wait_for_weights,
+    wait_until_drawn,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +38,7 @@ def wait_for_second(page: Page, wanted: np.ndarray) -> None:
     page.wait_for_function(
         f"""([chart, wanted]) => {{
           const found = document.querySelector(chart);
-          if (!found?.__drawn || !found.layout?.xaxis3) return false;
+          if (!{IS_DRAWN}(found) || !found.layout?.xaxis3) return false;
           const rows = ({SECOND})(found), isSame = (have, want) => (want === null ? isNaN(have) : Math.abs(have - want) < 1e-5);
           return wanted.every((row, i) => row.every((want, k) => isSame(rows[i][k], want)));
         }}""",
@@ -61,7 +72,7 @@ def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: st
     assert marks is not None and marks.count("M") == 4, "row and column of both maps"
     page.get_by_role("radio", name="position").click()
     wait_for_second(page, tv.attribute(model, trace, "occlusion", mode="position").values)
-    page.get_by_role("radio", name="decoder self-attention").click()
+    choose_kind(page, "decoder self-attention")
     of_prefix = tv.attribute(model, trace, "occlusion", mode="position", kind="decoder").values
     wait_for_second(page, of_prefix)
     box = area(page, name="x3y3")
@@ -108,6 +119,6 @@ def test_a_file_is_looked_at_by_what_it_holds_with_the_keyboard(page: Page, serv
     expect(switch.get_by_role("button", name="cause")).to_have_attribute("aria-pressed", "true")
     wait_for_second(page, cause.values)
     expect(page).to_have_url(re.compile("measure=cause"))
-    page.get_by_role("radio", name="decoder self-attention").click()
+    choose_kind(page, "decoder self-attention")
     expect(page.get_by_text("This file holds cause by word of cross-attention, and none of decoder self-att")).to_be_visible()
     wait_for_one_map(page)

@@ -18,6 +18,7 @@ from tests.browser.charts import (
     click_point,
     click_tile,
     link_of,
+    small,
     wait_for_head,
     wait_for_step,
     wait_for_weights,
@@ -73,7 +74,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     # The first step that was written, and back into the prompt.
     wait_for_step(page, 1)
     at_rest(page)
-    click_tile(page, ".st-key-mosaic-decoder .chart", 1, 1)
+    click_tile(page, small("decoder"), 1, 1)
     wait_for_head(page, "decoder", 1, 1)
     page.locator("[data-part=back]").click()
     wait_for_step(page, 0)
@@ -105,7 +106,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     page, text, model = quiet, "das Haus ist klein", tv.load_model(str(models / MARIAN), "cpu")
     page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder&all_controls=true")
     wait_until_drawn(page)
-    expect(page.get_by_role("radio")).to_have_count(3)
+    expect(page.locator(".kinds button")).to_have_count(3)
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Control+Enter")
@@ -113,7 +114,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     trace = tv.decode(model, text)
     expect(page.locator("[data-part=source] .token")).to_have_count(len(trace.source_tokens))
     at_rest(page)
-    click_tile(page, ".st-key-mosaic-encoder .chart", 1, 1)
+    click_tile(page, small("encoder"), 1, 1)
     wait_for_head(page, "encoder", 1, 1)
     page.locator("[data-part=output] .token").nth(1).click()
     expect(page).to_have_url(re.compile(r"step=2\b"))

@@ -15,6 +15,7 @@ from tests.browser.charts import (
     TREE,
     area,
     at_rest,
+    small,
     texts,
     wait_for_link,
     wait_for_step,
@@ -95,9 +96,9 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     ring, cell = page.evaluate(
         f"""() => {{
           const chart = document.querySelector('{FOCUS}'), box = ({AREA})('{FOCUS}');
-          const rings = chart.data.find(({{ mode }}) => mode === 'markers').marker, {{ xaxis, yaxis }} = chart.layout;
+          const path = chart.querySelector('.marks .ring').getAttribute('d'), {{ xaxis, yaxis }} = chart.layout;
           const count = ({{ range: [first, last] }}) => Math.abs(last - first);
-          return [rings.size + 3, Math.min(box.width / count(xaxis), box.height / count(yaxis))];
+          return [2 * Number(path.match(/a(.*?) /)[1]) + 3, Math.min(box.width / count(xaxis), box.height / count(yaxis))];
         }}"""
     )
     assert ring <= cell
@@ -124,7 +125,7 @@ def test_a_finger_taps_cells_letters_small_maps_and_the_player(phone: Page, serv
     wait_for_step(phone, 1)
     tap(phone, FOCUS, 3.5 / 7, 1.5 / 6)
     wait_for_link(phone, pin="2,4")
-    tap(phone, ".st-key-mosaic-decoder .chart", 0.6, 0.8)
+    tap(phone, small("decoder"), 0.6, 0.8)
     wait_for_link(phone, kind="decoder self-attention", layer="layer 2", head="head 3")
 
 
@@ -136,7 +137,7 @@ def test_a_tapped_cell_is_said_at_the_bottom_and_nothing_moves(phone: Page, serv
     said, bar = phone.locator(".said-of-pin"), phone.locator(f"{FOCUS} .modebar")
     expect(said).to_have_count(0)
     expect(bar).to_have_css("opacity", "0")
-    below_bar = "() => ['.st-key-focus', '.st-key-bar'].map((one) => document.querySelector(one).getBoundingClientRect().y)"
+    below_bar = "() => ['.focus', '.st-key-bar'].map((one) => document.querySelector(one).getBoundingClientRect().y)"
     map_at, bar_at = phone.evaluate(below_bar)
     phone.evaluate("window.clicks = 0; document.addEventListener('click', () => { window.clicks += 1; })")
     tap(phone, FOCUS, 4.5 / 7, 2.5 / 6)

@@ -40,9 +40,18 @@ def test_small_maps_are_the_figures_own(open_page: Callable[..., Page], scheme: 
         assert [plain(trace)["z"] for trace in found if "z" in trace] == [
             drawn["z"] for drawn in wanted["data"] if "z" in drawn
         ]
-        frames = [[drawn["x"], drawn["y"], drawn["line"]] for drawn in wanted["data"] if "line" in drawn]
-        assert [[drawn["x"], drawn["y"], drawn["line"]] for drawn in found if "line" in drawn] == frames
-        assert found[-1]["textfont"]["color"] == wanted["data"][-1]["textfont"]["color"]
+        thin, *strong = [[drawn["x"], drawn["y"], drawn["line"]] for drawn in wanted["data"] if "line" in drawn]
+        assert [[drawn["x"], drawn["y"], drawn["line"]] for drawn in found if "line" in drawn] == [thin]
+        # The tile in focus is marked over the chart, with its caption.
+        marks = page.locator("[data-part=mosaics] > div").nth(place).locator(".marks")
+        captions = wanted["data"][-1]
+        colour = strong[0][2]["color"] if strong else None
+        named = [text for text, own in zip(captions["text"], captions["textfont"]["color"], strict=True) if own == colour]
+        assert marks.locator("text").all_text_contents() == named
+        d = marks.locator(".tile").get_attribute("d") or ""
+        assert d.count("M") == len(named)
+        if strong:
+            assert marks.locator(".tile").get_attribute("stroke") == colour
 
 
 MOSAICS_DRAWN = "() => [...document.querySelectorAll('[data-part=mosaics] > div')].every((chart) => chart.data)"

@@ -7,11 +7,11 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import (
-    FOCUS,
     TREE,
     at_rest,
     bring_into_view,
     click_point,
+    head_of,
     wait_for_step,
     wait_for_weights,
     wait_until_drawn,
@@ -49,8 +49,8 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     expect(page.locator("[data-part=output] button")).to_have_text(list(branch.output_tokens))
     page.keyboard.press("End")
     wait_for_step(page, len(branch.steps) - 1)
-    layer, head = page.evaluate(f"(({{ layer, head }}) => [layer, head])(document.querySelector('{FOCUS}').__drawn)")
-    wait_for_weights(page, branch.cross.weights[layer, head], 1e-6)
+    _, layer, head = head_of(page)
+    wait_for_weights(page, branch.cross.weights[layer, int(head)], 1e-6)
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
 
 

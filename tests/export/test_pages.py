@@ -122,7 +122,7 @@ def test_compressed_plotly_is_the_same_script(trace: Trace) -> None:
 
 def test_sizes_of_twelve_letters(run: Trace) -> None:
     assert len(html(run).encode()) < 6_000_000
-    assert len(html(run, plotlyjs=False).encode()) < 225_000
+    assert len(html(run, plotlyjs=False).encode()) < 245_000
 
 
 HOSTILE = ("</script>", "<!--<script>", "</ScRiPt>", "{{data}}", "{{script}}", "\u2028", "\\u003c", "$x$", "]]>", "\ud800", '"')

@@ -1,4 +1,5 @@
-"""States of pages: what is set on each, which controls there are, and what its charts hold.
+"""States of pages but Explore, whose picture the browser draws: what is set on each, which controls there are, and what its
+charts hold.
 
 A page is driven by what one reads on it: the label of a control, the words of an option, the title of a tab. No key, no link
 and no private name is used, but for what a component alone can set (`Address`). Where a label changes, change it here.
@@ -23,7 +24,7 @@ from streamlit.testing.v1.element_tree import Widget
 from tests import inside
 from tests.inside import visit
 from tests.recorded.fixture import Flat, differences, drawn_by
-from tests.recorded.runs import LATER, TEXTS, WRITES, tiny_folder
+from tests.recorded.runs import LATER, tiny_folder
 from tests.until import until
 from transformer_viz.views import pages, path
 from transformer_viz.views.cache.store import store
@@ -59,14 +60,13 @@ _packages = cache(manifest_scanner.scan_component_manifests)
 
 
 def opened(page: str, **address: str) -> AppTest:
-    """A new session on a page, by the title of the page, with all controls. The address sets what a component alone can set:
-    `step`, `measure`."""
+    """A new session on a page, by the title of the page, with all controls. The address sets what a component alone can set."""
     at = AppTest.from_file(str(APP), default_timeout=120)
     # Not by the address: what is bare opens otherwise.
     at.session_state["all_controls"] = True
     for name, value in address.items():
         at.query_params[name] = value
-    return _ended(visit(at, None if page == "Explore" else path(next(view for view in pages() if page == view.TITLE))))
+    return _ended(visit(at, path(next(view for view in pages() if page == view.TITLE))))
 
 
 def set_to(at: AppTest, label: str, value: Any) -> AppTest:
@@ -253,47 +253,11 @@ def state(page: str, *steps: Any) -> Callable[[Path], dict[str, Any]]:
     return entered
 
 
-HELLO, TEXT, MODEL = {"Source text": "hello"}, "Source text", "Checkpoint"
-LAST, TARGETS = Address(step="12"), "Target strings, one a line (optional)"
-DECODER = {"Attention": "decoder self-attention", "Layer": "layer 2", "Head": "mean of heads"}
-TRIAL = {"Heads": "On trial"}
-FAITHFUL, ELSEWHERE = {"The question": "Is its order faithful?"}, {"The question": "Could it look elsewhere?"}
-NEEDED = {"The question": "Is it needed?", "Fresh texts": "20", "Every head": True}
+MODEL, TARGETS = "Checkpoint", "Target strings, one a line (optional)"
 TWO = {"Source strings, one a line": "hello\nab"}
-SEARCH, BEAM = (
-    {MODEL: "reverse-small", "Decoding": "beam"},
-    {"Source text": "thisqaipa", "Beam size": 3, "Length penalty α": 0.0},
-)
-PAGES = ("Explore", "Masks", "Compare", "Train", "Over many texts")
+PAGES = ("Masks", "Compare", "Train", "Over many texts")
 STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     **{f"{page}, as it opens": state(page) for page in PAGES},
-    "Explore, the last step": state("Explore", LAST),
-    "Explore, another head": state("Explore", LAST, DECODER),
-    "Explore, the encoder": state("Explore", HELLO, {"Attention": "encoder self-attention", "Head": "max of heads"}),
-    "Explore, a head's own colours": state("Explore", LAST, {"Colours of the maps": "this head's maximum", "Layer": "layer 2"}),
-    "Explore, logarithmic colours": state("Explore", LAST, {"Colours of the maps": "logarithmic"}),
-    "Explore, projector": state("Explore", HELLO, {"Projector: large letters, maps only": True}),
-    "Explore, the answer hidden": state("Explore", LAST, {"Hide the answer": True}),
-    "Explore, the model": state("Explore", HELLO, {"The model": True}),
-    "Explore, a text that cannot be read": state("Explore", {"Source text": "ab😀"}),
-    **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in TEXTS.items() if name != "reverse"},
-    **{f"Explore, {measure}": state("Explore", Address(step="12", measure=measure)) for measure in ("value", "cause", "more")},
-    **{f"Explore, {tab}": state("Explore", HELLO, Tab(tab)) for tab in ("Masks", "Export")},
-    "Explore, Table": state("Explore", HELLO, Tab("Export"), {"File": "Table"}),
-    "Explore, Inside": state("Explore", LAST, DECODER | {"Head": "head 3"}, Tab("Inside")),
-    "Explore, Heads": state("Explore", HELLO, Tab("Heads"), {"Tinted by": "entropy, of the largest possible"}),
-    "Explore, which head aligns": state("Explore", HELLO, Tab("Heads"), "Which head aligns?"),
-    "Explore, By length": state(
-        "Explore", HELLO, Tab("Heads"), {"Heads": "By length"}, {"Strings per length": "20"}, "Measure"
-    ),
-    "Explore, banned": state("Explore", HELLO, Tab("What if"), {"What if it had …": "banned tokens"}, {"never write": "l"}),
-    "Explore, read": state("Explore", HELLO, Tab("What if"), {"What if it had …": "a target of your own"}, {"to read": "abc"}),
-    "Explore, judged": state("Explore", HELLO, Tab("Heads"), TRIAL, "Judge this run"),
-    "Explore, is it faithful": state("Explore", HELLO, Tab("Heads"), TRIAL, FAITHFUL, "Take tokens away"),
-    "Explore, elsewhere": state("Explore", HELLO, Tab("Heads"), TRIAL, ELSEWHERE, "Move the weights"),
-    "Explore, is it needed": state("Explore", HELLO, Tab("Heads"), TRIAL, NEEDED, "Take it away"),
-    **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in WRITES.items()},
-    "Explore, tiny-bert": state("Explore", {MODEL: "tiny-bert", TEXT: "The [MASK] is small."}),
     "Masks, large": state("Masks", TWO, {"Show": "this sentence, large", "Sentence": "2: ab"}),
     "Masks, a mistake": state("Masks", TWO, {"Mistake": "Padding as invalid ⊗ invalid"}),
     "Masks, targets": state("Masks", TWO, {TARGETS: "olleh\nba"}, Tab("Loss")),
@@ -301,13 +265,6 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Masks, changed": state("Masks", TWO, Tab("Change and run again"), {"Edits as text": "cross:1-2, encoder.1.2:zero"}),
     "Masks, a head off": state("Masks", TWO, Tab("Change and run again"), "L1 H1 off"),
     "Masks, a model": state("Masks", {MODEL: "tiny-gpt2"}),
-    "Explore, a search": state("Explore", SEARCH, BEAM, {"Stop when": "at the limit", "As transformers does it": True}),
-    "Explore, a search with a model": state(
-        "Explore", SEARCH, {MODEL: "tiny-marian", TEXT: "The house is small.", "At most": "5 tokens"}
-    ),
-    "Explore, Heads of a branch": state("Explore", SEARCH, BEAM, Tab("Heads")),
-    "Explore, sampled": state("Explore", HELLO, {"Decoding": "sample"}, {"Temperature": 3.0, "Seed": 7}),
-    "Explore, forced": state("Explore", HELLO, {"Decoding": "forced"}, {"The decoder reads": "oxleh"}),
     "Compare, after training": state("Compare", "After training and at its 141st step"),
     "Compare, two models": state("Compare", "Two models of different size", "Swap A and B"),
     "Compare, two strategies": state("Compare", "Greedy decoding and beam search", {"B: head": "B max"}),
@@ -327,9 +284,6 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
         f"Over many texts, {tab}": state("Over many texts", {"Survey": "reverse-small"}, Tab(tab))
         for tab in ("Agreement", "Outputs", "On trial")
     },
-    "Explore, a trace file": state(
-        "Explore", {MODEL: "a trace file …"}, "Open an example", {"Layer": "layer 2", "Head": "head 3"}
-    ),
     "Train, how it learned": state(
         "Train", Address(learned="true"), "reverse\\-small", {"Attention": "encoder self-attention", "Head": "head 2"}
     ),

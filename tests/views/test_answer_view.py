@@ -1,6 +1,7 @@
 """Beside every output stands whether it is right; with the answer hidden, nothing of a step that is not revealed is sent."""
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,11 +12,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import charts, is_chart
+from tests.views.viewer import content, everything, has_viewer, viewer
+from tests.views.widgets import link_of
 from transformer_viz import Checkpoint, Trace, decode, load_checkpoint
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Step
 from transformer_viz.views.cache import runs
+from transformer_viz.views.components import viewer as viewer_component
 from transformer_viz.views.components.opened import Opened
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.tables import OF_A_FILE
@@ -38,11 +42,15 @@ N = 7
 
 
 def sent(at: AppTest) -> str:
-    """All that the page says, but for its charts, its code, and what was typed."""
+    """All that the page says and the browser fetches of the run, but for charts, code, and what was typed."""
     elements = [*at.error, *at.info, *at.warning, *at.markdown, *at.caption, *at.text]
     words = [str(element.value).replace("\\", "") for element in elements]
     words += [frame.value.to_csv() for frame in at.dataframe]
     words += [part.proto.json or part.proto.bytes.decode() for part in at.get("bidi_component") if not is_chart(part.proto)]
+    if has_viewer(at):
+        # What is said beside the output may be said otherwise by the page.
+        fetched, said = content(at), viewer(at)["parts"]
+        words.append(json.dumps({**fetched, "answer": said.get("answer", fetched["answer"])}, ensure_ascii=False))
     return " ".join(words)
 
 
@@ -54,7 +62,7 @@ def test_every_output_is_judged_unless_the_answer_is_hidden(start, everything, n
     written = decode(load_checkpoint(str(everything / "reverse-small"), "cpu"), "hello").text
     assert written in sent(at) or page is None  # Explore has it token by token
     at.toggle(key="hide_answer").set_value(True).run()
-    assert at.query_params["hide_answer"] == "true"
+    assert link_of(at)["hide_answer"] == "true"
     for word in ("olleh", "whether it is right", written):
         assert word not in sent(at)
     if page is not None:
@@ -96,7 +104,7 @@ def weight(t: int) -> float:
 
 
 def numbers(content: Any) -> Iterator[float]:
-    """All numbers of a figure, also those that travel as bytes."""
+    """All numbers of a figure or of a run, also those that travel as bytes."""
     if isinstance(content, dict):
         if "bdata" in content:
             yield from np.frombuffer(base64.b64decode(content["bdata"]), content["dtype"]).astype(float).tolist()
@@ -113,8 +121,9 @@ def numbers(content: Any) -> Iterator[float]:
 def told(at: AppTest) -> tuple[set[int], set[int], set[int]]:
     """The steps of which the page tells the token, what else could have been written, and a weight."""
     sent = [str(getattr(node, "proto", "")) for block in (at.main, at.sidebar) for node in block]
-    said = "".join([*sent, str(at.query_params)])
-    drawn = np.array([number for chart in charts(at) for number in numbers(chart.figure)])
+    fetched = everything(at)
+    said = "".join([*sent, str(link_of(at)), json.dumps(fetched)])
+    drawn = np.array([number for each in (*(chart.figure for chart in charts(at)), *fetched) for number in numbers(each)])
     weights = {t for t in range(N) if np.isclose(drawn, weight(t), rtol=0, atol=1e-5).any()}
     return ({int(t) for t in re.findall(r"Zq(\d)x", said)}, {int(t) for t in re.findall(r"Yw(\d)x", said)}, weights)
 
@@ -136,6 +145,15 @@ def test_only_revealed_steps_are_sent(start, plant, step, kind):
     assert others <= {*range(step)}
     at.toggle(key="hide_answer").set_value(False).run()
     assert told(at)[0] == {*range(N)}
+
+
+@pytest.mark.parametrize("kind", ["decoder", "cross"])
+def test_no_head_of_a_run_in_parts_tells_more(start, plant, kind, monkeypatch):
+    monkeypatch.setattr(viewer_component, "_IN_PARTS_FROM", 0)
+    at = start(text="hello", kind=kind, hide_answer="true", step="4")
+    assert "weights" not in content(at)["kinds"][kind]
+    tokens, others, weights = told(at)
+    assert tokens == weights == {0, 1, 2} >= others
 
 
 @pytest.mark.parametrize(("is_file", "tab"), [*((False, tab) for tab in TABLES), *((True, tab) for tab in OF_A_FILE)])

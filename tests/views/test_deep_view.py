@@ -1,7 +1,5 @@
 """A deep model on a page: six layers at a time (here one, of a tiny model), in an order, beside an overview; the colours."""
 
-import re
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import GPT2
-from tests.views.drawn import chart_of, charts
-from tests.views.test_answer_view import sent
+from tests.views.drawn import chart_of
+from tests.views.viewer import content, has_viewer, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
@@ -35,21 +33,22 @@ def trace() -> Trace:
 
 
 def tiles(at: AppTest) -> list[list[int]]:
-    return chart_of(at, "mosaic-decoder")["layout"]["meta"]["tiles"]
+    drawn = content(at)["kinds"]["decoder"]["mosaic"] if has_viewer(at) else chart_of(at, "mosaic-decoder")
+    return drawn["layout"]["meta"]["tiles"]
 
 
 def test_a_page_has_some_layers_and_follows_the_focus(start):
     at = start(checkpoint=GPT2, text=TEXT)
     assert tiles(at) == [[0, 0], [0, 1]]
-    at.selectbox(key="layer").set_value(1).run()
+    press(at, layer=1)
     assert tiles(at) == [[1, 0], [1, 1]]
-    assert "heads_page" not in at.query_params, "the page of the focus needs no word"
+    assert "heads_page" not in link_of(at), "the page of the focus needs no word"
     at.selectbox(key="heads_page").set_value(0).run()
     assert tiles(at) == [[0, 0], [0, 1]]
-    assert (at.query_params["heads_page"], at.session_state["layer"]) == ("layer 1", 1)
+    assert (link_of(at)["heads_page"], at.session_state["layer"]) == ("layer 1", 1)
     again = start(checkpoint=GPT2, text=TEXT, layer="2", heads_page="1")
     assert tiles(again) == [[0, 0], [0, 1]]
-    at.selectbox(key="head").set_value(1).run()
+    press(at, head=1)
     assert tiles(at) == [[1, 0], [1, 1]], "who chooses a head sees it"
 
 
@@ -59,41 +58,43 @@ def test_heads_in_another_order_and_the_overview_of_all(start, trace):
     order = [list(place) for place in ordered(trace, "decoder", "first_key")]
     assert tiles(at) in (order[:2], order[2:])
     assert [0, 0] in tiles(at), "the page of the focus"
-    overview = chart_of(at, "overview-chart")
+    overview = viewer(at)["parts"]["overview"]
     np.testing.assert_allclose(numbers(overview["data"][0]["z"]), statistic(trace, "decoder", "distance"), rtol=1e-5)
-    assert at.query_params["head_order"] == "weight on the first token"
+    assert link_of(at)["head_order"] == "weight on the first token"
     assert "heads 1 to 2 by weight on the first token" in at.selectbox(key="heads_page").options
 
 
 def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start):
     at = start(checkpoint=GPT2, text=TEXT, hide_answer="true", head_order="first_key")
-    assert not [drawn for drawn in charts(at) if drawn.key == "overview-chart"]
+    assert viewer(at)["parts"]["overview"] is None
     assert tiles(at) == [[0, 0], [0, 1]]
 
 
 @pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
-def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start, trace, scale, says):
-    at = start(checkpoint=GPT2, text=TEXT, explore_tab="Export", export_format="code")
+def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start, scale, says):
+    at = start(checkpoint=GPT2, text=TEXT, explore_tab="Export", export_format="code", all_controls="true")
     at.segmented_control(key="colours").set_value(scale).run()
     assert link_of(at)["colours"] == dict(SCALES).get(scale)
-    layout = chart_of(at, "focus")["layout"]
+    sent = content(at)["kinds"]["decoder"]
+    assert sent["colouring"] == scale
+    layout = sent["picture"]["wide"]["layout"]
     bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
     assert bar["colorbar"]["title"]["text"] == says
-    if scale == "head":
-        assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder.weights[0, 0].max())
-    assert "decoder self-attention (grey: masked), " in chart_of(at, "mosaic-decoder")["layout"]["title"]["text"]
+    assert "decoder self-attention (grey: masked), " in sent["mosaic"]["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
 
 
 def test_on_a_phone_the_colours_are_said_in_words(start, trace, monkeypatch):
-    def told(at: AppTest) -> str:
-        """The pieces of each sentence as one."""
-        return re.sub(r'"\], ?\["(plain|term)", ?"', "", sent(at))
+    def told(at: AppTest, layer: int, head: int) -> str:
+        of_kind = content(at)["kinds"]["decoder"]
+        return "".join(piece[1] for piece in of_kind.get("hints", [[of_kind["hint"]] * 2] * 2)[layer][head])
 
-    assert "colour = weight" not in told(start(checkpoint=GPT2, text=TEXT))
+    assert "colour = weight" not in told(start(checkpoint=GPT2, text=TEXT), 0, 0)
     monkeypatch.setattr(screen, "is_narrow", lambda: True)
-    words = f"0 to {trace.decoder.weights[0, 0].max():.2g}, this head's maximum"
-    assert f"colour = weight, {words}" in told(start(checkpoint=GPT2, text=TEXT, colours="head"))
+    at = start(checkpoint=GPT2, text=TEXT, colours="head")
+    for layer, head in ((0, 0), (1, 1)):
+        words = f"0 to {trace.decoder.weights[layer, head].max():.2g}, this head's maximum"
+        assert f"colour = weight, {words}" in told(at, layer, head)
 
 
 def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_head_differs(start):

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import markups, text_of
+from tests.views.viewer import press
 from tests.views.widgets import link_of
 from transformer_viz.model import variants
 from transformer_viz.model.architecture import architecture_of
@@ -37,8 +38,7 @@ def test_the_attention_in_focus_is_lit(start):
     at = start(text="abc", where="true", kind="decoder", layer="2", head="3")
     [drawing] = drawings(at)
     assert lit(drawing) == [("decoder.1.attention", "layer 2, head 3")]
-    at.selectbox(key="layer").set_value(0).run()
-    at.selectbox(key="head").set_value("mean").run()
+    press(at, layer=0, head="mean")
     [drawing] = drawings(at)
     assert lit(drawing) == [("decoder.0.attention", "layer 1, mean of heads")]
 

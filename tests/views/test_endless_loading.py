@@ -9,8 +9,8 @@ import pytest
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.until import until
-from tests.views.drawn import pictures
 from tests.views.test_models_view import words
+from tests.views.viewer import has_viewer
 from transformer_viz import load_model, readers
 from transformer_viz.server_settings import Limits
 from transformer_viz.views.cache import long_jobs, model_list
@@ -64,13 +64,13 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
 def test_its_time_is_over_and_the_next_model_is_loaded(start, endless):
     """Where the loading says something: then it ends itself."""
     mine, other = start(checkpoint=GPT2, text="The house"), start(checkpoint=MARIAN, text="The house")
-    assert not pictures(mine) and pictures(start(text="hello")), "what is there already is answered meanwhile"
+    assert not has_viewer(mine) and has_viewer(start(text="hello")), "what is there already is answered meanwhile"
     assert "1 run before yours" in words(other)
     endless.clock = LIMITS.run_seconds + 1
     endless.steps.release()
     until(endless.ended.is_set)
     assert f"{GPT2} {SAID}" in words(mine.run())
-    until(lambda: bool(pictures(other.run())))
+    until(lambda: has_viewer(other.run()))
     assert endless.asked == [GPT2, MARIAN]
 
 
@@ -78,6 +78,6 @@ def test_one_that_hears_nothing_is_left_behind(start, endless):
     endless.says = False
     mine, other = start(checkpoint=GPT2, text="The house"), start(checkpoint=BERT, text="The house")
     endless.clock = LIMITS.run_seconds + GRACE + 1
-    until(lambda: bool(pictures(other.run())))
+    until(lambda: has_viewer(other.run()))
     assert f"{GPT2} {SAID}" in words(mine.run())
     assert not endless.ended.is_set()

@@ -13,7 +13,8 @@ VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 EXCEPTIONS = {
     "inside": "a click on a number of the tab Inside is `explained`",
     "player": "the step player: where it rests is `step`, in *How it learned* `moment`",
-    "pin-boxes": "it opens the boxes of `pin`",
+    "viewer": "what it shows is in the link: test_links_open_the_same.py",
+    "typed": "the box of its text, which is `text`",
     "mosaic-encoder": "a click on a tile moves kind, layer and head",
     "mosaic-decoder": "likewise",
     "mosaic-cross": "likewise",
@@ -43,8 +44,6 @@ EXCEPTIONS = {
 """Widgets that are not bound to the link, and why. Buttons and downloads need no link."""
 OF_OTHER_MODELS = {
     "what_if_find": "it narrows what the box beside it offers; what was chosen there is `what_if_prefix` or `what_if_ban`",
-    "pin_row": "drawn while its popover is open; it is the row of `pin`",
-    "pin_column": "likewise the column",
     "guessed": "a typed guess, which is judged at once; the step is `step`",
     "verdict_table": "asked for; a row moves layer and head: test_trial_tab.py",
 }

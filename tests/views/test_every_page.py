@@ -6,6 +6,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views import viewer
 from tests.views.drawn import charts, pictures, said
 
 MARKS = "o  <b>$x$</b> **a**"
@@ -21,11 +22,14 @@ def as_markdown(at: AppTest) -> str:
 
 
 def elsewhere(at: AppTest) -> str:
-    """What components, tables and plain texts are sent."""
+    """What components, tables and plain texts are sent, but for the text as it was typed and the link."""
     tables = [frame.value.to_string(header=False, index=False) for frame in at.dataframe]
-    protos = [element.proto for element in at.get("bidi_component")]
-    components = [json.dumps(json.loads(proto.bytes or proto.json or "null"), ensure_ascii=False) for proto in protos]
-    return "\n".join([*(text.value for text in at.text), *tables, *components])
+    protos = [element.proto for element in at.get("bidi_component") if not element.proto.id.endswith(("-typed", "-address"))]
+    components = [json.loads(proto.bytes or proto.json or "null") for proto in protos]
+    components += [viewer.content(at)] if viewer.has_viewer(at) else []
+    return "\n".join(
+        [*(text.value for text in at.text), *tables, *(json.dumps(each, ensure_ascii=False) for each in components)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,8 @@ def test_a_space_is_seen_and_marks_are_letters(start, everything, page, query):
     words = markdown + elsewhere(at)
     assert "␣␣" in words and "o  <" not in words and "<  o" not in words
     assert not [marks for marks in ("<b>$x$", "$x$</b>", "**a**") if marks in markdown]
-    axes = [axis for figure in pictures(at) for name, axis in figure["layout"].items() if "axis" in name]
+    drawn = [*pictures(at), *(viewer.templates(at) if viewer.has_viewer(at) else ())]
+    axes = [axis for figure in drawn for name, axis in figure["layout"].items() if "axis" in name]
     ticks = [re.sub(r"</?(b|sup)>|<br>", "", str(tick)) for axis in axes for tick in axis.get("ticktext", ())]
     assert not [tick for tick in ticks if {"<", "$"} & {*tick}]
 
@@ -68,13 +73,18 @@ def test_a_space_is_seen_and_marks_are_letters(start, everything, page, query):
 def test_what_cannot_be_read_is_said_and_kept(start, shipped, page, query, key, text, words):
     at = start(page, **query)
     assert not at.error
-    at.text_input(key=key).set_value(text).run()
-    assert words in said(at) and at.text_input(key=key).value == text
+    if (page, key) == (None, "text"):
+        viewer.enter(at, text)
+        assert viewer.text(at) == text
+    else:
+        at.text_input(key=key).set_value(text).run()
+        assert at.text_input(key=key).value == text
+    assert words in said(at)
 
 
 @pytest.mark.parametrize(
     ("page", "kind", "key"),
-    [(None, "text_input", "text"), ("masks", "text_area", "sources"), ("compare", "text_input", "b_text")],
+    [("masks", "text_area", "sources"), ("compare", "text_input", "b_text")],
 )
 def test_no_more_is_kept_of_what_a_stranger_sends_than_the_control_holds(start, page, kind, key):
     at = start(page)
@@ -82,11 +92,16 @@ def test_no_more_is_kept_of_what_a_stranger_sends_than_the_control_holds(start, 
     assert at.session_state[key] == "é" * 10_000
 
 
+def test_no_more_is_kept_of_what_a_stranger_types_beside_the_picture(start):
+    at = viewer.enter(start(), "é" * 20_000)
+    assert viewer.text(at) == at.session_state.text == "é" * 10_000
+
+
 @pytest.mark.parametrize(
     ("page", "query", "n"),
     [
-        (None, {"explore_tab": "Inside"}, 4),
-        (None, {"explore_tab": "Export", "export_format": "table"}, 4),
+        (None, {"explore_tab": "Inside"}, 0),
+        (None, {"explore_tab": "Export", "export_format": "table"}, 0),
         ("masks", {"sources": "hello\nab"}, 1),
         ("compare", {}, 4),
     ],
@@ -97,6 +112,9 @@ def test_a_projector_shows_pictures_alone(start, folder, page, query, n):
     assert len(charts(at)) == n and not at.dataframe
     assert page == "masks" or not at.code
     assert not [button for button in at.button if str(button.key).startswith("picture-")]
-    assert pictures(at)[0]["layout"]["font"]["size"] > 13
+    if page is None:
+        assert viewer.viewer(at)["large"]
+    drawn = viewer.templates(at) if page is None else pictures(at)
+    assert all(figure["layout"]["font"]["size"] > 13 for figure in drawn)
     inside = [part for part in at.get("bidi_component") if part.proto.component_name == "transformer-viz-inside"]
     assert bool(inside) == (query.get("explore_tab") == "Inside"), "the only tab that a room can read"

@@ -3,49 +3,64 @@
 import re
 
 import numpy as np
-from streamlit.testing.v1 import AppTest
 
-from tests.figures.sent import numbers
-from tests.views.drawn import pictures, said
+from tests.views.drawn import said
+from tests.views.viewer import array, content, enter, has_viewer, head, press, text, viewer, weights
+from tests.views.widgets import link_of
 from transformer_viz.tracing.decode import decode
 from transformer_viz.views.components.markdown import APART, literal
 
 
-def weights_drawn(at: AppTest) -> np.ndarray:
-    return numbers(pictures(at)[0]["data"][0]["z"])
-
-
-def test_the_focus_chart_follows_the_boxes(start, model):
+def test_the_viewer_is_sent_every_weight_and_reason_and_where_it_begins(start, model):
     trace = decode(model, "abc")
-    at = start(text="abc", step=str(len(trace.steps)))
-    np.testing.assert_allclose(weights_drawn(at), trace.cross.weights[1, 2], atol=1e-6)
-    at.selectbox(key="layer").set_value(0)
-    at.selectbox(key="head").set_value("mean").run()
-    np.testing.assert_allclose(weights_drawn(at), trace.cross.weights[0].mean(0), atol=1e-6)
-    at.session_state["kind"] = "decoder"
-    at.run()
-    drawn, masked = weights_drawn(at), trace.decoder.mask
-    np.testing.assert_allclose(drawn[~masked], trace.decoder.weights[0].mean(0)[~masked], atol=1e-6)
+    at = start(text="abc", step="2")
+    sent = content(at)["kinds"]
+    assert [*sent] == [*trace.kinds] and "decoder" in sent
+    for kind, attention in trace.attentions.items():
+        np.testing.assert_allclose(weights(at, kind), attention.weights, atol=1e-6)
+        np.testing.assert_array_equal(array(sent[kind]["reasons"]) > 0, attention.mask)
+    begins = viewer(at)["start"]
+    assert (begins["kind"], begins["layer"], begins["head"], begins["step"]) == ("cross", 1, 2, 1)
+    np.testing.assert_allclose(head(at), trace.cross.weights[1, 2], atol=1e-6)
+
+
+def test_what_is_pressed_in_the_viewer_is_what_the_page_shows_and_its_link_says(start):
+    at = start(text="abc", step="3")
+    name, request = viewer(at)["content"], viewer(at)["request"]
+    press(at, kind="decoder", layer=1, head="mean", step=1, pin=[1, None])
+    state = at.session_state
+    assert (state["kind"], state["layer"], state["head"], state["step"], state["pin"]) == ("decoder", 1, "mean", "2", "2")
+    said = link_of(at)
+    assert {key: said[key] for key in ("kind", "layer", "head", "step", "pin")} == {
+        **{"kind": "decoder self-attention", "layer": "layer 2", "head": "mean of heads"},
+        **{"step": "2", "pin": "2"},
+    }
+    # The same numbers, and nothing that would set what the browser shows.
+    assert (viewer(at)["content"], viewer(at)["request"]) == (name, request)
 
 
 def test_beside_the_box_stands_how_much_of_what_the_model_may_read(start):
     at = start(text="hello")
     assert "5 of 32" in [caption.value for caption in at.caption]
-    at.text_input(key="text").set_value("ab" * 17).run()
+    enter(at, "ab" * 17)
     assert not any(" of 32" in caption.value for caption in at.caption), "the error says it"
 
 
 def test_an_example_helps_out_of_an_empty_page(start):
     at = start(text="")
     at.button(key="offer-1").click().run()
-    assert at.text_input(key="text").value == "Mississippi 2026!" and pictures(at)
+    assert text(at) == "Mississippi 2026!" and has_viewer(at)
 
 
 def test_defaults_stay_out_of_the_link(start):
     at = start()
+    first = text(at)
     # The bare address opens at the first step of a head with gradations, and a link of the last letter is not bare.
-    assert dict(at.query_params) == {"step": "1", "head": "head 2"}
-    assert "step" in start(text="abc").query_params
+    assert link_of(at) == {"step": "1", "head": "head 2"}
+    assert viewer(at)["address"]["defaults"]["step"] is None
+    at = start(text="abc")
+    assert viewer(at)["address"]["defaults"]["step"] == at.session_state["first_step"]
+    assert viewer(enter(at, first))["address"]["defaults"]["step"] is None, "nothing else would be left"
 
 
 def test_without_any_checkpoint_the_page_says_how_to_get_one(start, own_folder):

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.views.drawn import Start
+from tests.views.viewer import enter
 
 
 def export(start: Start, chosen: str, **query: str) -> AppTest:
@@ -29,7 +30,7 @@ def test_a_page_is_made_when_it_is_asked_for(start):
     at.button(key="export-prepare").click().run()
     assert downloads(at)[0].startswith("Download attention-abc-reverse.html (")
     # Another text has not been asked for.
-    at.text_input(key="text").set_value("abcd").run()
+    enter(at, "abcd")
     assert not downloads(at)
 
 

@@ -9,6 +9,8 @@ from tests.readers import firefox_files
 from tests.views.drawn import CODE, codes, said, titles
 from tests.views.test_drawing_view import drawings, titles_of
 from tests.views.test_search_view import tab
+from tests.views.viewer import viewer
+from tests.views.widgets import link_of
 from transformer_viz import app_folders, decode, load_model
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.readers.firefox import folder
@@ -41,19 +43,18 @@ def test_every_page_and_tab_opens(start, page, query):
 def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start):
     at = start(checkpoint=NAME, text=TEXT, where="true")
     assert said(at).count("The decoder has no self-attention: what was written before reaches each step through") == 1
-    [kinds] = [group for group in at.get("button_group") if group.key == "kind"]
-    assert getattr(kinds, "options", None) == ["encoder self-attention", "cross-attention"]
+    assert viewer(at)["parts"]["names"] == {"encoder": "encoder self-attention", "cross": "cross-attention"}
     [drawing] = drawings(at)
     assert titles_of(drawing, "recurrence") == ["Recurrence (SSRU)"] * 2
     assert "no self-attention" not in said(start(text="abc"))
 
 
 def test_the_shortlist_is_a_switch_of_the_page_and_its_link(start):
-    at = start(checkpoint=NAME, text=TEXT)
+    at = start(checkpoint=NAME, text=TEXT, all_controls="true")
     model = load_model(NAME, "cpu")
     assert at.toggle(key="shortlist").value and "one of the 4 most frequent tokens" in said(at)
     at.toggle(key="shortlist").set_value(False).run()
-    assert at.query_params["shortlist"] == "false" and "~~" in said(at)
+    assert link_of(at)["shortlist"] == "false" and "~~" in said(at)
     free = decode(model.with_options(ModelOptions(shortlist=False)), TEXT)
     assert free.output_tokens != decode(model, TEXT).output_tokens
     assert at.session_state["last_step"] == free.n_steps - 1

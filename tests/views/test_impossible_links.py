@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests.views import viewer
 from tests.views.drawn import said
 from tests.views.rooms import CASES, OPENINGS, rooms
 from tests.views.widgets import link_of
+from transformer_viz.views.components.viewer import OF_ADDRESS
 
 WRONG = "é"
 """A value that no control but a text box can have."""
@@ -20,6 +22,7 @@ def test_every_control_of_a_room_is_said_in_one_sentence(start, everything, page
             continue
         settings = {key: "true" if value is True else str(value) for key, value in room.settings.items()}
         there = {widget.key for widget in room.widgets if widget.is_bound and not widget.type.startswith("Text")}
+        there |= {*OF_ADDRESS} - {"text"} if page is None else set()
         wrong = dict.fromkeys(there - settings.keys() - {"all_controls"}, WRONG)
         at = start(page, **{**OPENINGS.get(page, {}), **wrong, **settings})
         assert said(at).count("Not possible here") == 1, settings
@@ -94,6 +97,13 @@ def test_a_text_too_long_for_a_link_is_said_above_the_page(start, everything):
     assert "Too long for it: sources (1,606 characters)" in said(at) and "sources" not in link_of(at)
     at.text_area(key="sources").set_value("hello\nabc").run()
     assert link_of(at)["sources"] == "hello\nabc"
+
+
+def test_a_text_too_long_for_a_link_is_said_above_a_picture(start, folder):
+    at = viewer.enter(start(text="hello"), "a" * 1_600)
+    assert "Too long for it: text (1,600 characters)" in said(at) and "text" not in link_of(at)
+    viewer.enter(at, "abc")
+    assert "Too long" not in said(at) and link_of(at)["text"] == "abc"
 
 
 def test_a_page_that_there_is_not_is_said_in_one_sentence_with_all_else(start):

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.views.drawn import markups, said, text_of
+from tests.views.widgets import link_of
 from transformer_viz.inside_head.numbers import shown_keys
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.store import to_bytes
@@ -97,16 +98,16 @@ def test_the_pinned_cell_is_explained_and_what_a_link_names(start, folder):
     at = start(**HERE, pin="3,2", step="5")
     assert text_of(shown(at).find(".//*[@class='row-title']/code")) == "3·5→0"
     assert explained(shown(at)) == "weight.2"
-    assert "explained" not in at.query_params
+    assert "explained" not in link_of(at)
     at = start(**HERE, explained="score.4")
     assert explained(shown(at)) == "score.4"
-    assert at.query_params["explained"] == "score.4"
+    assert link_of(at)["explained"] == "score.4"
     # No such key: the weight of the one that has most.
     at = start(**HERE, explained="weight.99", step="2")
     weights = read(shown(at))
     most = max((address for address in weights if address.startswith("weight.")), key=lambda address: weights[address])
     assert explained(shown(at)) == most
-    assert "explained" not in at.query_params
+    assert "explained" not in link_of(at)
 
 
 def test_one_pass_a_row_and_none_while_the_tab_is_closed(start, own_folder, monkeypatch):

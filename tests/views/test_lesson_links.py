@@ -53,11 +53,8 @@ def test_each_step_opens_by_its_name_alone_and_asks_its_question(start, shipped,
 
 def test_a_part_that_is_drawn_twice_opens_from_another_page_too(start, shipped, visit):
     """*On trial* decides how a head is taken away before its boxes and below them."""
-    at = start("masks")
     asked = {"explore_tab": "Heads", "heads_part": "On trial", "question": "Is it needed?", "knock_out": "true"}
-    for key, value in asked.items():
-        at.query_params[key] = value
-    visit(at, None)
+    at = visit(visit(start(**asked), "masks"), None)
     assert not at.error
     assert "In its place" in [group.label for group in at.segmented_control]
 

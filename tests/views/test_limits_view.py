@@ -3,18 +3,24 @@
 import pytest
 
 import transformer_viz as tv
-from tests.views.drawn import pictures, said
+from tests.views.drawn import said
+from tests.views.viewer import content, enter, has_viewer, text
+from tests.views.widgets import link_of
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.views.cache import limits
 from transformer_viz.views.masks import setup
 
-TEXT = "a larger one"
+TEXT, ALL = "a larger one", ["encoder", "decoder", "cross"]
 
 
 @pytest.fixture
 def sizes(model):
     """`sizes(**options)`: bytes of the text's run by the only checkpoint."""
     return lambda **options: tv.trace_size(model, options.pop("text", TEXT), **options).total
+
+
+def kinds(at) -> list[str]:
+    return [*content(at)["kinds"]]
 
 
 def buttons(at) -> dict[str, str]:
@@ -32,19 +38,19 @@ def test_too_large_is_offered_in_part(start, sizes, monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", whole - 1)
     at = start(text=TEXT)
     assert f"up to {bytes_words(whole)}; the page allows {bytes_words(whole - 1)}" in said(at)
-    assert at.text_input(key="text").value == TEXT and not pictures(at)
+    assert text(at) == TEXT and not has_viewer(at)
     assert buttons(at)["keep-half"] == f"half precision ({bytes_words(half)})"
     assert buttons(at)["keep-cross"].startswith("only cross-attention (")
     at.button(key="keep-half").click().run()
-    assert at.query_params["keep"] == "half" and "kept: half precision" in said(at)
-    assert len(pictures(at)) == 4
+    assert link_of(at)["keep"] == "half" and "kept: half precision" in said(at)
+    assert kinds(at) == ALL
     at.button(key="keep-again").click().run()
     at.button(key="keep-cross").click().run()
-    assert len(pictures(at)) == 2
+    assert kinds(at) == ["cross"]
     # A short text fits whole, whatever was chosen for the long one.
     assert sizes(text="ab") < whole
-    at.text_input(key="text").set_value("ab").run()
-    assert "kept:" not in said(at) and len(pictures(at)) == 4
+    enter(at, "ab")
+    assert "kept:" not in said(at) and kinds(at) == ALL
 
 
 def test_a_link_with_a_part_opens_it_with_true_numbers(start, sizes, monkeypatch):
@@ -52,8 +58,8 @@ def test_a_link_with_a_part_opens_it_with_true_numbers(start, sizes, monkeypatch
     at = start(text=TEXT, keep="cross,half,2", layer="2", head="1", explore_tab="Heads")
     assert not at.warning
     assert at.session_state.layer == 1
-    assert list(at.selectbox(key="layer").options) == ["layer 2"]
-    assert at.query_params["keep"] == "cross,half,2"
+    assert content(at)["kinds"]["cross"]["numbers"] == [1]
+    assert link_of(at)["keep"] == "cross,half,2"
     for tab in ("Masks", "Export", "What if", "Inside"):
         at.session_state["explore_tab"] = tab
         at.run()

@@ -3,8 +3,9 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views import viewer
 from tests.views.drawn import Start
-from tests.views.rooms import CASES, enter, rooms
+from tests.views.rooms import CASES, OPENINGS, enter, rooms
 from tests.views.widgets import change, controls, link_of, seen
 
 
@@ -64,15 +65,49 @@ def test_what_takes_the_rest_of_the_page_with_it(start, everything, page, key):
     opens_the_same(start, page, at)
 
 
-@pytest.mark.parametrize(("page", "key", "value"), [(None, "step", "3"), ("train", "moment", "3")])
-def test_where_the_player_rests(start, everything, page, key, value):
-    at = enter(
-        start,
-        page,
-        {key: value} | ({"learned": True, "text": "hello", "checkpoint": "reverse-small"} if page == "train" else {}),
-    )
-    assert key in link_of(at)
-    opens_the_same(start, page, at)
+def test_where_the_player_rests(start, everything):
+    at = enter(start, "train", {"moment": "3", "learned": True, "text": "hello", "checkpoint": "reverse-small"})
+    assert link_of(at)["moment"] == "3"
+    opens_the_same(start, "train", at)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "decoder"}, {"kind": "decoder self-attention", "layer": "layer 2", "head": "head 3"}),
+        ({"head": 0}, {"head": "head 1"}),
+        ({"layer": 0, "head": "max"}, {"layer": "layer 1", "head": "max of heads"}),
+        ({"step": 3}, {"step": "4"}),
+        ({"step": 3, "pin": [2, None]}, {"step": "4", "pin": "3"}),
+        ({"pin": [None, 1]}, {"pin": ",2"}),
+        ({"lines": "on"}, {"lines": "on"}),
+        ({"lines": "off"}, {"lines": "off"}),
+        ({"measure": "value"}, {"measure": "value"}),
+    ],
+)
+def test_what_the_picture_shows(start, everything, change, words):
+    """The server knows what the browser writes, and a link of it opens the same picture."""
+    at = start(**OPENINGS[None])
+    before = link_of(at)
+    viewer.press(at, **change)
+    assert link_of(at) == before | words
+    assert viewer.written(at).items() <= viewer.others(at).items()
+    opens_the_same(start, None, at)
+
+
+def test_another_page_and_back_leaves_what_is_not_to_be_seen(start, visit, everything):
+    """The boxes of a tab that is not open."""
+    at = start(**OPENINGS[None], explore_tab="Heads", by_length_samples="20", decoding="sample", seed="7")
+    at.session_state["explore_tab"] = "Masks"
+    before = link_of(at.run())
+    assert {"by_length_samples", "seed"} <= before.keys()
+    assert link_of(visit(visit(at, "learn"), None)) == before
+
+
+def test_what_was_typed(start, everything):
+    at = viewer.enter(start(**OPENINGS[None]), "a b&c=<d>")
+    assert link_of(at)["text"] == viewer.text(at) == "a b&c=<d>"
+    opens_the_same(start, None, at)
 
 
 def test_what_was_asked_for(start, everything):

@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.until import until
-from tests.views.drawn import finished, pictures, player, said
+from tests.views.drawn import finished, pictures, said
+from tests.views.viewer import content, enter, has_viewer, viewer
 from tests.views.widgets import link_of, seen
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
@@ -84,8 +85,8 @@ def whole(own_folder: Path) -> Trace:
 
 
 def output(at: AppTest) -> list[str]:
-    """The tokens of the player's strip."""
-    return [token["text"] for token in player(at)["output"]]
+    """The tokens of the picture's strip."""
+    return [token["text"] for token in content(at)["output"]]
 
 
 def written(at: AppTest, n: int) -> None:
@@ -96,16 +97,16 @@ def written(at: AppTest, n: int) -> None:
 
 def test_tokens_appear_and_then_the_page(start, slow, whole):
     at = start(text=TEXT)
-    assert "Reading the text" in said(at) and not pictures(at)
+    assert "Reading the text" in said(at) and not has_viewer(at)
     slow.tokens.release(2)
     written(at, 2)
     words = said(at.run())
-    assert "2 tokens" in words and "a second" in words and not pictures(at)
+    assert "2 tokens" in words and "a second" in words and not has_viewer(at)
     tokenizer = load_checkpoint("reverse").tokenizer
     assert at.text[0].value == tokenizer.text(tokenizer.ids_of("output", whole.output_tokens)[:2])
     slow.tokens.release(1000)
     finished(at)
-    assert pictures(at) and output(at) == [*whole.output_tokens]
+    assert output(at) == [*whole.output_tokens]
     assert not [button for button in at.button if (button.key or "").startswith("long-job")]
     assert slow.texts == [TEXT], "it is decoded once"
 
@@ -118,7 +119,7 @@ def test_stopped_it_is_shown_as_far_as_it_is_and_goes_on(start, slow, whole):
     slow.tokens.release(1)
     finished(at)
     assert "Stopped after 3 tokens." in said(at)
-    assert int(at.session_state["step"]) <= 3 and pictures(at)
+    assert len(output(at)) == 3 and viewer(at)["start"]["step"] < 3
     # It stays so, on this page and after another click, and is not decoded again.
     at.run()
     assert "Stopped after 3 tokens." in said(at) and slow.texts == [TEXT]
@@ -141,7 +142,7 @@ def test_one_that_takes_too_long_is_shown_as_far_as_it_is(start, slow, queue, mo
     slow.tokens.release(1)
     finished(at)
     assert "Stopped after 2 tokens, since a run may take 300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)." in said(at)
-    assert pictures(at) and len(output(at)) == 2
+    assert len(output(at)) == 2
 
 
 def test_two_wait_for_each_other_and_see_their_own(start, slow):
@@ -192,7 +193,7 @@ def test_a_check_says_how_far_it_is_and_is_cancelled(start, queue, own_folder, m
 def test_another_text_and_another_page_free_the_place(start, visit, slow):
     at = start(text="hello")
     run = at.session_state["long_job"]
-    at.text_input(key="text").set_value("abc").run()
+    enter(at, "abc")
     other = at.session_state["long_job"]
     assert run.is_cancelled and not other.is_cancelled
     visit(at, "train")
@@ -216,16 +217,16 @@ def test_quick_runs_are_no_jobs(start, folder, page, monkeypatch):
 
     monkeypatch.setattr(long_jobs, "queue", nobody)
     at = start(page)
-    assert pictures(at)
+    assert has_viewer(at) if page is None else pictures(at)
 
 
 @pytest.mark.parametrize("page", [None, "compare"])
 def test_every_page_shows_the_same_as_long_jobs(start, queue, own_folder, page, monkeypatch):
     at = finished(start(page))
-    assert pictures(at)
+    assert has_viewer(at) if page is None else pictures(at)
     monkeypatch.setattr(computing, "QUICK", 1e9)
     store.results.clear()
     again = start(page)
-    for what in ("values", "charts"):
-        assert seen(again)[what] == seen(at)[what]
+    for what in ("values", "charts", "viewer"):
+        assert seen(again).get(what) == seen(at).get(what)
     assert queue.n_submitted > 0

@@ -6,6 +6,7 @@ import pytest
 
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
+from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 from transformer_viz.views.components.mask_tokens import filled, words
@@ -77,7 +78,7 @@ def test_a_click_puts_a_candidate_in_and_back_takes_it_out(start):
     assert not at.error
     put = at.session_state["text"]
     assert put.startswith("The [MASK] of France is") and put.count("[MASK]") == 1
-    assert at.query_params["text"] == put
+    assert link_of(at)["text"] == put
     at.button(key="fill-0-0").click().run()
     assert "[MASK]" not in at.session_state["text"]
     for expected in (put, TEXT):

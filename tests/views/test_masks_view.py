@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.figures.sent import numbers
 from tests.until import until
+from tests.views import viewer
 from tests.views.drawn import chart_of, finished, pictures, press, said
 from transformer_viz import compare, decode
 from transformer_viz.loaded_model import LoadedModel
@@ -231,13 +232,13 @@ def test_its_first_sentence_and_its_model_are_those_of_the_other_pages(start, vi
     assert "Sentence 1 of 3: **planet**" in said(at)
     assert at.query_params["sources"] == at.text_area(key="sources").value, "a link opens the same for whoever has it"
     at = visit(at, None)
-    at.text_input(key="text").set_value("moon").run()
+    viewer.enter(at, "moon")
     at = visit(at, "masks")
     assert at.text_area(key="sources").value.split("\n") == ["moon", *others]
     # What is typed here stays.
     at.text_area(key="sources").set_value("mine").run()
     at = visit(at, None)
-    at.text_input(key="text").set_value("sun").run()
+    viewer.enter(at, "sun")
     assert visit(at, "masks").text_area(key="sources").value == "mine"
 
 

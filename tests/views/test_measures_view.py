@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.figures.sent import numbers
 from tests.until import until
-from tests.views.drawn import pictures, player, programs, said
+from tests.views.drawn import programs, said
 from tests.views.test_long_jobs import finished, queue  # noqa: F401
+from tests.views.viewer import array, beside, content, has_viewer, measured, press, viewer, weights
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import MODES
 from transformer_viz.trace.attribution import Attribution
@@ -21,8 +22,9 @@ from transformer_viz.views.cache import runs
 HELLO = {"text": "hello"}
 
 
-def second(at: AppTest) -> list[dict[str, Any]]:
-    return [trace for trace in pictures(at)[0]["data"] if trace.get("xaxis") == "x3"]
+def output(at: AppTest) -> list[dict[str, Any]]:
+    """The tokens of the output strip, as the page has them or else the run."""
+    return viewer(at)["parts"].get("output") or content(at)["output"]
 
 
 @pytest.fixture
@@ -44,9 +46,9 @@ def test_a_cause_is_that_of_attribute_and_stands_beside_the_weights(start, model
     trace = tv.decode(model, "hello")
     at = start(**HELLO, step=str(trace.n_steps), measure="cause", cause_mode=mode, kind="decoder")
     wanted = tv.attribute(model, trace, "occlusion", mode=mode, kind="decoder").values
-    np.testing.assert_allclose(numbers(second(at)[0]["z"]), wanted, atol=1e-6)
-    weights = np.where(trace.decoder.mask, np.nan, trace.decoder.weights[at.session_state["layer"], at.session_state["head"]])
-    np.testing.assert_allclose(numbers(pictures(at)[0]["data"][0]["z"]), weights, atol=1e-6)
+    np.testing.assert_allclose(beside(at), wanted, atol=1e-6)
+    np.testing.assert_allclose(weights(at, "decoder"), trace.decoder.weights, atol=1e-6)
+    assert "weights" not in measured(at), "they stay where they are"
     assert "It cannot say" in said(at)
 
 
@@ -54,23 +56,25 @@ def test_a_branch_of_a_search_is_measured_as_any_run(start, model):
     at = start(**HELLO, decoding="beam", measure="cause", kind="decoder")
     best = tv.decode(model, "hello", strategy="beam", beam_size=at.session_state["beam"])
     wanted = tv.attribute(model, best, "occlusion", mode="word", kind="decoder").values
-    beside = [trace for picture in pictures(at) for trace in picture["data"] if trace.get("xaxis") == "x3"]
-    np.testing.assert_allclose(numbers(beside[0]["z"]), wanted, atol=1e-6)
+    np.testing.assert_allclose(beside(at), wanted, atol=1e-6)
 
 
 def test_by_value_large_and_small_maps_have_norms(start, model):
     trace = tv.decode(model, "hello")
     at = start(**HELLO, step=str(trace.n_steps), measure="value", layer="2", head="1")
     by_kind = {kind: tv.attribute(model, trace, "value_weighted", kind=kind).values for kind in ("cross", "decoder")}
-    large, encoder, decoder, cross = pictures(at)
-    np.testing.assert_allclose(numbers(large["data"][0]["z"]), by_kind["cross"][1, 0], atol=1e-6)
-    for figure, values in ((decoder, by_kind["decoder"]), (cross, by_kind["cross"])):
+    for kind, values in by_kind.items():
+        sent = measured(at, kind)
+        np.testing.assert_allclose(array(sent["weights"]), values, atol=1e-6)
+        assert sent["full"] == pytest.approx(values.max()) and "second" not in sent
+        figure = sent["mosaic"]
         rows, columns = values.shape[2:]
         tile = numbers(figure["data"][0]["z"])[:rows, :columns]
         seen = np.isfinite(tile)
         np.testing.assert_allclose(tile[seen], (values[0, 0] / values.max())[seen], atol=1e-6)
         assert figure["layout"]["title"]["text"].endswith(f": value-weighted norm, 0 to {values.max():.2g}")
-    assert encoder["layout"]["title"]["text"] == "encoder self-attention: weights"
+    encoder = measured(at, "encoder")
+    assert "weights" not in encoder and encoder["mosaic"]["layout"]["title"]["text"] == "encoder self-attention: weights"
 
 
 @pytest.mark.parametrize("method", ["value_weighted_sum", "rollout", "gradient", "alti"])
@@ -78,43 +82,39 @@ def test_other_measures_are_behind_more(start, model, method):
     trace = tv.decode(model, "hello")
     at = start(**HELLO, step=str(trace.n_steps), measure="more", other_measure=method)
     values = tv.attribute(model, trace, method).values
-    if method == "value_weighted_sum":
-        values = values[at.session_state["layer"], 0]
-    if method == "gradient":
-        values = values / values.max(-1, keepdims=True)
-    np.testing.assert_allclose(numbers(second(at)[0]["z"]), values, atol=1e-6)
-    assert any("share" in token for token in player(at)["output"]) == (method == "alti")
+    np.testing.assert_allclose(beside(at), values, atol=1e-6)
+    # What is drawn of a gradient are parts of its row's largest.
+    assert (measured(at)["second"]["unit"] == "of the row's largest") == (method == "gradient")
+    assert any("share" in token for token in output(at)) == (method == "alti")
 
 
 def test_shares_of_source_and_prefix_stand_on_the_tokens_and_in_words(start, model):
     trace = tv.decode(model, "hello")
     shares = tv.attribute(model, trace, "alti").values.sum(-1)
     for kind in ("cross", "decoder", "encoder"):
-        sent = player(start(**HELLO, measure="more", other_measure="alti", kind=kind))
-        assert [token["share"] for token in sent["output"]] == pytest.approx(shares, abs=5.1e-5)
+        at = start(**HELLO, measure="more", other_measure="alti", kind=kind)
+        said_of, pieces = measured(at)["measured"][0][0], content(at)["pieces"]
+        assert [token["share"] for token in output(at)] == pytest.approx(shares, abs=5.1e-5)
         for step, share in enumerate(shares):
             words = f"{percent_words(share)} from the source, {percent_words(1 - share)} from the prefix"
-            assert words in sent["output"][step]["title"]
-            assert words in "".join(text for _, text in sent["measured"][step])
+            assert words in output(at)[step]["title"]
+            assert words in "".join(pieces[number][1] for number in said_of[step])
 
 
 def test_nothing_is_computed_unless_asked_and_once_if_asked(start, asked):
     at = start(**HELLO)
-    assert not asked and "measures" not in player(at), "a first visitor sees weights alone"
+    assert not asked and viewer(at)["parts"]["measures"] is None, "a first visitor sees weights alone"
     at.toggle(key="all_controls").set_value(True).run()
-    assert not asked and not second(at) and "measured" not in player(at)
-    assert [button["value"] for button in player(at)["measures"]] == ["weights", "value", "cause", "more"]
-    at.session_state["measure"] = "cause"
-    at.run()
-    at.session_state["step"] = "2"
-    at.run()
+    assert not asked and not measured(at)
+    assert [button["value"] for button in viewer(at)["parts"]["measures"]] == ["weights", "value", "cause", "more"]
+    press(at, measure="cause")
+    press(at, step=1)
     assert asked == ["occlusion word cross"]
-    at.session_state["measure"] = "value"
-    at.run()
+    press(at, measure="value")
     assert asked[1:] == ["value_weighted word cross", "value_weighted word decoder"]
-    at.session_state["hide_answer"] = True
-    at.session_state["measure"] = "more"
-    at.run()
+    at.toggle(key="hide_answer").set_value(True).run()
+    press(at, measure="more")
+    assert viewer(at)["parts"]["measures"] is None
     assert len(asked) == 3, "it would tell the answer"
 
 
@@ -127,17 +127,17 @@ def test_nothing_is_computed_unless_asked_and_once_if_asked(start, asked):
 )
 def test_an_encoder_has_none_and_its_weights_stay(start, query, words):
     at = start(**HELLO, **query)
-    assert words in said(at) and not second(at)
-    assert pictures(at)[0]["layout"]["coloraxis"]["cmax"] == 1
+    assert words in said(at) and not {"second", "weights"} & measured(at).keys()
+    assert content(at)["kinds"]["encoder"]["picture"]["wide"]["layout"]["coloraxis"]["cmax"] == 1
 
 
 def test_models_of_transformers_are_measured_or_refused(start, models):
     at = start(checkpoint="tiny-gpt2", text="hello", measure="more", other_measure="alti")
-    assert second(at) and not any("share" in token for token in player(at)["output"]), "all of it is prefix"
+    assert beside(at).size and not any("share" in token for token in output(at)), "all of it is prefix"
     at = start(checkpoint="tiny-gpt2", text="hello", measure="cause", cause_mode="word")
     assert "has no token for what it does not know; take mode position or deleted" in said(at)
     at = start(checkpoint="tiny-bert", text="hello", measure="cause")
-    assert "Encoder self-attention has no cause" in said(at) and pictures(at)
+    assert "Encoder self-attention has no cause" in said(at) and has_viewer(at)
 
 
 def test_a_long_measure_is_waited_for_beside_the_weights(start, queue, own_folder, monkeypatch):  # noqa: F811
@@ -150,14 +150,13 @@ def test_a_long_measure_is_waited_for_beside_the_weights(start, queue, own_folde
 
     monkeypatch.setattr(runs, "attribute", slow)
     at = finished(start(**HELLO))
-    at.session_state["measure"] = "cause"
-    at.run()
+    press(at, measure="cause")
     until(lambda: at.session_state["long_job"].progress is not None)
     at.run()
-    assert len(pictures(at)) == 4 and not second(at), "all else is there meanwhile"
+    assert [*content(at)["kinds"]] == ["encoder", "decoder", "cross"] and not measured(at), "all else is there meanwhile"
     assert any("25 %" in str(element.proto) for element in at.get("progress"))
     goes_on.set()
-    assert second(finished(at))
+    assert beside(finished(at)).size
 
 
 @pytest.mark.parametrize(("measure", "n"), [("value", 2), ("cause", 1)])

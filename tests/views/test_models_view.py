@@ -5,9 +5,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MBART, NAMES
-from tests.views.drawn import codes, pictures, said, titles
+from tests.views.drawn import codes, said, titles
 from tests.views.test_answer_view import sent
 from tests.views.test_search_view import tab
+from tests.views.viewer import content
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.errors import ModelError
@@ -57,7 +58,7 @@ def test_another_token_by_its_id_and_the_link_to_it(start):
     other = trace.steps[trace.n_given].candidate_ids[3]
     box.set_value(other).run()
     assert not at.error
-    assert at.query_params["what_if_prefix"] == f"[{other}]"
+    assert link_of(at)["what_if_prefix"] == f"[{other}]"
     assert "They diverge at step 2" in words(at)
     refused = start(checkpoint=GPT2, text="The house", explore_tab="What if", what_if_prefix="[99999]")
     assert "what_if_prefix=[99999]" in words(refused)
@@ -101,7 +102,9 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start, monkeypatc
 
 def test_ids_stand_behind_the_labels_of_the_large_map(start):
     def ids(**query: str) -> list[list[str]] | None:
-        return pictures(start(**query))[0]["data"][0].get("text")
+        sent = content(start(**query))
+        named = sent["kinds"][query.get("kind", "cross")]["picture"]["ids"]
+        return named and [[f"{row}, {column}" for column in named[1]] for row in named[0]]
 
     trace = decode(load_model(MBART, "cpu"), "The house is small.")
     source, target, written = trace.source_ids or (), trace.target_ids or (), trace.output_ids or ()
@@ -117,18 +120,18 @@ def test_hiding_the_answer_hides_what_may_stand_at_mask_tokens_and_leaves_the_wh
     shown, hidden = start(checkpoint=BERT), start(checkpoint=BERT, hide_answer="true")
     assert not hidden.error
     assert "first guess here" in sent(shown) and "first guess here" not in sent(hidden)
-    assert ["bar" in {trace["type"] for trace in pictures(at)[0]["data"]} for at in (shown, hidden)] == [True, False]
+    assert [bool(content(at)["kinds"]["encoder"]["picture"]["bars"]) for at in (shown, hidden)] == [True, False]
     prompt = start(checkpoint=GPT2, text="The house", hide_answer="true")
     assert '"isPrompt": true' in sent(prompt) and '"first": "The"' in sent(prompt)
 
 
 def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start):
     plain = load_model(GPT2, "cpu")
-    at = start(checkpoint=GPT2, text="The house")
+    at = start(checkpoint=GPT2, text="The house", all_controls="true")
     at.toggle(key="chat").set_value(True).run()
     at.toggle(key="generation").set_value(False).run()
     assert not at.error
-    assert (at.query_params["chat"], at.query_params["generation"]) == ("true", "false")
+    assert (link_of(at)["chat"], link_of(at)["generation"]) == ("true", "false")
     switched = plain.with_options(ModelOptions(chat=True, generation=False))
     trace, before = decode(switched, "The house"), decode(plain, "The house")
     assert at.session_state["last_step"] == trace.n_steps - 1 != before.n_steps - 1

@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.trace.conftest import is_same
-from tests.views.drawn import CODE, codes, drop, on_page, pictures, player, programs, said, shown
+from tests.views.drawn import CODE, codes, drop, pictures, programs, said, shown
+from tests.views.viewer import assert_draws_again, content, viewer
 from transformer_viz import decode, load_model, load_trace
 from transformer_viz.trace.groups import Group
 from transformer_viz.trace.store import to_bytes
@@ -27,8 +28,10 @@ RUNS = {
 
 
 def played(at: AppTest) -> dict[str, Any]:
-    """What the player was sent, but for the name of its run and the switch of what is measured, which asks the model."""
-    return {name: value for name, value in player(at).items() if name not in ("run", "measure", "measures")}
+    """What the viewer was sent, but for the name of its run and the switch of what is measured, which asks the model."""
+    sent = viewer(at)
+    parts = {name: value for name, value in sent["parts"].items() if name != "measures"}
+    return {"content": content(at), "start": sent["start"], **parts}
 
 
 def set_all(at: AppTest, **values: str) -> AppTest:
@@ -57,7 +60,7 @@ def test_a_run_comes_back_as_it_was(start, name, offered, run_code, tmp_path):
         assert len(of_tab) == (tab != inside_tab.TITLE)
         for program in of_tab:
             run_code(program)
-    assert shown(run_code(codes(set_all(after, **CODE)))) == on_page(after)
+    assert_draws_again(after, shown(run_code(codes(set_all(after, **CODE)))))
     assert ("Not available for a file" in said(after)) == found.trace.writes
     assert "By length" not in said(after)
 
@@ -76,7 +79,7 @@ def test_two_files_of_different_models(start):
     runs = {GPT2: decode(load_model(GPT2, "cpu"), "The capital of France"), BERT: decode(load_model(BERT, "cpu"), "The [MASK]")}
     for name, run in runs.items():
         at = drop(at, (f"{name}.npz", to_bytes(run)))
-    assert len(pictures(at)) == 2 and player(at)["labels"]["slider"] == "Token"
+    assert [*content(at)["kinds"]] == ["encoder"] and content(at)["labels"]["slider"] == "Token"
     at.selectbox(key="open_name").set_value(GPT2).run()
-    assert len(pictures(at)) == 2 and player(at)["labels"]["slider"] == "Step"
-    assert player(at)["first"] == runs[GPT2].n_given
+    assert [*content(at)["kinds"]] == ["decoder"] and content(at)["labels"]["slider"] == "Step"
+    assert content(at)["first"] == runs[GPT2].n_given

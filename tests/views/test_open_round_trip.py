@@ -4,6 +4,7 @@ import pytest
 
 from tests.trace.conftest import is_same
 from tests.views.drawn import drop, pictures
+from tests.views.viewer import content
 from transformer_viz.trace.store import load_trace
 
 EXPORT = {"explore_tab": "Export", "export_format": "npz"}
@@ -17,13 +18,14 @@ EXPORT = {"explore_tab": "Export", "export_format": "npz"}
     ],
 )
 def test_out_of_explore_and_in_again(start, offered, run, place):
-    before = pictures(start(**run, **place, **EXPORT))
+    at = start(**run, **place, **EXPORT)
+    before, sent = pictures(at), content(at)
     (name, data), *_ = offered.items()
     at = drop(start(checkpoint="trace file", **place), (name, data))
-    again, n_trees = pictures(at), int("decoding" in run)
-    assert again[n_trees:] == before[n_trees:]
+    again = pictures(at)
+    assert content(at) == sent and len(before) == len(again) == int("decoding" in run)
     # A run has the greedy run above the tree; a file does not hold it.
-    for tree, other in zip(before[:n_trees], again[:n_trees], strict=True):
+    for tree, other in zip(before, again, strict=True):
         nodes = [[part["customdata"] for part in of["data"] if "customdata" in part] for of in (tree, other)]
         assert nodes[0] and nodes[0] == nodes[1]
     offered.clear()

@@ -1,5 +1,6 @@
 """Open through AppTest: files of every kind are drawn without a model, what is no trace is said and does no harm."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 import transformer_viz as tv
 from tests.attentions import with_parts
 from tests.figures.conftest import build
-from tests.views.drawn import charts, drop, pictures, player, said
+from tests.views.drawn import drop, said
+from tests.views.viewer import content, has_viewer, viewer, weights
+from tests.views.widgets import link_of
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.explore.tables import OF_A_FILE
 
@@ -25,11 +28,12 @@ def by_arrays(**fields: Any) -> tv.Trace:
 
 def test_the_example_is_a_run_of_the_checkpoint(start, model):
     at = start(checkpoint="trace file")
-    assert not pictures(at) and "python -m transformer_viz trace hello -o hello.npz" in [code.value for code in at.code]
+    assert not has_viewer(at) and "python -m transformer_viz trace hello -o hello.npz" in [code.value for code in at.code]
     at.button(key="open-example").click().run()
     (found,) = at.session_state["opened"].values()
     assert found.trace.output_tokens == tv.decode(model, "hello").output_tokens
-    assert len(pictures(at)) == 4, "the focus map and three mosaics"
+    assert [*content(at)["kinds"]] == ["encoder", "decoder", "cross"]
+    np.testing.assert_allclose(weights(at, "cross"), found.trace.cross.weights, atol=1e-6)
 
 
 def test_where_the_example_cannot_be_made_it_says_why(start, own_folder):
@@ -60,9 +64,11 @@ def test_every_kind_of_run_is_drawn_in_every_tab(start, name):
     trace = RUNS[name]()
     at = drop(start(checkpoint="trace file"), ("run.npz", to_bytes(trace)))
     assert not at.error
-    assert len(pictures(at)) == 1 + len(trace.kinds)
-    assert pictures(at)[0]["layout"]["meta"]["steps"] == len(trace.rows)
-    strip = player(at)["output"]
+    sent = content(at)
+    assert [*sent["kinds"]] == [*trace.kinds]
+    for kind, attention in trace.attentions.items():
+        np.testing.assert_allclose(weights(at, kind), attention.weights, atol=1e-6)
+    strip = sent["output"]
     assert len(strip) == len(trace.rows)
     if not trace.steps:
         assert not any("tint" in cell or "p =" in cell["title"] for cell in strip), "nothing is claimed that nobody knows"
@@ -88,7 +94,7 @@ def test_what_is_no_trace_is_said_in_words(start, file, data, words):
     assert all(sign not in at.error[0].value.replace(f"\\{sign}", "") for sign in "<*["), "nothing in it acts as markup"
     # The next file is read as if nothing had been.
     at = drop(at, ("good.npz", GOOD))
-    assert not at.error and len(pictures(at)) == 4
+    assert not at.error and [*content(at)["kinds"]] == ["encoder", "decoder", "cross"]
 
 
 def test_markup_in_a_file_is_text(start):
@@ -97,19 +103,20 @@ def test_markup_in_a_file_is_text(start):
     assert all("<" not in str(element.value).replace("\\<", "") for element in [*at.markdown, *at.caption])
     assert "<b>me</b>" in list(at.dataframe[0].value["as the file says"])
     assert at.selectbox(key="open_name").value == "<b>x"
-    for chart in pictures(at):
-        assert not any("<" in tick for tick in chart["layout"].get("yaxis", {}).get("ticktext", []))
+    layout = content(at)["kinds"]["cross"]["picture"]["wide"]["layout"]
+    ticks = [tick for axis, about in layout.items() if "axis" in axis for tick in about.get("ticktext", [])]
+    assert any("&lt;" in tick for tick in ticks) and not any("<" in re.sub("</?(b|sup)>|<br>", "", tick) for tick in ticks)
 
 
 def test_the_link_has_the_place_and_not_the_file(start):
     query = {"kind": "decoder", "layer": "3", "head": "2", "step": "4", "explore_tab": "Heads", "tint": "score"}
     at = start(checkpoint="trace file", **query)
     assert "A link cannot hold a file" in said(at)
-    assert at.query_params["step"] == "4", "a link that waits for its file stays"
+    assert link_of(at)["step"] == "4", "a link that waits for its file stays"
     at = drop(at, ("mine.npz", GOOD))
     state = at.session_state
     assert [state[key] for key in query] == ["decoder", 2, 1, "4", "Heads", "score"]
-    assert set(query) - {"explore_tab", "tint"} <= set(at.query_params)
+    assert set(query) - {"explore_tab", "tint"} <= set(link_of(at))
     assert "cannot hold a file" not in said(at)
 
 
@@ -123,5 +130,6 @@ def test_two_runs_of_the_same_words_are_told_apart(start):
     weights = np.eye(5, dtype=np.float32)[None, None].repeat(2, 1)
     first, second = by_arrays(), replace(by_arrays(), attentions=with_parts(by_arrays(), "cross", weights=weights, layers=(0,)))
     at = drop(start(checkpoint="trace file"), ("a.npz", to_bytes(first)))
-    before = charts(at)[0].run
-    assert charts(drop(at, ("b.npz", to_bytes(second))))[0].run != before
+    before = viewer(at)
+    after = viewer(drop(at, ("b.npz", to_bytes(second))))
+    assert after["run"] != before["run"] and after["content"] != before["content"]

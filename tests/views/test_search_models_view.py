@@ -8,8 +8,10 @@ import pytest
 
 from tests.needs import needs, slow
 from tests.tiny_models import BERT, GPT2, MARIAN, MBART
-from tests.views.drawn import CODE, codes, on_page, pictures, said, shown, table_of
+from tests.views.drawn import CODE, codes, said, shown, table_of
 from tests.views.test_search_view import tree
+from tests.views.viewer import assert_draws_again, has_viewer
+from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.text_display import display_text, display_token
@@ -35,7 +37,7 @@ def test_the_tree_is_the_search_of_decode_and_the_lines_draw_it_again(models, st
     start_point = next(trace_ for trace_ in tree(at)["data"] if trace_.get("x") == [0])
     assert start_point["text"] == [escape(display_token(search.opening[-1]))]
     assert tree(at)["layout"]["xaxis"]["ticktext"][0] == str(search.n_given + 1)
-    assert shown(run_code(codes(at))) == on_page(at)
+    assert_draws_again(at, shown(run_code(codes(at))))
 
 
 def test_the_words_beside_the_tree_count_what_was_written_alone(models, start):
@@ -49,7 +51,7 @@ def test_the_words_beside_the_tree_count_what_was_written_alone(models, start):
 
 def test_an_encoder_alone_is_read_whatever_decoding_the_link_says(models, start):
     at = start(decoding="beam", checkpoint=BERT)
-    assert not at.error and pictures(at) and not at.number_input
+    assert not at.error and has_viewer(at) and not at.number_input
 
 
 @pytest.mark.parametrize(
@@ -62,12 +64,12 @@ def test_an_encoder_alone_is_read_whatever_decoding_the_link_says(models, start)
 def test_a_switched_model_is_searched_so_in_the_lines_too(models, start, name, query, switches, run_code):
     at = start(decoding="beam", checkpoint=name, text="The house", beam="2", **query, **CODE)
     assert not at.warning
-    assert query.keys() <= at.query_params.keys()
+    assert query.keys() <= link_of(at).keys()
     how: Any = {"refill": True} if "refill" in query else {"max_length": 5}
     trace = decode(load_model(name, "cpu").with_options(switches), "The house", strategy="beam", beam_size=2, **how)
     assert trace.search is not None
     np.testing.assert_allclose(table_of(at, "rank")["log p"], [trace.search.nodes[n].total for n in trace.search.best])
     again = run_code(codes(at))
-    assert shown(again) == on_page(at)
+    assert_draws_again(at, shown(again))
     assert str(models) not in codes(at), "names as they are listed, and no place on a machine"
     assert again["trace"].made_by["generation"] == trace.made_by["generation"]

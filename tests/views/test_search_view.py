@@ -6,6 +6,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures, said, table_of
+from tests.views.widgets import link_of
 from transformer_viz import decode
 from transformer_viz.text_display import display_token
 from transformer_viz.views.components.markdown import literal
@@ -57,7 +58,7 @@ def test_another_token_and_undo(start, model):
     other = decode(model, "abc", prefix=[first, "Q"])
     assert other.text.replace("\\", "") in said(at)
     assert "They diverge at step 2" in said(at)
-    assert json.loads(at.query_params["what_if_prefix"]) == [first, "Q"]
+    assert json.loads(link_of(at)["what_if_prefix"]) == [first, "Q"]
     box, was = at.selectbox(key="what_if_token"), decode(model, "abc").output_tokens[1]
     assert (box.value, box.label) == ("Q", f"instead of {literal(display_token(was))}")
     assert "the pictures above show it" in said(at)
@@ -66,8 +67,8 @@ def test_another_token_and_undo(start, model):
     at.selectbox(key="what_if_token").set_value("Z").run()
     assert decode(model, "abc", prefix=[first, "Q", "Z"]).text.replace("\\", "") in said(at)
     at.selectbox(key="what_if_token").set_value("").run()
-    assert json.loads(at.query_params["what_if_prefix"]) == [first, "Q"]
+    assert json.loads(link_of(at)["what_if_prefix"]) == [first, "Q"]
     at.button(key="what-if-undo").click().run()
-    assert "what_if_prefix" not in at.query_params
+    assert "what_if_prefix" not in link_of(at)
     assert at.selectbox(key="what_if_token").value == ""
     assert "They diverge" not in said(at)

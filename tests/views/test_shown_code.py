@@ -1,11 +1,15 @@
 """“Show the code”: below each view, lines that make again, to the last number, what is on the screen."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.needs import slow
 from tests.trace.conftest import is_same
+from tests.views import viewer
 from tests.views.drawn import CODE, codes, finished, on_page, pictures, programs, said, shown, table_of
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import load_trace
@@ -35,21 +39,16 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
 @pytest.mark.parametrize(
     ("page", "query", "first", "last"),
     [
-        (None, {**EXPLORE, **CODE}, 0, None),
-        (None, {**EXPLORE, **CODE, "measure": "value"}, 0, None),
-        (None, {**EXPLORE, **CODE, "measure": "cause", "cause_mode": "deleted"}, 0, None),
-        (None, {**CODE, "text": "hello", "checkpoint": "reverse-small", "device": "cpu"}, 0, None),
-        (None, {**WHAT_IF, "what_if_prefix": '["x", "\'"]'}, 4, None),
-        (None, {**WHAT_IF, "what_if_how": "a beginning of your own", "what_if_begin": "x'\""}, 4, None),
-        (None, {**WHAT_IF, "what_if_how": "banned tokens", "what_if_ban": "a"}, 4, None),
-        (None, {**WHAT_IF, "what_if_how": "a target of your own", "what_if_target": "x\\y"}, 4, None),
-        (None, {**EXPLORE, "explore_tab": "Heads", "tint": "entropy_share"}, 4, None),
-        (None, {**EXPLORE, "explore_tab": "Masks"}, 4, None),
-        slow(None, LENGTHS, 4, None),
-        (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 4, None),
-        (None, {**ON_TRIAL, "question": "Could it look elsewhere?", "counter_proof": "true"}, 4, None),
-        (None, {**SEARCH, **CODE}, 0, None),
-        (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 5, None),
+        (None, {**WHAT_IF, "what_if_prefix": '["x", "\'"]'}, 0, None),
+        (None, {**WHAT_IF, "what_if_how": "a beginning of your own", "what_if_begin": "x'\""}, 0, None),
+        (None, {**WHAT_IF, "what_if_how": "banned tokens", "what_if_ban": "a"}, 0, None),
+        (None, {**WHAT_IF, "what_if_how": "a target of your own", "what_if_target": "x\\y"}, 0, None),
+        (None, {**EXPLORE, "explore_tab": "Heads", "tint": "entropy_share"}, 0, None),
+        (None, {**EXPLORE, "explore_tab": "Masks"}, 0, None),
+        slow(None, LENGTHS, 0, None),
+        (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 0, None),
+        (None, {**ON_TRIAL, "question": "Could it look elsewhere?", "counter_proof": "true"}, 0, None),
+        (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),
         ("train", FILM, 1, None),
         ("compare", OPENINGS["compare"] | SIDES, 0, 1),
         ("compare", OPENINGS["compare"] | {"b_text": HOSTILE, "b_strategy": "beam", "b_beam": "3"}, 0, 1),
@@ -68,6 +67,34 @@ def test_the_pictures_are_drawn_again_by_public_names(start, everything, run_cod
     assert on_page(at, first, last)
     assert shown(run_code(lines)) == on_page(at, first, last)
     assert [line for line in lines.splitlines() if "import" in line] == ["import transformer_viz as tv"]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        (EXPLORE, 0),
+        ({**EXPLORE, "measure": "value"}, 0),
+        ({**EXPLORE, "measure": "cause", "cause_mode": "deleted"}, 0),
+        ({"text": "hello", "checkpoint": "reverse-small", "device": "cpu"}, 0),
+        (SEARCH, 1),
+    ],
+)
+def test_the_picture_of_explore_is_drawn_again(start, everything, run_code, query, first):
+    """In the order of the page, after the tree of a search; the numbers are those that the viewer has."""
+    at = start(**OPEN, **query, **CODE)
+    again = shown(run_code(codes(at)))
+    assert again[:first] == on_page(at, 0, first)
+    is_the_picture(again[first:], at)
+
+
+def is_the_picture(figures: list[dict[str, Any]], at: AppTest) -> None:
+    """Whether these are the large map and the small maps that are to be seen; the rows from the step on are empty."""
+    large, *small = map(viewer.heatmap, figures)
+    wanted = viewer.large_map(at)
+    np.testing.assert_array_equal(large, np.where(np.isnan(large), np.nan, wanted))
+    assert np.isfinite(large).any()
+    for drawn, map_ in zip(small, viewer.small_maps(at), strict=True):
+        np.testing.assert_array_equal(drawn, map_)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +185,12 @@ def test_open(start, everything, run_code, tmp_path, name, tab, format):
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
     place = {"kind": "decoder", "layer": "2", "head": "1", "node": "2"}
     at = start(None, held, checkpoint="trace file", explore_tab=tab, export_format=format, **place, **OPEN)
-    n_charts = 4 if name == "run" else 5
+    n_charts = 0 if name == "run" else 1
     again = run_code(codes(at) if format == "code" else programs(at)[0])
     if format == "code":
-        assert shown(again) == on_page(at, 0, n_charts)
+        figures = shown(again)
+        assert figures[:n_charts] == on_page(at, 0, n_charts)
+        is_the_picture(figures[n_charts:], at)
     elif tab in ("Heads", "Masks"):
         assert shown(again) == on_page(at, n_charts)
     elif format == "table":

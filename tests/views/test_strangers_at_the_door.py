@@ -1,5 +1,6 @@
 """The app's real server, as strangers meet it. Whatever it does beyond this machine is written down."""
 
+import gzip
 import http.client
 import json
 import os
@@ -62,7 +63,9 @@ class Door:
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
             answer = connection.getresponse()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
+            headers, found = {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            words = gzip.decompress(found) if headers.get("content-encoding") == "gzip" else found
+            return answer.status, headers, words.decode()
 
     def connect(self, host: str = "localhost", origin: str | None = None) -> Any:
         """The handshake that a browser makes on a page of `origin`, which thinks that this is `host`."""
@@ -184,6 +187,24 @@ def test_a_stranger_learns_no_name_and_no_place_of_this_machine(visitor, page, q
     assert len(there.bytes) > 10_000 and b"reverse" in there.bytes
     assert b"merger" not in there.bytes
     assert str(served.ROOT).encode() not in there.bytes.replace(str(served.ROOT / "app.py").encode(), b"")
+
+
+def test_a_run_is_given_to_who_knows_its_name_alone(door, visitor):
+    """Each session has another name for the same run."""
+    names = []
+    for _ in range(2):
+        there = visitor("", "text=hello")
+        there.finish()
+        names += re.findall(rb'"content": ?"([0-9a-f]{32})"', there.bytes)
+    mine, theirs = (name.decode() for name in names)
+    assert mine != theirs
+    (status, headers, run), (_, _, same) = (door.ask("GET", f"/run/{name}") for name in (mine, theirs))
+    assert status == 200 and json.loads(run) == json.loads(same) and "private" in headers["cache-control"]
+    assert [cell["text"] for cell in json.loads(run)["source"]][1:6] == [*"hello"]
+    for name in ("0" * 32, mine[:-1], f"{mine}/cross/0/9", f"{mine}/nothing/0/0", "0" * 32 + "/cross/0/0"):
+        status, headers, words = door.ask("GET", f"/run/{name}")
+        assert (status, headers["content-type"].split(";")[0]) == (404, "text/plain") and words, name
+    assert door.ask("POST", f"/run/{mine}")[0] == 405
 
 
 def test_no_other_page_may_give_orders_to_this_one(door):

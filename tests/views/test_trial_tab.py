@@ -12,6 +12,7 @@ from tests.attribution import planted
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
 from tests.views.drawn import charts, said, table_of
+from tests.views.viewer import enter
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
@@ -129,7 +130,7 @@ def test_nothing_is_computed_or_drawn_unless_asked(start, own_folder, monkeypatc
     at.toggle(key="verdict").set_value(True).run()
     assert len(computed) == 2 and link_of(at)["verdict"] == "true"
     # Another run has not been asked for.
-    at.text_input(key="text").set_value("abc").run()
+    enter(at, "abc")
     assert len(computed) == 2 and not at.toggle(key="verdict").value and "verdict" not in link_of(at)
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views import viewer
 from tests.views.drawn import press
 from transformer_viz import load_checkpoint, tasks
 from transformer_viz.analysis.head_order import graded_head
@@ -49,13 +50,14 @@ def test_other_models_that_read_it_are_named_in_their_order():
 
 def test_too_long_is_cut_by_a_click_and_what_was_shown_stays(start, shipped):
     at = start(text="hello")
-    at.text_input(key="text").set_value("ab" * 17).run()
+    viewer.enter(at, "ab" * 17)
     assert "at most 32" in at.error[0].value
     assert any("The last picture, of hello" in caption.value for caption in at.caption)
-    assert at.text_input(key="text").value == "ab" * 17
+    assert viewer.viewer(at)["isGrey"] and viewer.content(at)["title"].startswith("hello → ")
+    assert viewer.text(at) == "ab" * 17
     press(at, "Use the first 32")
     assert not at.error
-    assert at.text_input(key="text").value == "ab" * 16
+    assert viewer.text(at) == "ab" * 16
 
 
 def test_another_alphabet_is_read_with_another_model(start, shipped):
@@ -90,15 +92,9 @@ def test_masks_has_examples_that_its_checkpoint_reads(start, shipped):
 
 def test_a_head_that_somebody_chose_stays(start, shipped):
     at = start(text="hello")
-    at.selectbox(key="head").set_value(3).run()
+    viewer.press(at, head=3)
     at.selectbox(key="checkpoint").set_value("dates").run()
     assert at.session_state.head == 3
-
-
-def test_the_best_head_is_a_click_away(start, shipped):
-    at = start(text="hello", kind="encoder", layer="2", head="3", all_controls="true")
-    press(at, "best: L1 H1")
-    assert (at.session_state.kind, at.session_state.layer, at.session_state.head) == ("cross", 0, 0)
 
 
 @pytest.mark.parametrize(

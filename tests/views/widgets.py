@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from tests.inside import tree
+from tests.views import viewer
 from tests.views.drawn import is_chart, pictures, read
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
@@ -39,14 +40,19 @@ class Widget:
     node: Any
     options: tuple[str, ...] = ()
     is_bound: bool = False
-    """Whether the link has its value."""
+    """Whether the link has its value: by Streamlit, or where the browser writes the address by `views/state/link.py`."""
     is_hidden: bool = False
     """Whether it stands in a container that nobody sees."""
 
 
 def widgets(at: AppTest) -> list[Widget]:
     """All that a person can set or press, in the order of the page."""
-    return list(_found(tree(at)))
+    found = list(_found(tree(at)))
+    if viewer.link(at) is None:
+        return found
+    # That it is so is tried of each: test_links_open_the_same.py.
+    decided = at.session_state["link_decided"]
+    return [replace(widget, is_bound=widget.key in decided or widget.type == "MultiSelect") for widget in found]
 
 
 def controls(at: AppTest) -> list[Widget]:
@@ -145,7 +151,8 @@ def seen(at: AppTest) -> dict[str, Any]:
     ]
     tables = [element.value.to_csv() for element in at.dataframe]
     player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key in _SENT and w.node.proto.json]
-    return {"values": values, "charts": pictures(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
+    found = {"values": values, "charts": pictures(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
+    return {**found, "viewer": viewer.seen(at)} if viewer.has_viewer(at) else found
 
 
 def still(content: dict[str, Any]) -> dict[str, Any]:
@@ -159,4 +166,6 @@ def _value(at: AppTest, widget: Widget) -> Any:
 
 def link_of(at: AppTest) -> dict[str, str]:
     """The page's link, as another browser would give it."""
-    return {key: value[0] if isinstance(value, list) else value for key, value in at.query_params.items()}
+    said = viewer.link(at)
+    said = at.query_params if said is None else said
+    return {key: value[0] if isinstance(value, list) else value for key, value in said.items()}

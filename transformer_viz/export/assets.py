@@ -1,4 +1,4 @@
-"""Reads the files of exported pages (templates, CSS, JavaScript); the app uses some of them for the same step player."""
+"""Reads the files of exported pages: templates, style sheets, programs. Those of the viewer lie beside it."""
 
 from functools import cache
 from pathlib import Path
@@ -6,28 +6,31 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from transformer_viz.figures.figure_data import typed
+from transformer_viz.viewer import modules
 
-_FOLDER = Path(__file__).parent / "page"
-PLAYER_SCRIPTS = ("arrays.js", "charts.js", "pieces.js", "player.js", "lines.js", "aligned.js", "highlight.js")
-"""The step player and linked pointing, in the app too."""
+FOLDER = Path(__file__).parent / "page"
 
 
 @cache
 def asset(name: str) -> str:
     """The text of a file of `page/`."""
-    return (_FOLDER / name).read_text(encoding="utf-8")
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def script(*names: str) -> str:
-    """Several files, one after the other."""
-    return "\n".join(map(asset, names))
+def styles(*names: str) -> str:
+    """Several style sheets, one after the other; what is not of `page/` is the viewer's."""
+    return "\n".join(asset(name) if (FOLDER / name).exists() else modules.text(name) for name in names)
 
 
 @cache
 def templates() -> Environment:
-    """The templates of `page/`; what is put into them is text, not markup, and in data an array is bytes, as in figures."""
+    """The templates of `page/` and of the viewer; what is put into them is text, not markup. An array in data is bytes."""
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader([FOLDER, modules.FOLDER]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "default": typed}
     return environment

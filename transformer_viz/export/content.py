@@ -3,16 +3,17 @@
 Sentences are made here and not by the page's script, so that only one place words them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.query_rows import best_head
-from transformer_viz.analysis.sentences import best_head_words, step_sentences
+from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentences
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
@@ -22,6 +23,7 @@ from transformer_viz.figures.figure_data import typed
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attention import check_index
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
 
@@ -121,8 +123,30 @@ def content(
     with_answer: bool,
     colours: Scale = "fixed",
     codes: Sequence[int] | None = None,
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]] = tuple,
+    in_parts: bool = False,
+    measures: Mapping[Kind, Attribution] = {},
+    measure: str = "",
+    said: Callable[[Trace, Kind, int, Head, int], Sentence] | None = None,
+    maps: Mapping[Kind, Any] | None = None,
 ) -> dict[str, Any]:
-    """The page's data, with arrays; `codes` are reasons of masks that may occur, by default those that do."""
+    """The data of a page or a viewer, with arrays.
+
+    Args:
+        trace: the run.
+        now: what it opens with.
+        theme: as in `html`.
+        large: as in `html`.
+        with_answer: as in `html`.
+        colours: as in `html`.
+        codes: reasons of masks that may occur; by default those that do.
+        mark: marks the terms in a sentence.
+        in_parts: leave out the numbers and sentences of heads, which come one head at a time (`head_part`).
+        measures: what the maps of a kind show beside the weights or instead.
+        measure: what the viewer calls them.
+        said: what a measure says of a step: run, kind, layer, head, step.
+        maps: the figures of small maps, for a run with too many heads for one; by default all heads of every kind.
+    """
     pieces: dict[tuple[str, str], int] = {}
     """Pieces of sentences by their numbers, each stored once: the sentences of all heads share most of theirs."""
     kinds = {}
@@ -134,13 +158,19 @@ def content(
         is_one = not trace.is_stepped(kind)
         sentences = [
             [
-                [[pieces.setdefault(piece, len(pieces)) for piece in sentence] for sentence in of_head]
+                [[pieces.setdefault(piece, len(pieces)) for piece in mark(sentence)] for sentence in of_head]
                 for of_head in step_sentences(
                     trace, kind, [(layer, head) for head in (heads[:1] if is_one else heads)], with_answer=with_answer
                 )
             ]
-            for layer in attention.layers[: 1 if is_one else None]
+            for layer in ([] if in_parts else attention.layers[: 1 if is_one else None])
         ]
+        numbers = (
+            {"shape": attention.weights.shape}
+            if in_parts
+            else {"weights": weights, "reasons": page_templates.seen_reasons(attention)}
+        )
+        small = page_templates.mosaic_template(trace, kind, scale=colours, large=large) if maps is None else maps.get(kind)
         kinds[kind] = {
             "title": kind_title(trace, kind),
             "colouring": colours,
@@ -149,16 +179,18 @@ def content(
             "numbers": list(attention.layers),
             "heads": attention.n_heads,
             "names": [[head_title(layer, head) for head in heads] for layer in attention.layers],
-            "weights": weights,
-            "reasons": attention.reasons,
+            **numbers,
             "sentences": sentences,
             "picture": page_templates.player_template(
                 trace, kind, scale=colours, large=large, with_answer=with_answer, codes=codes
             ),
-            "mosaic": page_templates.mosaic_template(trace, kind, scale=colours, large=large),
+            "mosaic": small,
             "mask": page_templates.mask_template(trace, kind, codes),
             "linked": linked(trace, kind),
         }
+        if measures:
+            looks: dict[str, Any] = {"scale": colours, "large": large}
+            kinds[kind]["measures"] = {measure: _measured(trace, kind, measures, mark, pieces, said, looks, maps)}
     by = trace.made_by
     made = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
     made += ["part of its attention not seen"] if by.get("not_seen") else []
@@ -186,6 +218,73 @@ def content(
         "pieces": list(pieces),
         "colours": page_templates.PAGE_COLOURS,
         "dark": page_templates.dark_colours(colours),
+    }
+
+
+def _measured(
+    trace: Trace,
+    kind: Kind,
+    measures: Mapping[Kind, Attribution],
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]],
+    pieces: dict[tuple[str, str], int],
+    said: Callable[[Trace, Kind, int, Head, int], Sentence] | None,
+    looks: dict[str, Any],
+    maps: Mapping[Kind, Any] | None,
+) -> dict[str, Any]:
+    """What a kind shows while a measure is chosen: numbers in the place of the weights, or a second map beside them."""
+    # The small maps of another kind say that they are of weights.
+    result, other = measures.get(kind), next(iter(measures.values()))
+    small = page_templates.mosaic_template(trace, kind, measure=result or other, **looks) if maps is None else maps.get(kind)
+    own: dict[str, Any] = {"mosaic": small}
+    if result is not None:
+        own["picture"] = page_templates.player_template(trace, kind, measure=result, **looks)
+    if result is not None and attribution_maps.is_of_heads(trace, result):
+        own |= {
+            "weights": attribution_maps.heads_of(trace, result),
+            "full": attribution_maps.full(result),
+            "word": result.title,
+        }
+    elif result is not None:
+        values = result.values if result.values.ndim == 2 else attribution_maps.heads_of(trace, result)
+        by_row = "of the row's largest" if result.method == "gradient" else result.unit
+        own["second"] = {"values": values.astype(np.float32), "words": result.title, "unit": by_row}
+    if said is not None:
+        # A kind without numbers of its own may still have words: what the source has written, and what was written before.
+        attention, n_steps = trace.attentions[kind], len(trace.rows)
+        is_of_layers = result is not None and result.values.ndim == 4
+        heads: list[Head] = [*range(attention.n_heads), *COMBINED] if is_of_layers else [0]
+        layers = attention.layers if is_of_layers else attention.layers[:1]
+        sentences = (
+            (mark(said(trace, kind, layer, head, step)) for step in range(n_steps)) for layer in layers for head in heads
+        )
+        numbers = [[[pieces.setdefault(piece, len(pieces)) for piece in one] for one in of_head] for of_head in sentences]
+        own["measured"] = [numbers[place * len(heads) : (place + 1) * len(heads)] for place in range(len(layers))]
+    return own
+
+
+def head_part(
+    trace: Trace,
+    kind: Kind,
+    layer: int,
+    head: Head,
+    *,
+    with_answer: bool,
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]] = tuple,
+) -> dict[str, Any]:
+    """The numbers and sentences of one head, for a viewer whose run comes in parts.
+
+    Raises:
+        OptionError: the run has no such kind, layer or head.
+    """
+    if kind not in trace.kinds:
+        raise OptionError(f"this run has no {shorten(kind)} attention; it has {join_names(trace.kinds)}")
+    attention = trace.attentions[kind]
+    weights = np.asarray(attention.head(layer, head), np.float32)
+    sentences = step_sentences(trace, kind, [(layer, head)], with_answer=with_answer)[0]
+    return {
+        "weights": weights,
+        "reasons": attention.head_reasons(layer, head),
+        "sentences": [mark(sentence) for sentence in sentences],
     }
 
 

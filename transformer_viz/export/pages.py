@@ -8,24 +8,26 @@ import json
 import re
 from functools import cache
 from os import fspath
+from pathlib import Path
 from typing import Any, Unpack
 
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.export.assets import PLAYER_SCRIPTS, asset, script, templates
+from transformer_viz.export.assets import FOLDER, asset, styles, templates
 from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, check_colours, content, view
 from transformer_viz.figures import files
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.viewer import modules
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
 BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
 LARGEST_SHOWN = 8 * 2**20
 """Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
-PAGE_SCRIPTS = (*PLAYER_SCRIPTS, "numbers.js", "focus.js", "masks.js", "page.js")
+PAGE_STYLES = ("player.css", "lines.css", "viewer.css", "page.css")
 
 
 def html(
@@ -70,7 +72,7 @@ def html(
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
     data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
     data["aligner"] = aligned(trace, aligner_head)
-    return page("page.html", data, (*PAGE_SCRIPTS, "one_run.js"), ("player.css", "lines.css", "page.css"), plotlyjs)
+    return page("page.html", data, FOLDER / "one_run.js", PAGE_STYLES, plotlyjs)
 
 
 @with_keywords(ShownOptions, DEFAULTS)
@@ -113,7 +115,7 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
     """
     drawn = json.loads(figure.to_json())
     data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
-    return page("figure.html", data, ("charts.js", "figure.js"), ("figure.css",), plotlyjs)
+    return page("figure.html", data, FOLDER / "figure.js", ("figure.css",), plotlyjs)
 
 
 def plotly_file() -> bytes:
@@ -124,8 +126,8 @@ def plotly_file() -> bytes:
 def page(
     template: str,
     data: Any = None,
-    scripts: tuple[str, ...] = (),
-    styles: tuple[str, ...] = (),
+    program: Path | None = None,
+    sheets: tuple[str, ...] = (),
     plotlyjs: PlotlyJs | None = None,
     *,
     has_worker: bool = False,
@@ -136,20 +138,20 @@ def page(
     Args:
         template: a file of `page/`.
         data: what the program reads.
-        scripts: files of `page/`, one after the other.
-        styles: style sheets of `page/`, one after the other.
+        program: the module that it begins with.
+        sheets: style sheets of `page/` and of the viewer, one after the other.
         plotlyjs: as in `html`; None for a page without figures.
         has_worker: whether the program may start a thread of its own, from what is in the page.
         parts: what the template needs more; text is not markup.
     """
-    code = "(() => {\n" + script(*scripts) + "\n})();" if scripts else ""
+    code = '(() => {\n"use strict";\n' + modules.one_script(program) + "\n})();" if program else ""
     elements, sources = ([], []) if plotlyjs is None else _plotly(plotlyjs)
     policy = ["default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'"]
-    if scripts:
+    if program:
         policy += ["worker-src blob:"] if has_worker else []
         policy += [f"script-src {' '.join([*sources, _hash(code)])}", "img-src data: blob:"]
     default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy)}
-    own = {"style": script(*styles), "plotly": elements, "script": code, "data": data}
+    own = {"style": styles(*sheets), "plotly": elements, "script": code, "data": data}
     return templates().get_template(template).render({**default, **own, **parts})
 
 

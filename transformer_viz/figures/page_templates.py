@@ -15,9 +15,13 @@ from transformer_viz.figures.attention import bar_traces
 from transformer_viz.figures.colour_scale import Scale, stops
 from transformer_viz.figures.figure_data import Plain, plain, scatter
 from transformer_viz.figures.mosaic import HeadGrid, mosaic
+from transformer_viz.figures.parts import panel
 from transformer_viz.figures.player import Focus
+from transformer_viz.figures.second_map import AXES, LATER, NOTHING_LEFT, SecondMap
 from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attention import Attention
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
 PAGE_COLOURS = {"accent": LIGHT.accent, "muted": LIGHT.muted, "chosen": LIGHT.chosen, "other": LIGHT.other}
@@ -42,19 +46,24 @@ def player_template(
     with_answer: bool = True,
     scale: Scale = "fixed",
     codes: Sequence[int] | None = None,
+    measure: Attribution | None = None,
 ) -> dict[str, Any]:
     """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None where no row is a step's), `bars` (None
-    without candidates), `colourBar` (what a logarithmic one needs); `wide` and `narrow` have the `layout` and the `rings`.
+    without candidates), `ids` (of rows and columns in words, or None), `second` (None without a measure beside the weights),
+    `colourBar` (what a logarithmic one needs);
+    `wide` and `narrow` have the `layout` and the `rings`.
 
     `codes` are reasons that may occur; by default those that do.
     """
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     attention = trace.attentions[kind]
-    reasons = attention.reasons if attention.reasons.ndim == 2 else attention.reasons[0, 0]
+    seen = seen_reasons(attention)
+    reasons = seen if seen.ndim == 2 else seen[0, 0]
+    covered = attention.is_covered
 
     def focus(*, narrow: bool) -> Focus:
         style = Style("light", large, narrow)
-        return Focus(trace, kind, attention.layers[0], 0, style, with_answer=with_answer, scale=scale)
+        return Focus(trace, kind, attention.layers[0], 0, style, with_answer=with_answer, scale=scale, measure=measure)
 
     def sized(focus: Focus) -> dict[str, Any]:
         rings = _without_numbers({**scatter(mode="markers", hoverinfo="skip"), **focus.rings(0)})
@@ -66,12 +75,14 @@ def player_template(
     return {
         "weights": _without_numbers(weights),
         "masked": {
-            str(code): _without_numbers(cells.masked_trace(reasons, code, LIGHT))
-            for code in codes or cells.codes_in(attention.reasons)
+            str(code): _without_numbers(cells.masked_trace(reasons, code, LIGHT)) for code in codes or cells.codes_in(seen)
         },
+        "covered": _without_numbers(cells.covered_trace(covered, len(attention.keys), LIGHT)) if covered.any() else None,
         "hatch": _without_numbers(cells.hatch_trace(reasons > 0, LIGHT)),
         "row": _without_numbers(wide.row_trace()) if wide.is_stepped else None,
         "bars": bars[0] if bars else None,
+        "ids": wide.ids,
+        "second": None if wide.beside is None else second_template(wide.beside),
         "colourBar": bar_traces(scale),
         "wide": sized(wide),
         "narrow": sized(focus(narrow=True)),
@@ -79,9 +90,33 @@ def player_template(
     }
 
 
-def mosaic_template(trace: Trace, kind: Kind, *, large: bool = False, scale: Scale = "fixed") -> dict[str, Any]:
+def second_template(second: SecondMap) -> dict[str, Any]:
+    """The second map's traces without their numbers, and how the page fills them in.
+
+    What of a map cannot be asked depends on the head, so there is a trace for each reason; an empty one draws nothing.
+    """
+    has_later, grey = second.result.kind == "decoder", np.ones((1, 1), bool)
+    reasons = [(True, LATER), (False, NOTHING_LEFT)] if has_later else [(False, NOTHING_LEFT)]
+
+    def placed(drawn: Plain) -> dict[str, Any]:
+        return _without_numbers(panel(AXES, [drawn])[0])
+
+    return {
+        "numbers": _without_numbers(second.number_trace()),
+        "greys": [{"isLater": is_later, "trace": placed(cells.grey(grey, words, LIGHT.masked))} for is_later, words in reasons],
+        "dots": placed(cells.hatch_trace(grey, LIGHT, ".")),
+        "signs": {"trace": placed(second.sign_trace()), "inks": [LIGHT.ink, LIGHT.paper]} if second.has_signs else None,
+        "full": second.full,
+        "isByRow": second.is_by_row,
+        "hasLater": has_later,
+    }
+
+
+def mosaic_template(
+    trace: Trace, kind: Kind, *, large: bool = False, scale: Scale = "fixed", measure: Attribution | None = None
+) -> dict[str, Any]:
     """All heads of a kind as small maps, with their numbers, none of them outlined."""
-    figure = plain(mosaic)(trace, kind, scale=scale, style=Style("light", large))
+    figure = plain(mosaic)(trace, kind, scale=scale, measure=measure, style=Style("light", large))
     return {"data": figure.data, "layout": figure.layout}
 
 
@@ -117,7 +152,7 @@ def candidate_steps(trace: Trace) -> list[dict[str, Any]]:
 
 def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None) -> dict[str, Any]:
     """A mask's figure, and the words of its hover by reason; `codes` as for `player_template`."""
-    codes = [0, *(codes or cells.codes_in(trace.attentions[kind].reasons))]
+    codes = [0, *(codes or cells.codes_in(seen_reasons(trace.attentions[kind])))]
     # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
     return {
         "heatmap": _without_numbers(masks.reason_cells(np.zeros((1, 1), np.uint8), "light")),
@@ -125,6 +160,11 @@ def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None) 
         "layout": masks.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), Style()),
         "words": {str(code): masks.LOOKS[code][2] for code in codes},
     }
+
+
+def seen_reasons(attention: Attention) -> np.ndarray:
+    """The reasons of masks; none for rows that are covered until somebody answers."""
+    return np.where(attention.is_covered[:, None], np.uint8(0), attention.reasons)
 
 
 def _without_numbers(drawn: Plain) -> dict[str, Any]:

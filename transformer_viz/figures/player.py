@@ -238,15 +238,23 @@ class Focus:
         about["unwritten"] = [*axes, *(f"{name}{AXES}" for name in axes if self.beside)]
         return {**layout, "meta": about}
 
-    def _ids(self) -> dict[str, Any]:
-        """The ids of tokens for the hover, in a run that has ids because labels are not unique."""
+    @property
+    def ids(self) -> tuple[list[str], list[str]] | None:
+        """The ids of each row's tokens and of each column's, in words, in a run that has ids because labels are not unique."""
         source, target, written = self.trace.source_ids, self.trace.target_ids, self.trace.output_ids
         rows, columns = (source if self.kind == "encoder" else target), (target if self.kind == "decoder" else source)
         if rows is None or columns is None:
-            return {}
+            return None
         arrows = [f" → {number}" for number in written] if self.grows and written else [""] * len(rows)
         named = [f"query (id {number}{arrow})" for number, arrow in zip(rows, arrows, strict=True)]
-        text = [[f"{row}, key (id {number})" for number in columns] for row in named]
+        return named, [f"key (id {number})" for number in columns]
+
+    def _ids(self) -> dict[str, Any]:
+        """The ids for the hover."""
+        if self.ids is None:
+            return {}
+        rows, columns = self.ids
+        text = [[f"{row}, {column}" for column in columns] for row in rows]
         number = f"{self.of.title or self.of.word} <b>%{{z:.4f}}</b>"
         return {"text": text, "hovertemplate": f"{cells.ROW_AND_COLUMN}{number}<br>%{{text}}<extra></extra>"}
 

@@ -55,13 +55,20 @@ class SecondMap:
     def traces(self) -> list[Plain]:
         """Numbers, what cannot be asked, signs; above them the cover."""
         cover = [cells.cover_trace(self.values.shape, self.theme)] if self.is_covered else []
-        number = "%{z:+.4f}" if self.result.is_signed else "%{z:.4f}"
-        hover = f"{cells.ROW_AND_COLUMN}{self.result.title} <b>{number}</b> {self.about['unit']}".rstrip()
-        numbers = cells.cells_of(self.values, hover, coloraxis=f"coloraxis{AXES}")
         greys = [cells.grey(here, words, self.theme.masked) for words, here in self.unasked]
         dots = [cells.hatch_trace(np.isnan(self.values), self.theme, ".")] if self.unasked else []
-        signs = [scatter(mode="text", hoverinfo="skip", **self._signs(self.values))] if self.has_signs else []
-        return panel(AXES, (*cover, numbers, *greys, *dots, *signs))
+        signs = [self.sign_trace()] if self.has_signs else []
+        return [*panel(AXES, cover), self.number_trace(), *panel(AXES, (*greys, *dots, *signs))]
+
+    def number_trace(self) -> Plain:
+        """The cells with a number."""
+        number = "%{z:+.4f}" if self.result.is_signed else "%{z:.4f}"
+        hover = f"{cells.ROW_AND_COLUMN}{self.result.title} <b>{number}</b> {self.about['unit']}".rstrip()
+        return panel(AXES, [cells.cells_of(self.values, hover, coloraxis=f"coloraxis{AXES}")])[0]
+
+    def sign_trace(self) -> Plain:
+        """A minus sign on each cell below 0."""
+        return scatter(mode="text", hoverinfo="skip", **self._signs(self.values))
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each: later rows are blank."""

@@ -54,7 +54,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
 
     return page(
         "inside.html",
-        styles=("inside.css",),
+        sheets=("inside.css",),
         title=f"Inside: {page_title(trace)}",
         root={"data-theme": theme, "class": "large" if large else ""},
         run=page_title(trace),

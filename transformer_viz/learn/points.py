@@ -17,19 +17,21 @@ class Point:
 
 
 _EXPLORE = ("explore",)
+_VIEWER = ".st-key-picture"
+_SMALL = f"{_VIEWER} [data-part=mosaics] > [data-kind="
 _WITH_TEXT = ("explore", "train")
 POINTS: dict[str, Point] = {
     "text": Point(_WITH_TEXT, ".st-key-text"),
     "model": Point(("explore", "masks", "train"), ".st-key-checkpoint"),
     "decoding": Point(_EXPLORE, ".st-key-decoding-popover"),
     "settings": Point(("explore", "masks"), ".st-key-bar"),
-    "player": Point(("explore", "train"), ".st-key-player-area"),
-    "map": Point(("explore", "train"), ".st-key-focus"),
-    "kind": Point(("explore", "compare", "train", "survey"), ".st-key-kind"),
-    "small maps": Point(_EXPLORE, ".st-key-mosaic-cross, .st-key-mosaic-decoder, .st-key-mosaic-encoder"),
-    "cross-attention maps": Point(_EXPLORE, ".st-key-mosaic-cross"),
-    "decoder maps": Point(_EXPLORE, ".st-key-mosaic-decoder"),
-    "encoder maps": Point(_EXPLORE, ".st-key-mosaic-encoder"),
+    "player": Point(("explore", "train"), f"{_VIEWER} .player, .st-key-player-area"),
+    "map": Point(("explore", "train"), f"{_VIEWER} [data-part=maps], .st-key-focus"),
+    "kind": Point(("explore", "compare", "train", "survey"), f"{_VIEWER} [data-box=kind], .st-key-kind"),
+    "small maps": Point(_EXPLORE, f"{_VIEWER} [data-part=mosaics]"),
+    "cross-attention maps": Point(_EXPLORE, f"{_SMALL}cross]"),
+    "decoder maps": Point(_EXPLORE, f"{_SMALL}decoder]"),
+    "encoder maps": Point(_EXPLORE, f"{_SMALL}encoder]"),
     "tree": Point(_EXPLORE, ".st-key-search-tree-chart"),
     "tabs": Point(_EXPLORE, ".st-key-explore_tab"),
     "inside": Point(_EXPLORE, ".st-key-inside"),

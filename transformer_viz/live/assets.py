@@ -1,14 +1,13 @@
-"""The engine's files as one script."""
+"""The engine's modules as one script."""
 
-from functools import cache
 from pathlib import Path
 
-_ENGINE = Path(__file__).parent / "engine"
-PARTS = ("attention.js", "weights.js", "edits.js", "sampling.js", "text.js", "decode.js")
-"""The model itself; `worker.js` is the thread in which it runs."""
+from transformer_viz.viewer.modules import one_script
+
+ENGINE = Path(__file__).parent / "engine"
+"""`decode.js` is the model itself; `worker.js` is the thread in which it runs."""
 
 
-@cache
-def engine_script(*more: str) -> str:
-    """All parts of the engine, one after the other, and `more` files of its folder behind them."""
-    return "\n".join((_ENGINE / name).read_text(encoding="utf-8") for name in (*PARTS, *more))
+def engine_script(name: str) -> str:
+    """A module of the engine with all that it imports."""
+    return one_script(ENGINE / name)

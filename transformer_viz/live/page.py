@@ -14,8 +14,7 @@ from transformer_viz.live.assets import engine_script
 from transformer_viz.live.model_data import WeightPrecision, model_data
 from transformer_viz.terms import Reason
 from transformer_viz.tracing.decode import decode
-
-_SCRIPTS = ("live_words.js", "live_figures.js", "npz.js", "live.js")
+from transformer_viz.viewer import modules
 
 
 class LiveOptions(TypedDict, total=False):
@@ -66,9 +65,9 @@ def live_html(
         "examples": list(dict.fromkeys([trace.source, *examples])),
         "made": [checkpoint.name, checkpoint.variant, "computed in this page"],
     }
-    styles = ("player.css", "lines.css", "page.css", "live.css")
-    scripts = (*pages.PAGE_SCRIPTS, *_SCRIPTS)
-    return pages.page("live.html", data, scripts, styles, plotlyjs, has_worker=True, engine=engine_script("worker.js"))
+    sheets = (*pages.PAGE_STYLES, "live.css")
+    program = modules.FOLDER / "live.js"
+    return pages.page("live.html", data, program, sheets, plotlyjs, has_worker=True, engine=engine_script("worker.js"))
 
 
 @with_keywords(LiveOptions, {"precision": "int16", "theme": "auto", "large": False, "plotlyjs": "packed"})

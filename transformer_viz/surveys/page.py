@@ -7,6 +7,7 @@ from typing import Any
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.verdict import FLOOR_WORDS, MAP_WORDS, left_out_words
+from transformer_viz.export.assets import FOLDER
 from transformer_viz.export.pages import PlotlyJs, page
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.theme import Style
@@ -81,7 +82,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
     return page(
         "survey.html",
         {"heads": heads, "figures": figures},
-        ("charts.js", "survey.js"),
+        FOLDER / "survey.js",
         ("inside.css", "survey.css"),
         plotlyjs,
         title=f"Survey: {survey.model.name}",

@@ -1,5 +1,7 @@
 // Draws the one figure of the page.
 
+import { drawChart } from "../../viewer/charts.js";
+
 const page = JSON.parse(document.getElementById("data").textContent);
 document.title = document.getElementById("title").textContent = page.title;
 document.body.style.background = page.figure.layout.paper_bgcolor;

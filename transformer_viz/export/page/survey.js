@@ -1,6 +1,8 @@
 // Draws the figures of a survey where the page has room for them: those of a fold when it is opened, those of the chosen
 // number.
 
+import { drawChart } from "../../viewer/charts.js";
+
 const page = JSON.parse(document.getElementById("data").textContent);
 
 async function draw(place, figure) {

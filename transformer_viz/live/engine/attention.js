@@ -1,12 +1,13 @@
+// @ts-check
 // The arithmetic of a Transformer: linear layers, norms, and scaled dot-product attention (Vaswani et al. 2017, section 3.2).
 // A matrix is {values, rows, columns}, one row a token, row after row. All in double precision.
 
-function matrix(rows, columns, values = new Float64Array(rows * columns)) {
+export function matrix(rows, columns, values = new Float64Array(rows * columns)) {
   return { values, rows, columns };
 }
 
 // x · Wᵀ + b. A row of W says how much of each input number goes into one output number.
-function linear(x, { weight, bias }) {
+export function linear(x, { weight, bias }) {
   const result = matrix(x.rows, weight.rows), n = x.columns, from = x.values, w = weight.values;
   for (let row = 0; row < x.rows; row += 1) {
     for (let out = 0; out < weight.rows; out += 1) {
@@ -18,12 +19,12 @@ function linear(x, { weight, bias }) {
   return result;
 }
 
-function add(x, y) {
+export function add(x, y) {
   return { ...x, values: x.values.map((value, i) => value + y.values[i]) };
 }
 
 // Each row is brought to mean 0 and variance 1, then scaled and shifted by learned numbers, where there are any.
-function layerNorm(x, { weight, bias }) {
+export function layerNorm(x, { weight, bias }) {
   const result = matrix(x.rows, x.columns), n = x.columns;
   for (let row = 0; row < x.rows; row += 1) {
     const from = x.values.subarray(row * n, (row + 1) * n);
@@ -44,7 +45,7 @@ const ACTIVATIONS = {
 };
 
 // Two linear layers with an activation between them, for each token by itself (section 3.3).
-function feedForward(x, { inner, outer }, activation) {
+export function feedForward(x, { inner, outer }, activation) {
   const hidden = linear(x, inner);
   return linear({ ...hidden, values: hidden.values.map(ACTIVATIONS[activation]) }, outer);
 }
@@ -76,7 +77,7 @@ function softmax(scores) {
 //
 // query, key, value: (token, head × width), a head's numbers side by side. masked: (head, query, key), 1 = masked.
 // changed: what an edit makes of the weights (head, query, key). Returns the weights and (query, head × width).
-function attend(query, key, value, masked, nHeads, changed = (weights) => weights) {
+export function attend(query, key, value, masked, nHeads, changed = (weights) => weights) {
   const width = query.columns / nHeads, valueWidth = value.columns / nHeads, nKeys = key.rows;
   let weights = new Float64Array(nHeads * query.rows * nKeys);
   for (let head = 0; head < nHeads; head += 1) {

@@ -1,10 +1,18 @@
+// @ts-check
 // A Transformer of an encoder and a decoder (Vaswani et al. 2017, section 3.1), and how it writes: the encoder reads the source
 // once; then the decoder reads what was written so far, one token a step, and says how probable each next token is. What it
 // computed of earlier tokens, their keys and values, is kept, since a later token never changes it.
+import { add, attend, feedForward, layerNorm, linear, matrix } from "./attention.js";
+import { Edits } from "./edits.js";
+import { chooser, ranking } from "./sampling.js";
+import { END, InputError, shown, START } from "./text.js";
+import { sinusoid } from "./weights.js";
 
-const NORM_BEFORE = "pre", NORM_AFTER = "post", NORM_WITHIN = "residual-post";
+const NORM_BEFORE = "pre";
+const NORM_AFTER = "post";
+const NORM_WITHIN = "residual-post";
 
-class Model {
+export class Model {
   constructor(config, weights) {
     Object.assign(this, { config, weights });
   }
@@ -123,7 +131,7 @@ function checkOptions(options, most) {
 
 // Writes token after token; a generator that stops after each, so that whoever asks may do something else, or ask no more.
 // Returns the run: what a Trace of the program has, with all arrays as they are there.
-function* decode(model, text, typed, options = {}) {
+export function* decode(model, text, typed, options = {}) {
   const { config } = model, most = config.max_positions;
   const { max_length: maxLength = text.reading.longest, ...how } = checkOptions(options, most);
   const symbols = text.symbols(typed), source = text.encode(typed);
@@ -186,7 +194,8 @@ function rankings(logits, id, n, tokens) {
   return { token: tokens[id], probability: Math.exp(logarithm), log_probability: logarithm, rank: order.indexOf(id), candidates };
 }
 
-const FUTURE = 2, EDITED = 4;
+const FUTURE = 2;
+const EDITED = 4;
 
 // Keeps the weights and the mask of each query of each head. A row that is computed again takes the place of the earlier one.
 class Recorder {

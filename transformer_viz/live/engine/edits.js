@@ -1,10 +1,12 @@
+// @ts-check
 // Changes of a run, written as the program writes them and counted from 1: `cross:off`, `cross:3-5`, `decoder:*-2`,
 // `cross.2.4:zero`, `cross.2.4:3=5`, `cross.2.4:3=5@0.75+1@0.25`, `cross.2.4:3=uniform`; several are separated by commas.
+import { InputError, shown } from "./text.js";
 
 const EDIT = /^(encoder|decoder|cross)(?:\.(\d{1,3})(?:\.(\d{1,3}))?)?:(.+)$/;
 const MOST_EDITS = 200;
 
-class Edits {
+export class Edits {
   // sizes: of each kind {layers, heads, queries, keys}.
   constructor(text, sizes) {
     const parts = text.split(",").map((part) => part.trim()).filter(Boolean);

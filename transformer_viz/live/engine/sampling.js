@@ -1,8 +1,9 @@
+// @ts-check
 // How the next token is chosen from its logits: the most probable one, or one that is drawn (Fan et al. 2018, section 5.4;
 // Holtzman et al. 2020, section 3.1).
 
 // A function from logits to {id, probability}; of greedy choice the probability is null. `ban` are ids that are never chosen.
-function chooser({ strategy, temperature = 1, top_k: most = Infinity, top_p: share = 1, seed = 0 }, ban) {
+export function chooser({ strategy, temperature = 1, top_k: most = Infinity, top_p: share = 1, seed = 0 }, ban) {
   const random = new MersenneTwister(seed);
   return (logits) => {
     const allowed = Float64Array.from(logits, (logit, id) => (ban.includes(id) ? -Infinity : logit));
@@ -34,7 +35,7 @@ function chooser({ strategy, temperature = 1, top_k: most = Infinity, top_p: sha
 }
 
 // All ids, the most probable first; of equal ones the lowest.
-function ranking(logits) {
+export function ranking(logits) {
   return Array.from(logits, (_, id) => id).sort((a, b) => logits[b] - logits[a] || a - b);
 }
 

@@ -1,10 +1,12 @@
+// @ts-check
 // Texts to tokens and back, as the model was trained. A text that it cannot read is told in a sentence.
 
-const SPECIAL = ["<pad>", "<start>", "<end>", "<unk>"];
-const [, START, END] = SPECIAL.keys();
+export const SPECIAL = ["<pad>", "<start>", "<end>", "<unk>"];
+export const START = 1;
+export const END = 2;
 const MOST_SHOWN = 40;
 
-class InputError extends Error {}
+export class InputError extends Error {}
 
 // How a text is cut into tokens. Each gets the text and the vocabulary, and gives tokens that need not be in it.
 const CUTS = {
@@ -34,7 +36,7 @@ function respelled(word, words) {
     ?? last((known) => plain(known) === bare(plain(word))) ?? last((known) => bare(known) === bare(plain(word))) ?? word;
 }
 
-class Text {
+export class Text {
   // source, target: the two vocabularies. reading: how texts are cut and joined, how long they may be, and what is right.
   constructor({ source, target, reading }) {
     Object.assign(this, { source, target, reading });
@@ -101,7 +103,7 @@ const ORDERS = {
 };
 
 // A piece of text in a message: its blanks can be seen, and it is not long.
-function shown(text) {
+export function shown(text) {
   const cut = text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
   return cut.replace(/[\p{Cc}\p{Cf} ]/gu, (sign) => (sign === " " ? "␣" : `<U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`));
 }

@@ -1,9 +1,11 @@
+// @ts-check
 // The numbers of a trained model, as they stand in the page: whole numbers of 16 bits with one scale a row, or float32, all of
 // them one after the other, gzipped, in base64.
+import { matrix } from "./attention.js";
 
 const DAMAGED = "The weights in this file are damaged. Copy or download the file again.";
 
-class Weights {
+export class Weights {
   // data: base64; tensors: [name, "i2" or "f4", shape] in their order.
   static async unpack({ data, tensors }) {
     try {
@@ -50,7 +52,7 @@ class Weights {
 
 // What is added to a token's vector for where it stands (section 3.5): a sine on even channels, a cosine on odd ones, whose
 // wavelengths grow from 2π to 2π · base.
-function sinusoid(position, width, base) {
+export function sinusoid(position, width, base) {
   return Float64Array.from({ length: width }, (_, i) => {
     const angle = position * base ** (-(i - (i % 2)) / width);
     return i % 2 ? Math.cos(angle) : Math.sin(angle);

@@ -1,6 +1,10 @@
+// @ts-check
 // The engine in a thread of its own, so that the page never stands still. It is sent the model, and then texts.
 //
 // {model} → {isReady} · {id, text, options} → {id, run}, or {id, error} · {cancel: id}: that run is not wanted any more.
+import { decode, Model } from "./decode.js";
+import { InputError, Text } from "./text.js";
+import { Weights } from "./weights.js";
 
 let loaded;
 const cancelled = new Set();

@@ -1,5 +1,5 @@
 // A word that is clicked is asked of the head that aligns in its own run, where one is known: a second click lets it go.
-// `Aligned` is export/page/aligned.js, put before this.
+// `Aligned` is viewer/aligned.js, put before this.
 
 function begin(root, { aligners }) {
   let pinned = null;

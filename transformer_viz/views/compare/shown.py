@@ -8,12 +8,12 @@ from typing import Any
 from transformer_viz.analysis.compare_words import table, tokens_read, verdict
 from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.analysis.word_pairs import pairs_that_differ
-from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
+from transformer_viz.viewer import modules
 from transformer_viz.views.components import markup
 from transformer_viz.views.components.style import theme
 from transformer_viz.views.state import aligner, display_options
@@ -28,15 +28,15 @@ def show(content: dict[str, Any], on_kind: Callable[[Any], None] = lambda _: Non
         key: tells it from the page's others.
     """
     about = {"aligners": content.get("aligners")}
-    looks: Any = {"style": assets.script("player.css", "lines.css"), "script": _script(), "data": about}
+    looks: Any = {"style": modules.styles("player.css", "lines.css"), "script": _script(), "data": about}
     looks |= {"large": display_options.current().is_large, "dark": theme() == "dark"}
-    markup.show("compare/shown.html", key, lambda kind, _: on_kind(kind), **looks, **content)
+    markup.show("compare/shown.html", key, on_kind, **looks, **content)
 
 
 @cache
 def _script() -> str:
     own = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    return assets.script("arrays.js", "aligned.js", "pieces.js") + own
+    return modules.script("aligned.js", "sentence.js") + own
 
 
 def of_both(comparison: Comparison) -> dict[str, Any]:

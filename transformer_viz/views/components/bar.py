@@ -14,7 +14,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
-from transformer_viz.views.components import decoding, mask_tokens, option_notes, ways
+from transformer_viz.views.components import decoding, mask_tokens, option_notes, viewer, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, levels, link, switches
 from transformer_viz.views.state.display_options import AUTO, DisplayOptions
@@ -56,6 +56,7 @@ def show(
     with_colours: bool = False,
     with_files: bool = False,
     with_decoding: bool = False,
+    is_own_text: bool = False,
     instead: Callable[[list[str]], None] | None = None,
 ) -> Bar:
     """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
@@ -67,6 +68,7 @@ def show(
         with_colours: whether *Settings* has a box for the colours of the maps.
         with_files: whether a trace file may take the place of the model. Other pages have the model of before then.
         with_decoding: whether one may choose how the model writes.
+        is_own_text: whether the text's box is that of the page's viewer.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
     """
@@ -112,7 +114,11 @@ def show(
         else:
             if with_text:
                 start_text()
-                text_box("Source text", "text", chosen)
+                if is_own_text:
+                    is_long = chosen is not None and chosen.task is None
+                    viewer.text_box(default_text(chosen), is_long=is_long, most=MOST_TYPED)
+                else:
+                    text_box("Source text", "text", chosen)
                 _beside_text(state.text, chosen)
             model_box("Checkpoint", "checkpoint")
         if is_served and chosen is not None:

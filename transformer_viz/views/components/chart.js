@@ -4,9 +4,12 @@
 // Others find it as `.chart`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
 // `chart-drawn` says when. `__go(step)` draws one of `__frames`, after which `step-drawn` comes, and `__step` says which it is.
 
+const CHARTS = new WeakMap();
+
 export default function ({ parentElement, data, setTriggerValue }) {
   const host = parentElement.querySelector(".chart");
-  const me = host.__chart ?? (host.__chart = new Chart(host));
+  if (!CHARTS.has(host)) CHARTS.set(host, new Chart(host));
+  const me = CHARTS.get(host);
   me.report = (what) => what !== null && setTriggerValue("click", what);
   me.show(new TextDecoder().decode(data));
   // Streamlit also calls this of a chart that stays: of a message that another one overtook while this script was being read.
@@ -20,8 +23,6 @@ class Chart {
     this.table = new NumbersTable(host);
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(host);
-    this.follow = this.follow.bind(this);
-    document.addEventListener("step-drawn", this.follow);
     host.addEventListener("pointerdown", (event) => (this.pointer = event), true);
     host.addEventListener("click", (event) => this.placed(event), true);
     host.addEventListener("click", (event) => this.tappedTwice() ? event.stopImmediatePropagation() : this.clicked(event));
@@ -57,19 +58,16 @@ class Chart {
     this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
     this.width = figure.layout.width = width;
     this.host.__drawn = null;
-    this.step = figure.layout.meta?.step ?? this.stepDrawn();
     await this.react(figure);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.__step = figure.layout.meta?.step;
     this.say("chart-drawn");
-    this.follow({});
   }
 
   async react(figure) {
-    const shown = this.about.unfolds === null ? figure : unfolded(figure, this.step);
-    await drawChart(this.host, shown, [this.about.run, figure.layout.meta?.kind]);
+    await drawChart(this.host, figure, [this.about.run, figure.layout.meta?.kind]);
     // A zoom moves what is marked over the chart.
     const acts = { plotly_relayout: () => this.say("step-drawn"), plotly_click: ({ points }) => this.clickedPoint(points[0]) };
     for (const [name, act] of Object.entries(acts)) {
@@ -81,21 +79,8 @@ class Chart {
   go(step) {
     const frame = this.host.__frames[step];
     if (!frame || !this.host.__drawn) return;
-    this.host.__step = this.step = step;
+    this.host.__step = step;
     this.react(framed(this.figure, frame)).then(() => this.say("step-drawn"));
-  }
-
-  // Small maps fill as the large one does.
-  follow({ target }) {
-    if (target === this.host || this.about?.unfolds === null || !this.host.__drawn || this.step === this.stepDrawn()) return;
-    this.step = this.stepDrawn();
-    this.react(this.figure);
-  }
-
-  // Where the player is now, which may be further than the last step that it reported.
-  stepDrawn() {
-    const large = document.querySelector(".st-key-focus .chart");
-    return large?.__drawn?.run === this.about.run ? large.__step : this.about.unfolds;
   }
 
   say(name) {
@@ -145,32 +130,9 @@ class Chart {
   }
 
   end() {
-    document.removeEventListener("step-drawn", this.follow);
     this.sizes.disconnect();
     window.Plotly?.purge(this.host);
   }
-}
-
-// A figure as it is before the steps after this one: what they will write has no name, and small maps have no rows of theirs.
-function unfolded({ data, layout }, step) {
-  const { pitch_y, block, unwritten = [] } = layout.meta, later = (place) => place > step;
-  const named = (axis) => ({
-    ...axis,
-    ticktext: axis.ticktext.map((name, i) => (later(axis.tickvals[i]) ? "" : name)),
-    labelalias: Object.fromEntries(
-      Object.entries(axis.labelalias ?? {}).map(([place, name]) => [place, later(place) ? "" : name]),
-    ),
-  });
-  const blanked = (z) => numbersOf(z).map((row, place) => (later((place % pitch_y) * block[0]) ? blank(row) : row));
-  return {
-    data: pitch_y ? data.map((trace) => (trace.z ? { ...trace, z: blanked(trace.z) } : trace)) : data,
-    layout: { ...layout, ...Object.fromEntries(unwritten.map((name) => [name, named(layout[name])])) },
-  };
-}
-
-// No numbers; of a map of codes, the one of an empty cell.
-function blank(row) {
-  return new row.constructor(row.length).fill(row instanceof Uint8Array ? 0 : NaN);
 }
 
 // Resolves once plotly.js is there; `name` is the file that `plotly_js.py` serves beside the page.

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from transformer_viz.export import assets
+from transformer_viz.viewer import modules
 from transformer_viz.views.components import figure_file, plotly_js, style
 from transformer_viz.views.components.recorded_calls import call
 
@@ -52,7 +52,6 @@ def show(
     run: str | None = None,
     title: str = "",
     clicks: Clicks | None = None,
-    unfolds: int | None = None,
 ) -> None:
     """Draws a figure into the chart `key`.
 
@@ -63,8 +62,6 @@ def show(
         run: tells the run that it shows from others, in the browser.
         title: above a picture that somebody saves, and its file's name; without one the page's.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
-        unfolds: the step that the player is at, from 0, where what later steps do is not to be seen: it has no name on the axes
-            and no row in small maps.
     """
     on, act = clicks or (None, None)
 
@@ -80,7 +77,7 @@ def show(
             if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
                 act(*cell)
 
-    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME, "unfolds": unfolds}
+    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     _component()(key=key, data=data, **({"on_click_change": clicked} if act else {}))
@@ -90,6 +87,7 @@ def show(
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
-    js = f"{assets.script('arrays.js', 'charts.js')}\n{Path(__file__).with_suffix('.js').read_text(encoding='utf-8')}"
+    shared = modules.script("cells.js", "charts.js", "table.js")
+    js = f"{shared}\n{Path(__file__).with_suffix('.js').read_text(encoding='utf-8')}"
     # Outside of a shadow, where Plotly's rules of style reach it.
-    return st.components.v2.component(NAME, html=html, css=assets.asset("charts.css"), js=js, isolate_styles=False)
+    return st.components.v2.component(NAME, html=html, css=modules.text("charts.css"), js=js, isolate_styles=False)

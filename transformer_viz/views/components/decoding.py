@@ -43,7 +43,9 @@ def popover(model: LoadedModel) -> None:
         return
     state, chosen = st.session_state, strategy(model)
     words = f"Decoding: {chosen}{({'beam': f' {state.beam}', 'sample': f', seed {state.seed}'}).get(chosen, '')}"
-    with levels.only_in_all("decoding", is_used=chosen != STRATEGIES[0]), st.popover(words, key="decoding-popover"):
+    if not levels.is_all() and chosen == STRATEGIES[0]:
+        return
+    with st.popover(words, key="decoding-popover"):
         chosen = link.segmented_control("Decoding", key="decoding", help=_help("Decoding"))
         if chosen == "beam":
             link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))

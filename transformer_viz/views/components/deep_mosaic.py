@@ -1,6 +1,7 @@
 """The heads of a deep model: an overview of all by one number, and in a chosen order the small maps of as many as six layers
 have."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +11,14 @@ from transformer_viz.analysis.attribution_maps import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE, offered, ordered, statistic
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.figure_data import PlainFigure, plain, typed
 from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, player, screen, style
+from transformer_viz.views.components import chart, player, screen
 from transformer_viz.views.state import levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.focus import Focus
@@ -30,13 +32,11 @@ _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
 
 
-def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, measure: Attribution | None = None) -> None:
-    """Of the kind in focus alone. With the answer hidden there is no overview: its numbers are of the whole run."""
-    state, is_covered, measures = st.session_state, _is_covered(trace), known_measures(trace)
-    norms = measure if measure is not None and measure.kind == now.kind and is_of_heads(trace, measure) else None
-    order = link.option("head_order", {name: ORDERS[name] for name in (LAYERS, *measures, ROLE)})
-    first = _OVERVIEW if _OVERVIEW in measures else measures[0]
-    by = link.option("overview_of", {name: ORDERS[name] for name in measures}, first)
+def start(trace: Trace) -> None:
+    """The order of the heads, by what they are overviewed, and the page, before their boxes are drawn."""
+    state, measures = st.session_state, known_measures(trace)
+    link.option("head_order", {name: ORDERS[name] for name in (LAYERS, *measures, ROLE)})
+    link.option("overview_of", {name: ORDERS[name] for name in measures}, _first(measures))
     # The page is the one that has the focus, until another is asked for.
     head = state.head if isinstance(state.head, int) else 0
     pages = range(-(-trace.attentions[state.kind].n_layers // LAYERS_A_PAGE))
@@ -46,24 +46,53 @@ def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, meas
         state.heads_page = here
     state.heads_at = at
     link.option("heads_page", {page: page_words(trace, page) for page in pages}, here)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
-        if not is_covered:
-            if norms is None:
-                with levels.only_in_all("overview-of", is_used=by != first):
-                    link.selectbox("Overview by", key="overview_of", width=270)
-            with levels.only_in_all("head-order", is_used=order != LAYERS):
-                link.selectbox("Heads in the order of", key="head_order", width=270)
-        link.selectbox("Small maps of", key="heads_page", width=320)
-    left, right = st.columns([1, 3])
-    if not is_covered:
-        with left:
-            _overview(trace, now, on_tile, norms)
-    with right:
-        heads = heads_of_page(trace, st.session_state.heads_page)
-        place = room(len(heads), trace.attentions[now.kind].n_heads)
-        looks: dict[str, Any] = {"scale": chosen.scale, "measure": measure, "style": style.figure_style()}
-        figure = plain(mosaic)(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
-        show_mosaic(figure, now.kind, now, on_tile)
+
+
+def boxes(trace: Trace, norms: Attribution | None) -> None:
+    """Boxes for the order, the overview and the page, for which `start` has been called."""
+    state = st.session_state
+    if not _is_covered(trace):
+        first = _first(known_measures(trace))
+        if not _is_of_heads(trace, norms) and (levels.is_all() or state.overview_of != first):
+            link.selectbox("Overview by", key="overview_of", width=270)
+        if levels.is_all() or state.head_order != LAYERS:
+            link.selectbox("Heads in the order of", key="head_order", width=270)
+    link.selectbox("Small maps of", key="heads_page", width=320)
+
+
+def figures(
+    trace: Trace, chosen: DisplayOptions, now: Focus, norms: Attribution | None
+) -> tuple[dict[Kind, dict[str, Any]], dict[str, Any] | None]:
+    """The small maps of the page and kind in focus, in the colours of a light page, and the overview of all heads.
+
+    With the answer hidden there is no overview, since its numbers are of the whole run.
+    """
+    light = Style("light", chosen.is_large)
+    heads = heads_of_page(trace, st.session_state.heads_page)
+    place = room(len(heads), trace.attentions[now.kind].n_heads)
+    maps = plain(mosaic)(trace, now.kind, heads=heads, **place, scale=chosen.scale, measure=norms, style=light)
+    drawn = {now.kind: {"data": maps.data, "layout": maps.layout}}
+    if _is_covered(trace):
+        return drawn, None
+    is_of_measure = norms is not None and _is_of_heads(trace, norms)
+    by = f"{norms.title} of a row" if is_of_measure else ORDERS[st.session_state.overview_of]
+    values = norms_of_rows(trace, norms) if is_of_measure else values_of_heads(trace)
+    overview = tile_map(now.kind, trace.attentions[now.kind].layers, values, by, None, light)
+    title = kind_title(trace, now.kind, in_full=False)
+    # Each tile is a single cell of its own head, for clicks and for the frame of the one in focus.
+    tiles = [[layer, head] for layer in trace.attentions[now.kind].layers for head in range(values.shape[1])]
+    overview.layout["meta"] |= {"tiles": tiles, "rows": 1, "columns": 1}
+    # It goes to the browser with what the page says, where JSON knows no arrays.
+    figure = json.loads(json.dumps({"data": overview.data, "layout": overview.layout}, default=typed))
+    return drawn, {**figure, "words": f"Every head of the {title} by {by}"}
+
+
+def _first(measures: tuple[str, ...]) -> str:
+    return _OVERVIEW if _OVERVIEW in measures else measures[0]
+
+
+def _is_of_heads(trace: Trace, measure: Attribution | None) -> bool:
+    return measure is not None and measure.kind == st.session_state.kind and is_of_heads(trace, measure)
 
 
 def room(n_tiles: int, most: int) -> dict[str, Any]:
@@ -73,8 +102,8 @@ def room(n_tiles: int, most: int) -> dict[str, Any]:
     return {"columns": columns, "height": 28 + -(-n_tiles // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))}
 
 
-def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile, *, unfolds: bool = False) -> None:
-    """A mosaic whose tiles hear clicks; it may fill as the steps come."""
+def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
+    """A mosaic whose tiles hear clicks."""
     words = (
         f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the boxes for layer and head, which All controls shows."
     )
@@ -84,18 +113,7 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile, *,
         words,
         run=now.run,
         clicks=("tile", on_tile),
-        unfolds=now.step if unfolds else None,
     )
-
-
-def _overview(trace: Trace, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:
-    """By what was chosen; where the maps are by value, by how much a head takes from all keys together."""
-    by = ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
-    values = values_of_heads(trace) if norms is None else norms_of_rows(trace, norms)
-    layers, focus = trace.attentions[now.kind].layers, (now.layer, now.head)
-    figure = tile_map(now.kind, layers, values, by, focus, style.figure_style())
-    title = kind_title(trace, now.kind, in_full=False)
-    show_overview(figure, f"Every head of the {title} by {by}", on_tile, now.run)
 
 
 def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | None = None) -> None:

@@ -42,7 +42,7 @@ def show(
     marks: Marks = Marks(),
     *,
     large: bool = False,
-    on_press: Callable[[Block, Any], None] | None = None,
+    on_press: Callable[[Block], None] | None = None,
 ) -> None:
     """Draws a model.
 
@@ -52,7 +52,7 @@ def show(
         key: tells it from the page's others.
         marks: what is marked.
         large: for a projector.
-        on_press: gets the block that was pressed, and the step that the player is at, as the browser says it.
+        on_press: gets the block that was pressed.
     """
     parts: dict[str, list[Any]] = {name: [] for name in ("frames", "lines", "sums", "words", "blocks")}
     columns: list[_Column] = []
@@ -66,9 +66,9 @@ def show(
         encoder.connect_to(decoder)
     blocks = {block.place: block for block in architecture}
 
-    def pressed(place: Any, step: Any) -> None:
+    def pressed(place: Any) -> None:
         if on_press is not None and isinstance(place, str) and place in blocks:
-            on_press(blocks[place], step)
+            on_press(blocks[place])
 
     size = {"width": columns[-1].left + columns[-1].width + 1, "height": max(column.top for column in columns) + 2}
     about: Any = {"title": title, "marks": marks, "untold": architecture.untold, "large": large, **size, **parts}

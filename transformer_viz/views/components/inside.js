@@ -1,12 +1,11 @@
 // What `inside.html` cannot do by itself: the numbers of a vector one at a time, the way a station a press, going on by
-// keyboard in the explanation, and asking for the row of another step.
+// keyboard in the explanation.
 
-const FOLLOW_MS = 100;
+const OF_ROOT = new WeakMap();
 
 function begin(root, data) {
-  const me = (root.__inside ??= new Inside(root));
-  me.drawn(data);
-  root.__end = () => me.end();
+  if (!OF_ROOT.has(root)) OF_ROOT.set(root, new Inside(root));
+  OF_ROOT.get(root).drawn(data);
 }
 
 class Inside {
@@ -19,12 +18,11 @@ class Inside {
     for (const name of ["pointerout", "focusout"]) root.addEventListener(name, () => delete root.dataset.axis);
     root.addEventListener("click", (event) => this.click(event), true);
     root.addEventListener("keydown", (event) => this.key(event));
-    document.addEventListener("place-noted", ({ detail }) => this.follow(detail));
   }
 
-  drawn({ at, place }) {
+  drawn({ place }) {
     const isSame = String(place) === String(this.place);
-    Object.assign(this, { at, place });
+    this.place = place;
     this.to(isSame ? this.station : undefined);
     if (this.isByKey) this.enter();
     this.isByKey = false;
@@ -88,23 +86,6 @@ class Inside {
     const title = next?.querySelector("h2").textContent.replace(/^\d+/, "");
     this.root.querySelector(".walk").textContent = !now ? "▶ Show the way" : next ? `Next: ${title}` : "All of it";
     this.root.querySelector(".said").textContent = now?.querySelector("header").textContent ?? "";
-  }
-
-  // The step and the pin that Python has noted of the player. Asked only then: what two parts of a page say in one moment is
-  // sent as one, and Streamlit draws the first of the two alone. If all of the page was drawn, its own data is on the way. Below
-  // a run that a question covers this part is about to go: Streamlit would drop the message, and whatever else was in it.
-  follow(noted) {
-    this.end();
-    if (noted.isCovered) return;
-    this.following = setTimeout(() => {
-      const isOther = noted.step !== this.at.step || String(noted.pin) !== String(this.at.pin);
-      if (this.root.isConnected && noted.run === this.at.run && isOther) this.root.__press("");
-    }, FOLLOW_MS);
-  }
-
-  // Also when the part goes.
-  end() {
-    clearTimeout(this.following);
   }
 }
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from markupsafe import Markup, escape
 from PIL import Image
 
@@ -29,7 +28,6 @@ from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
 from transformer_viz.views import glossary
 from transformer_viz.views.components import markup
-from transformer_viz.views.state import focus
 
 KEY = "inside"
 _ALMOST_ALL = 0.98
@@ -57,20 +55,19 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         looks: how the page draws.
         pinned: a key that is shown in any case.
         on_press: gets what the browser asks for: the address of a number; `+` and an address, a term of the number that is
-            explained; `-n`, back to the n-th number of the way; nothing, where the step or the pin is another. Or nonsense.
+            explained; `-n`, back to the n-th number of the way. Or nonsense.
     """
     drawn, at = picture(inside, looks, pinned), way[-1]
     # A number of a vector stands in the strip of all of it.
     vector = re.sub(r"\.\d+$", "", at)
     stations = [*drawn["enters"], *drawn["flow"], *drawn["leaves"]]
     here = [station["id"] for station in stations if not {at, vector}.isdisjoint(station["addresses"])]
-    places = {"run": st.session_state.run, "step": focus.step(), "pin": list(focus.pinned())}
     markup.show(
         "components/inside.html",
         KEY,
-        lambda pressed, _: on_press(pressed),
+        on_press,
         script=_script(),
-        data={"at": places, "place": list(inside.place)},
+        data={"place": list(inside.place)},
         way=[explain(inside, address) for address in way],
         at=at,
         vector=vector,

@@ -311,12 +311,12 @@ def _rules(fold: str, point: str, here: str) -> str:
 
 def _draw_masks(example: Example) -> None:
     """All heads, without a word of what made their masks."""
-    from transformer_viz.views.components import stepper  # which draws this card's covered runs too
+    from transformer_viz.views.components import pictures
 
     spot = example.focus
     at = focus.Focus("lesson", spot.kind, spot.layer, spot.head, spot.row)
     trace = replace(hide_answer(example.trace, example.trace.n_steps), mistake="", edits=())
-    for kind, call in stepper.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
+    for kind, call in pictures.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
         chart.show(call(), f"lesson-masks-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
 
 

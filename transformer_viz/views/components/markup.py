@@ -20,7 +20,7 @@ TEMPLATES = Environment(
 def show(
     template: str,
     key: str,
-    on_press: Callable[[Any, Any], None] | None = None,
+    on_press: Callable[[Any], None] | None = None,
     *,
     style: str = "",
     script: str = "",
@@ -32,8 +32,7 @@ def show(
     Args:
         template: of this package's folder `views/`, as `components/drawing.html`; its style stands beside it.
         key: tells it from the page's others.
-        on_press: is called with the `data-at` of what was pressed and the step that the player is at, as the browser says
-            them, which may be nonsense.
+        on_press: is called with the `data-at` of what was pressed, as the browser says it, which may be nonsense.
         style: rules of others, before its own.
         script: a function `begin(root, data)` of the template's own, which is called whenever it was drawn anew.
         data: what that is given.
@@ -42,8 +41,8 @@ def show(
 
     def heard() -> None:
         pressed = (st.session_state.get(key) or {}).get("press")
-        if on_press is not None and isinstance(pressed, dict):
-            on_press(pressed.get("at"), pressed.get("step"))
+        if on_press is not None and pressed is not None:
+            on_press(pressed)
 
     html = TEMPLATES.get_template(template).render(parts)
     _component(template, style, script)(key=key, data={"html": html, **(data or {})}, on_press_change=heard)

@@ -7,12 +7,11 @@ from typing import Any
 from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.errors import join_names
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.state import levels, link
-from transformer_viz.views.state.focus import Focus
 
 MEASURES = ("weights", "value", "cause", "more")
 """What the maps show; the last one stands for those that have a box of their own."""
@@ -60,28 +59,24 @@ class Measured:
         """For a picture of this kind; of another kind where this one has none, so that its title says that it is weights."""
         return self.results.get(kind, next(iter(self.results.values()), None))
 
-    def added_to(self, content: dict[str, Any], trace: Trace, at: Focus) -> dict[str, Any]:
-        """What the player is sent, with what the measures say of each step."""
+    @property
+    def switch(self) -> list[dict[str, str]] | None:
+        """The buttons of the switch, for the viewer; None where it has none."""
         if not self.chosen:
-            return content
+            return None
         buttons = ((value, *_BUTTONS[value]) for value in self.offered)
-        offered = [{"value": value, "words": words, "title": glossary.sentence(term)} for value, words, term in buttons]
-        switch = {"measure": self.chosen, "measures": offered}
-        if not self.results:
-            return {**content, **switch}
-        said = [self._words(trace, at, step) for step in range(len(content["sentences"]))]
-        return {**content, **switch, "measured": said, "output": self._tokens(content["output"])}
+        return [{"value": value, "words": words, "title": glossary.sentence(term)} for value, words, term in buttons]
 
-    def _words(self, trace: Trace, at: Focus, step: int) -> Sentence:
+    def step_words(self, trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
         """What is said below the sentence of a step."""
-        result = self.results.get(at.kind)
-        words = () if result is None else attribution_maps.step_words(trace, result, at.layer, at.head, step)
+        result = self.results.get(kind)
+        words = () if result is None else attribution_maps.step_words(trace, result, layer, head, step)
         if self.shares is None:
             return words
         said = attribution_maps.source_words(float(self.shares.values[step].sum()))
         return (("plain", "What "), of_run(trace.output_tokens[step]), ("plain", f" is written from: {said}. "), *words)
 
-    def _tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Each token of the output strip with the source's share of it."""
         if self.shares is None:
             return tokens
@@ -90,3 +85,7 @@ class Measured:
             {**token, "title": f"{token['title']}; {attribution_maps.source_words(share)}", "share": round(share, 4)}
             for token, share in zip(tokens, shares, strict=False)
         ]
+
+
+NOTHING = Measured()
+"""No measure at all."""

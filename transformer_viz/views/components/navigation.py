@@ -3,7 +3,7 @@
 Streamlit's own navigation becomes a drawer on a phone, which covers the page, says nowhere which one it is, and stays open.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from types import ModuleType
 from typing import Any
@@ -29,7 +29,7 @@ MARK = (
 """The sign of the app: a map of attention that reads a word from its end."""
 
 
-def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
+def show(views: list[ModuleType]) -> ModuleType:
     """Draws the links, and names the page that is open in its title and heading.
 
     The page is not run as Streamlit's page but as a part of the main script: so a key that two pages have is one widget, and
@@ -39,7 +39,7 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
         views: the pages' modules, in the order of their links.
 
     Returns:
-        The title of the page that is open, and what draws it.
+        The module of the page that is open.
     """
     link.say_unknown_page([view.TITLE for view in views])
     linked = list(map(_page, views))
@@ -57,7 +57,7 @@ def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
         if chosen.title != "Train" and _training_at_work() is not None:
             with st.container(width="content", key="page-training"):
                 _link_to_training(next(page for page in linked if page.title == "Train"))
-    return chosen.title, next(view.show for view in views if chosen.title == view.TITLE)
+    return next(view for view in views if chosen.title == view.TITLE)
 
 
 def _training_at_work() -> str | None:

@@ -1,9 +1,12 @@
 // What Python cannot know of a browser: whether its window is narrow, and what it is to keep for the next visit; a term that leads
-// to a lesson, and whether what a lesson points at is in sight; and for the printer how wide the page is: charts are drawn for the window, and paper is another width. A page as
-// wide as the window is printed smaller, and whole.
+// to a lesson, and whether what a lesson points at is in sight; and for the printer how wide the page is: charts are drawn for the
+// window, and paper is another width. A page as wide as the window is printed smaller, and whole.
 
 const NARROW_PX = 768, YEAR_S = 31_536_000;
 const made = () => document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
+// The step whose point has been brought into sight, and the point that waits until it is drawn.
+const BROUGHT = (document.__brought ??= { step: "", waits: null });
+const SIGHT = (document.__sight ??= new MutationObserver(() => bringIntoSight(BROUGHT.waits)));
 const PAPER = document.getElementById("paper") ?? made();
 
 export default function ({ data, setStateValue, setTriggerValue }) {
@@ -20,17 +23,21 @@ export default function ({ data, setStateValue, setTriggerValue }) {
 
 // Once a step, as soon as it is drawn: who scrolls away afterwards wants to.
 function bringIntoSight(point) {
-  document.removeEventListener("chart-drawn", document.__lookAgain);
-  const found = point && document.querySelector(point.selector);
-  if (!point || document.__broughtFor === point.step) return;
-  if (found?.clientHeight && [...found.querySelectorAll(".chart")].every((chart) => chart.__drawn)) {
-    document.__broughtFor = point.step;
+  SIGHT.disconnect();
+  if (!point || BROUGHT.step === point.step) return;
+  const found = document.querySelector(point.selector);
+  const isBusy = document.querySelector('.viewer[aria-busy="true"]') !== null;
+  if (found?.clientHeight && !isBusy && [...found.querySelectorAll(".chart")].every(isDrawn)) {
+    BROUGHT.step = point.step;
     found.scrollIntoView({ block: "nearest" });
-  } else {
-    document.__lookAgain = () => bringIntoSight(point);
-    document.addEventListener("chart-drawn", document.__lookAgain);
+    return;
   }
+  BROUGHT.waits = point;
+  SIGHT.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["aria-busy"] });
 }
+
+// Plotly has drawn it; in a map of no kind that is in focus nobody sees whether it has.
+const isDrawn = (chart) => chart.querySelector(".main-svg") !== null || !chart.clientWidth || chart.ariaHidden === "true";
 
 // A term leads to a lesson in this session, by an entry of the browser's history of its own, which history.js would not make.
 function openLesson(event, setTriggerValue) {

@@ -13,7 +13,7 @@ _CSS = """
 .stMainBlockContainer { padding: 0 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
 /* What stands above the large map leaves it the first screen. */
-.st-key-bar, .st-key-player-area, .st-key-focus-controls { margin-top: -0.35rem; }
+.st-key-bar, .st-key-player-area, .st-key-picture, .st-key-focus-controls { margin-top: -0.35rem; }
 .st-key-focus-controls { margin-bottom: -0.35rem; }
 .told { margin: 0; font-size: 0.875rem; line-height: 1.25; color: var(--muted); }
 .told code { font-size: 0.75rem; color: inherit; }
@@ -50,8 +50,6 @@ _CSS = """
 .st-key-train-columns :has(> * > .st-key-train-drawing) { position: sticky; top: 0.5rem; height: fit-content; flex: none; }
 /* Where maps would be too narrow for their words beside the drawing, they go below it. */
 .st-key-with-drawing > :last-child { min-width: min(100%, 34rem); }
-/* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */
-.st-key-last-picture { opacity: 0.4; filter: grayscale(1); pointer-events: none; }
 /* Where the keyboard is. Streamlit's own ring is half transparent, and its navigation has none. */
 :is(a, button, summary, [role="tab"], [role="radio"], [tabindex="0"]):focus-visible {
   outline: 3px solid var(--chosen) !important; outline-offset: 1px;

@@ -31,9 +31,7 @@ def show(shown: Shown) -> None:
         return
     request = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # The player above is drawn anew.
-        changed: Any = {"on_change": state.update, "kwargs": {"aligner_changed": True}}
-        aligner.box(help=glossary.sentence("Aligning head"), width=230, **changed)
+        aligner.box(help=glossary.sentence("Aligning head"), width=230)
         if model is not None:
             has_task = model.task is not None and any(key is not None for key in shown.tokens.alignment)
             ways = (*(("task",) if has_task else directions()), "effect")
@@ -49,8 +47,6 @@ def show(shown: Shown) -> None:
                 request = (model, by, asked)
     if request is not None:
         _show_found(shown.tokens, *request)
-    if state.pop("aligner_changed", False):
-        st.rerun()
 
 
 def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, ...]) -> None:

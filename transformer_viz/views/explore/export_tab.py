@@ -15,7 +15,7 @@ from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.text_display import display_text
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code, figure_file, recorded_calls, stepper, style
+from transformer_viz.views.components import code, figure_file, pictures, recorded_calls, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
@@ -72,8 +72,8 @@ def show(shown: Shown) -> None:
             _show_weights(trace)
     elif chosen == "code":
         if not display_options.is_hidden("The lines that make the pictures"):
-            pictures = stepper.picture_calls(trace, display_options.current(), at, shown.measured)
-            st.code(recorded_calls.program(*([] if shown.tree is None else [shown.tree]), *pictures), language="python")
+            calls = pictures.picture_calls(trace, display_options.current(), at, shown.measured)
+            st.code(recorded_calls.program(*([] if shown.tree is None else [shown.tree]), *calls), language="python")
             _take_step()
     else:
         looks["with_answer"] = not st.session_state.get("hide_answer")

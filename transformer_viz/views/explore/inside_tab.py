@@ -28,8 +28,6 @@ _LONGEST_WAY = 32
 """Terms that one goes on to before the first of them is forgotten."""
 
 
-# A fragment, so that another number redraws no other tab.
-@st.fragment
 def show(shown: Shown) -> None:
     """Draws the row in focus, or what is in its way."""
     state, trace = st.session_state, shown.tokens
@@ -86,8 +84,7 @@ def _of_file(trace: Trace, place: tuple[Kind, int, int, int]) -> Inside | None:
     st.markdown(f"The file does not hold the inside of {literal(said)}. It holds:")
     with st.container(horizontal=True):
         for inside in held:
-            if st.button(row_address(inside.place), key=f"go-inside-{row_address(inside.place)}", on_click=_go, args=(inside,)):
-                st.rerun()
+            st.button(row_address(inside.place), key=f"go-inside-{row_address(inside.place)}", on_click=_go, args=(inside,))
     return None
 
 

@@ -259,14 +259,11 @@ def _draw_maps(found: Mapping[str, Verdicts], trace: Trace) -> None:
     def go(row: int) -> None:
         if (place := places.get(parts[row][1])) is not None:
             state.layer, state.head = place
-            state.verdict_went = True
 
     here = name_of(state.layer, state.head)
     row = names.index(here) if here in names else None
     shares = [f"at the cause, {mode}" for mode in frames]
     table.choose(columns, "Every map beside the cause", "verdict_table", row, go, percents=shares)
-    if state.pop("verdict_went", False):
-        st.rerun()
 
 
 # ---- is it needed?

@@ -3,7 +3,6 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -18,22 +17,23 @@ from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import (
     bar,
     decoding,
-    deep_mosaic,
     drawing,
     first_question,
+    guess,
     lesson_card,
     mask_tokens,
     measured,
-    stepper,
 )
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
-from transformer_viz.views.explore import compare_with, hypotheses, measures, tables, trace_file
+from transformer_viz.views.explore import compare_with, curtain, hypotheses, measures, picture, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, focus, levels, link, words
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
+WRITES_ADDRESS = True
+"""Its viewer writes the address."""
 _DRAWING, _WIDE, _LARGE = "The model", 372, 470
 """The drawing of the model, and its width in pixels."""
 _LEARNED = "It was never told how: watch where it looks. "
@@ -45,7 +45,7 @@ _LEAKS = (
 
 def show() -> None:
     """Draws the page."""
-    chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True)
+    chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True, is_own_text=True)
     if chosen.is_file:
         trace_file.show()
         return
@@ -73,28 +73,23 @@ def show() -> None:
             focus.go_to_head("cross", *place)
         first_question.begin()
     focus.start(shown, model)
-    # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
-    focus.set_step(focus.step())
     aligner.start(trace, model)
     searched = None if search is None else whole
-    if (cover := lesson_card.ask(trace, model, searched, is_by_words=shown is not trace)) is not None:
-        # What may be seen before a lesson's question is answered: the run before a row, or no picture.
-        if cover.row is None or deep_mosaic.is_deep(shown):
-            st.info(cover.words, icon=":material/visibility_off:")
-            focus.draw_hidden_boxes()
-            focus.draw_hidden()
-        else:
-            stepper.show(shown, chosen, covered_from=cover.row)
-        tables.draw_hidden(model)
+    by_lesson = curtain.of_lesson(lesson_card.ask(trace, model, searched, is_by_words=shown is not trace))
+    now = by_lesson or curtain.of_page(shown, model, chosen)
+    if now.is_guessed:
+        guess.hear(shown, focus.current())
+        now = curtain.of_page(shown, model, chosen)
+    if now.is_whole:
+        # What may be seen before a lesson's question is answered: no picture.
+        st.info(now.words, icon=":material/visibility_off:")
         return
-    offer = first_question.asked(shown, model, chosen)
-    measuring = measures.Measuring(trace, model, is_offered=chosen.with_answer and measured.are_shown())
-    # How it learned would tell a hidden answer.
-    is_told = model.task is not None and chosen.with_answer and not chosen.is_large
+    measuring = measures.Measuring(trace, model, is_offered=now.is_open and measured.are_shown())
+    # How it learned would tell what is covered.
+    is_told = model.task is not None and chosen.with_answer and not chosen.is_large and by_lesson is None
     is_leaky = is_told and bool(getattr(model, "recipe", {}).get("mistake"))
-    with st.container(key="leak"):
-        if is_leaky:
-            st.caption(_LEAKS)
+    if is_leaky:
+        st.caption(_LEAKS)
     if model.task is not None and trace.expected is None and (remark := model.task.remark(model.task.read(chosen.text))):
         st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
@@ -102,7 +97,7 @@ def show() -> None:
     if model.model.sizes.recurrences:
         st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
     tree = None
-    if search is not None and not display_options.is_hidden("The branches of a search"):
+    if search is not None and by_lesson is None and not display_options.is_hidden("The branches of a search"):
         st.markdown(hypotheses.comparison(greedy, whole, search))
         tree = hypotheses.show(whole, search, node, greedy=greedy)
         hypotheses.say(trace, search, node)
@@ -113,14 +108,11 @@ def show() -> None:
         # Why a letter's number is not its place in the text, where tokens are numbered for the first time.
         if shown.source_tokens[:1] == (START,):
             remarks += ("plain", "Token 1 is "), ("code", START), ("plain", ". ")
-        beside = partial(_draw_beside_boxes, trace, model, chosen, remarks)
-        covered_from = None if offer is None else focus.step()
-        stepper.show(shown, chosen, beside, measuring.measured, covered_from=covered_from, offer=offer)
-    if offer is not None:
-        tables.draw_hidden(model)
-        return
-    tables.show(Shown(shown, measuring.kept(trace), model, searched, whole is not greedy, measuring.measured, tree))
-    measuring.finish()
+        below = partial(_draw_below, trace, model, chosen)
+        picture.show(shown, chosen, now, measuring.measured, remark=remarks, below=below)
+    if by_lesson is None and now.offer is None:
+        tables.show(Shown(shown, measuring.kept(trace), model, searched, whole is not greedy, measuring.measured, tree))
+        measuring.finish()
 
 
 def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
@@ -136,15 +128,13 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     return greedy, runs.run(model, chosen.text, **keywords)
 
 
-def _draw_beside_boxes(trace: Trace, model: LoadedModel, chosen: bar.Bar, remarks: Sentence) -> None:
-    """Draws what stands beside the boxes of the focus."""
+def _draw_below(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:
+    """Draws what stands in the row below the picture."""
     link.toggle(_DRAWING, key="where", help=f"{glossary.sentence(_DRAWING)}: {summary(model.architecture)}")
     # Compare shows the answer, and decodes greedily and by sampling as this page does: a search has more settings here.
     has_sides = decoding.strategy(model) in ("greedy", "sample")
     if levels.is_all() and chosen.with_answer and not chosen.is_large and has_sides:
         compare_with.popover(trace, model, decoding.keywords(model))
-    if not chosen.is_large:
-        focus.say_head(remarks)
 
 
 def _draw_last_picture(chosen: bar.Bar) -> None:
@@ -160,8 +150,7 @@ def _draw_last_picture(chosen: bar.Bar) -> None:
     focus.start(trace, model)
     aligner.start(trace, model)
     st.caption(f"The last picture, of {of_run(text)}:")
-    with st.container(key="last-picture"):
-        stepper.show(trace, chosen)
+    picture.show(trace, chosen, is_grey=True)
 
 
 @contextmanager
@@ -180,11 +169,10 @@ def _beside_model(trace: Trace, model: LoadedModel, *, large: bool) -> Generator
             )
             title = f"The model that runs: {summary(model.architecture)}."
 
-            def go(block: Block, step: Any) -> None:
+            def go(block: Block) -> None:
                 """To the same head of another attention; one that it has not is not gone to (`focus.start`)."""
                 if block.kind in trace.kinds and block.layer in trace.attentions[block.kind].layers:
                     st.session_state.kind, st.session_state.layer = block.kind, block.layer
-                focus.go_to_step(step, trace)
 
             drawing.show(model.architecture, title, "drawing", marks, large=large, on_press=go)
         with st.container(key="beside-drawing"):

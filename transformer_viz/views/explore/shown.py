@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components.measured import Measured
-from transformer_viz.views.components.stepper import NOTHING
+from transformer_viz.views.components.measured import NOTHING, Measured
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint

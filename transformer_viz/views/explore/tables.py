@@ -3,12 +3,10 @@
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from transformer_viz.views.components import tabs
 from transformer_viz.views.explore import this_run
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, display_options, link
+from transformer_viz.views.state import display_options, link
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -20,31 +18,16 @@ OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEED
 """The tabs of a file and of a branch of a search, and of any other run than a greedy one, from which nothing goes on."""
 
 
-@st.fragment
 def show(shown: Shown) -> None:
-    """Draws the tabs. A fragment, so that opening another tab redraws no picture above. On a projector the open tab is drawn
-    alone, and only if it has `IN_LARGE`."""
+    """Draws the tabs. On a projector the open tab is drawn alone, and only if it has `IN_LARGE`."""
     here, key = _tabs(shown.model if shown.is_decoded else None), "explore_tab"
     if display_options.current().is_large:
         title = link.option(key, list(here))
         if getattr(here[title], "IN_LARGE", False):
             tabs.show_one(here[title], shown)
-        _draw_hidden(here)
     else:
         this_run.show(shown)
-        title = tabs.show(here, key, shown)
-    if title != "Heads":
-        aligner.hidden_box()
-
-
-def draw_hidden(model: "LoadedModel") -> None:
-    """Draws the row of tabs where nobody sees it, so that a link says which one is open."""
-    _draw_hidden(_tabs(model))
-
-
-def _draw_hidden(here: dict[str, ModuleType]) -> None:
-    with st.container(key="in-link-explore_tab"):
-        link.tabs(list(here), key="explore_tab")
+        tabs.show(here, key, shown)
 
 
 def _tabs(model: "LoadedModel | None") -> dict[str, ModuleType]:

@@ -7,10 +7,10 @@ import streamlit as st
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import measured, opened, stepper, uploader
+from transformer_viz.views.components import guess, measured, opened, uploader
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
-from transformer_viz.views.explore import file_measures, hypotheses, tables
+from transformer_viz.views.explore import curtain, file_measures, hypotheses, picture, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, focus, link, words
 
@@ -100,11 +100,15 @@ def _show_file() -> None:
     shown = words.shown(tokens, run)
     focus.start(shown, None, run)
     aligner.start(tokens, None)
-    held = file_measures.held(tokens, is_offered=now.with_answer and measured.are_shown())
+    covers = curtain.of_page(shown, None, now)
+    if covers.is_guessed:
+        guess.hear(shown, focus.current())
+        covers = curtain.of_page(shown, None, now)
+    held = file_measures.held(tokens, is_offered=covers.is_open and measured.are_shown())
     if search is not None and now.with_answer:
         tree = hypotheses.show(whole, search, node)
         hypotheses.say(tokens, search, node)
-    stepper.show(shown, now, beside=focus.say_head, measured=held)
+    picture.show(shown, now, covers, held)
     tables.show(Shown(shown, tokens, whole=whole, measured=held, tree=tree))
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")

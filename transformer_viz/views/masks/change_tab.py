@@ -50,7 +50,7 @@ def show(setup: Setup) -> None:
         focus.go_to_head(largest.kind, largest.layer, largest.head)
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
     with st.container(horizontal=True, key="change-controls"):
-        focus.controls(after, with_best=False)
+        focus.controls(after)
         # Buttons that change all rows at once: the kind's mask, or a head.
         kind, layer, head = _one_head()
         title, place = head_label(layer, head), Place(kind, layer, head)

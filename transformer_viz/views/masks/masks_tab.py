@@ -38,7 +38,7 @@ def show(setup: Setup) -> None:
         if not screen.is_narrow():
             draw_view_box()
         if has_focus(setup):
-            focus.controls(traces[setup.sentence], combined=False, with_best=False)
+            focus.controls(traces[setup.sentence], combined=False)
     is_batch = not screen.is_narrow() and state.masks_of == "batch"
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = state.layer, state.head if isinstance(state.head, int) else 0

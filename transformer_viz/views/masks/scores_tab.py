@@ -29,7 +29,7 @@ def has_focus(setup: Setup) -> bool:
 def show(setup: Setup) -> None:
     """Draws the controls, three maps, the row, and what became of it if all of it were masked."""
     trace, state = setup.forced()[setup.sentence], st.session_state
-    focus.controls(trace, combined=False, with_best=False)
+    focus.controls(trace, combined=False)
     kind, layer, head = state.kind, state.layer, state.head
     attention = trace.attentions[kind]
     with st.container(horizontal=True, vertical_alignment="center"):

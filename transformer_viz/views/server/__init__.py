@@ -18,8 +18,9 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from transformer_viz import server_settings
-from transformer_viz.errors import OptionError
-from transformer_viz.views.components import plotly_js
+from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.views.cache import sent_runs
+from transformer_viz.views.components import plotly_js, viewer_script
 from transformer_viz.views.server import opening, visitors, warm_up
 from transformer_viz.views.server.guard import Guard
 from transformer_viz.views.server.messages import Messages
@@ -59,7 +60,7 @@ def middleware() -> list[Middleware]:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
     return [
-        Middleware(Guard, allowed=hosts, preload=_plotly_path(), framed_by=framed_by),
+        Middleware(Guard, allowed=hosts, preload=_path(plotly_js.NAME), framed_by=framed_by),
         Middleware(UnknownPages),
         Middleware(Visitors),
         Middleware(Uploads, limits=limits),
@@ -69,12 +70,49 @@ def middleware() -> list[Middleware]:
 
 def routes() -> list[Route]:
     """plotly.js beside the page, which a browser fetches once: a new release has a new name."""
-    return [Route(_plotly_path(), _plotly)]
+    run = _path("run/{name:str}")
+    return [
+        Route(_path(plotly_js.NAME), _plotly),
+        Route(_path(viewer_script.name()), _viewer),
+        Route(run, _run),
+        Route(f"{run}/{{kind:str}}/{{layer:int}}/{{head:str}}", _part_of_run),
+    ]
 
 
-def _plotly_path() -> str:
+def _path(name: str) -> str:
     base = st.get_option("server.baseUrlPath").strip("/")
-    return f"/{base}/{plotly_js.NAME}" if base else f"/{plotly_js.NAME}"
+    return f"/{base}/{name}" if base else f"/{name}"
+
+
+async def _viewer(_request: Request) -> Response:
+    headers = {"cache-control": "public, immutable, max-age=31536000"}
+    return Response(viewer_script.text(), headers=headers, media_type="text/javascript")
+
+
+async def _run(request: Request) -> Response:
+    """A run's numbers, for the session that has been given its name."""
+    run = sent_runs.fetched(request.path_params["name"])
+    return _GONE if run is None else _json(run.packed)
+
+
+async def _part_of_run(request: Request) -> Response:
+    """The numbers of one head."""
+    name, kind, layer, head = (request.path_params[key] for key in ("name", "kind", "layer", "head"))
+    if (run := sent_runs.fetched(name)) is None:
+        return _GONE
+    try:
+        part = await asyncio.to_thread(run.part, kind, layer, int(head) if head.isdigit() and len(head) < 5 else head)
+    except TransformerVizError as error:
+        return Response(str(error), 404, media_type="text/plain")
+    return _json(sent_runs.packed(part))
+
+
+def _json(data: bytes) -> Response:
+    headers = {"cache-control": "private, immutable, max-age=3600", "content-encoding": "gzip"}
+    return Response(data, headers=headers, media_type="application/json")
+
+
+_GONE = Response("This run is not kept any more. Load the page again.", 404, media_type="text/plain")
 
 
 async def _plotly(request: Request) -> Response:

@@ -109,16 +109,14 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
             on_change=_begin_anew,
         )
-        if with_colours:
-            with levels.only_in_all("colours", is_used=link.option("colours", SCALES) != next(iter(SCALES))):
-                help_ = glossary.sentence("Colours of the maps")
-                link.segmented_control("Colours of the maps", key="colours", help=help_)
+        if with_colours and (link.option("colours", SCALES) != next(iter(SCALES)) or levels.is_all()):
+            help_ = glossary.sentence("Colours of the maps")
+            link.segmented_control("Colours of the maps", key="colours", help=help_)
         # One of its buttons loads the page again: the link keeps what was chosen, an opened file is not kept.
         # Explore is the bare address.
         _theme_choice()(key="theme-choice", data={"pages": ["", *names()]})
-        if device is not None:
-            with levels.only_in_all("device", is_used=state.device != AUTO):
-                device()
+        if device is not None and (levels.is_all() or state.device != AUTO):
+            device()
     if page != "train":  # has them at its beginning
         glossary_popover(page)
     levels.switch()

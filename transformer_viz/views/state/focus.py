@@ -2,8 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,11 @@ import streamlit as st
 from transformer_viz.analysis.comparison import IN_BOTH, Comparison
 from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.query_rows import best_head
-from transformer_viz.analysis.sentences import Sentence, best_head_words
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
-from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label, head_title
+from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
-from transformer_viz.views.components import term_tips
 from transformer_viz.views.state import levels, link
 
 if TYPE_CHECKING:
@@ -132,12 +129,6 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     return current()
 
 
-def draw_hidden() -> None:
-    """Step and pin in the link, where they are decided: in the fragment of the player, or beside the guesses."""
-    link.hidden("step")
-    link.hidden("pin")
-
-
 def _is_number(possible: range, word: str) -> bool:
     # str.isdigit is true of superscripts and other digits that int() cannot read.
     return word.isascii() and word.isdigit() and len(word) < 10 and int(word) in possible
@@ -222,45 +213,25 @@ def _size(trace: Trace) -> tuple[int, int]:
     return len(trace.attentions[kind].queries), len(trace.attentions[kind].keys)
 
 
-def controls(
-    trace: Trace,
-    *,
-    combined: bool = True,
-    with_best: bool = True,
-    in_levels: bool = False,
-    beside: Callable[[], None] = lambda: None,
-) -> None:
+def controls(trace: Trace, *, combined: bool = True) -> None:
     """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
 
     Args:
         trace: the run.
         combined: offer the mean and the maximum of a layer's heads too.
-        with_best: name the best head beside the boxes.
-        in_levels: the boxes for layer and head are of the level All, as is an offer to pool the pieces of words.
-        beside: draws what else stands in the row.
     """
     if not combined:
         kind, default = st.session_state.kind, (link.default_of("layer"), link.default_of("head"))
         start_head(trace.attentions[kind].layers, heads_of(trace, kind, combined=False), default)
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         kind_box()
-        with levels.only_in_all("focus") if in_levels else nullcontext():
-            layer_and_head_boxes()
-        if in_levels and (is_by_words(trace) or has_pieces(trace)):
-            with levels.only_in_all("unit", is_used=st.session_state.unit != UNITS[0]):
-                unit_box()
-        if with_best and levels.is_all() and (best := best_head(trace)) is not None and (words := best_head_words(trace)):
-            go_to_head_button(f"best: {head_label(*best[:2])}", "best-head", ("cross", *best[:2]), words)
-        beside()
+        layer_and_head_boxes()
 
 
-def say_head(remark: Sentence = ()) -> None:
-    """Which layer and head it is, where no box says it; and a remark."""
-    if not levels.is_all():
-        state = st.session_state
-        title, kind = head_title(state.layer, state.head).capitalize(), KIND_TITLES[state.kind]
-        here = ("strong", title), ("plain", " of "), ("term", kind), ("plain", ": click a small map for another.")
-        term_tips.show((*remark, *here), width=_SENTENCE_PX)
+def unit_offer(trace: Trace) -> None:
+    """Tokens or words, where they differ and all controls are shown, or words are chosen."""
+    if (is_by_words(trace) or has_pieces(trace)) and (levels.is_all() or st.session_state.unit != UNITS[0]):
+        unit_box()
 
 
 def kind_box() -> None:
@@ -288,9 +259,8 @@ def unit_box() -> None:
 
 
 def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_: str = "Go to this head") -> None:
-    """Goes to the head that its words name: kind, layer and head. It may stand in a fragment: the whole page follows."""
-    if st.button(words, key, help_, go_to_head, args=place, icon=":material/target:", type="tertiary"):
-        st.rerun()
+    """Goes to the head that its words name: kind, layer and head."""
+    st.button(words, key, help_, go_to_head, args=place, icon=":material/target:", type="tertiary")
 
 
 def say_largest(comparison: Comparison, words: str, key: str) -> None:

@@ -1,11 +1,8 @@
 """Two levels of controls: Start has what a first visitor needs, the switch *All controls* shows the others too.
 
-What is of All stands in `only_in_all`. On Start it is drawn where nobody sees it, so that no value is lost and a link has it,
-unless it is used: what changes the picture can always be seen and set back.
+What is of All is drawn where all controls are shown, or where it has another value than at first: what changes the picture can
+always be seen and set back.
 """
-
-from collections.abc import Generator
-from contextlib import contextmanager
 
 import streamlit as st
 
@@ -34,21 +31,6 @@ def is_all() -> bool:
 def switch() -> None:
     """The switch, in a row of controls."""
     link.toggle("All controls", key=KEY, default=_default())
-
-
-@contextmanager
-def only_in_all(name: str, *, is_used: bool = False) -> Generator[None]:
-    """Around controls of All.
-
-    Args:
-        name: tells them from others of the page.
-        is_used: whether they have another value than at first.
-    """
-    if is_all() or is_used:
-        yield
-        return
-    with st.container(key=f"in-link-{name}"):
-        yield
 
 
 def _default() -> bool:

@@ -4,11 +4,15 @@ Streamlit writes a bound widget's value into the address, and reads it from ther
 Back or Forward. It drops what is not possible without a word, knows no length, and gives a widget its value where it is drawn.
 So each function here decides the value first: the session's, brought into range, or the address's, or the default; a page may
 ask for it before the box is drawn (`option`). What was wrong is said in one sentence above the page.
+
+A page with a viewer has one hand that writes its address, the browser's (`viewer/address.js`): two would erase each other's
+words. There nothing is bound: the address is read where a session opens and where somebody goes Back, and what the page's boxes
+say of it goes to the browser as data (`boxes_of_address`).
 """
 
 import math
 import re
-from collections.abc import Callable, Container, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -42,6 +46,9 @@ _DECIDED = "link_decided"
 _OPENED, _TIMES = "link_opened", "link_times_opened"
 """In the session: what a link that was opened says of keys that have not been drawn since, None stands for the default; and
 how often one was."""
+_OWN, _HERE = "link_own", "link_here"
+"""In the session: whether the browser alone writes the address of this page; and what the address says, as far as the server
+knows."""
 _BOXES = "link_boxes"
 """In the session: what is possible in each box of options, its default, its words and what takes the place of what is not
 possible; and of what no widget has, which words are possible, and these in words."""
@@ -53,14 +60,27 @@ _written = {True: "true", False: "false"}.__getitem__
 
 
 @contextmanager
-def sentence(page: str) -> Generator[None]:
-    """Around a page: above it stands what of its link is not possible, until something else is looked at."""
+def sentence(page: str, *, is_own: bool = False) -> Generator[None]:
+    """Around a page: above it stands what of its link is not possible, until something else is looked at.
+
+    Args:
+        page: its title.
+        is_own: whether the browser alone writes its address.
+    """
     # One press of Back leaves a page: see the script.
     with st.container(key="in-link-history"):
         _history()(key="history", data={"to": None}, height=1)
     state, context = st.session_state, get_script_run_ctx()
     state[_BACK] = context is not None and context.is_history_navigation
-    if context is not None and state[_BACK]:
+    state[_OWN] = is_own
+    if is_own and (state[_BACK] or _OPENED_BARE not in state):
+        state[_TIMES] = times_opened() + 1
+        asked = {} if context is None else _parsed(context.query_string)
+        state[_HERE] = {key: word for key, word in asked.items() if key != UNKNOWN_PAGE}
+    elif is_own:
+        # Where one comes back to it, what it said last, of boxes too that are not to be seen now.
+        state.setdefault(_HERE, {})
+    elif context is not None and state[_BACK]:
         # What somebody went Back or Forward to, as the browser has it. Streamlit has taken out of it what a box of the page
         # before has in a popover that was not opened: the browser does not report that box, and Streamlit takes it for one that
         # has gone.
@@ -91,6 +111,30 @@ def sentence(page: str) -> Generator[None]:
         _history()(key="history-go", data={"to": to}, height=1)
 
 
+def _parsed(query: str) -> dict[str, Any]:
+    """The words of a query; a list where one has several."""
+    return {key: words[0] if len(words) == 1 else words for key, words in parse_qs(query, keep_blank_values=True).items()}
+
+
+def boxes_of_address(others: Iterable[str]) -> dict[str, Any]:
+    """What the page's boxes say of its address, for the browser, which writes it; without what these others say themselves."""
+    left_out = set(others)
+    return {key: word for key, word in st.session_state.get(_HERE, {}).items() if key not in left_out}
+
+
+def _query() -> MutableMapping[str, Any]:
+    """The address's query, as it is read and written here."""
+    return st.session_state[_HERE] if st.session_state.get(_OWN) else st.query_params
+
+
+def _words_of(key: str) -> list[str]:
+    """All words that the address has of a key."""
+    if not st.session_state.get(_OWN):
+        return st.query_params.get_all(key)
+    said = st.session_state[_HERE].get(key, [])
+    return said if isinstance(said, list) else [said]
+
+
 def say_unknown_page(titles: Sequence[str]) -> None:
     """Before `sentence`: takes a page that there is not out of the address, and says which there are."""
     if (asked := st.query_params.get(UNKNOWN_PAGE)) is not None:
@@ -117,11 +161,13 @@ def _say(place: Any) -> None:
         place.warning(f"Not possible here, and left out of the link: {'; '.join(words)}.", icon=":material/link_off:")
     elif cut := [f"{key} ({n:,} characters)" for key, n in state.get(_CUT, {}).items()]:
         place.caption(f"A link holds {LONGEST:,} characters of a text. Too long for it: {literal(', '.join(cut))}.")
+    else:
+        place.empty()
 
 
-def address() -> dict[str, str]:
+def address() -> dict[str, Any]:
     """The address's query."""
-    return st.query_params.to_dict()
+    return dict(st.session_state[_HERE]) if st.session_state.get(_OWN) else st.query_params.to_dict()
 
 
 def is_bare() -> bool:
@@ -159,7 +205,7 @@ def option(
         options, words = [*options], options.__getitem__
     state, default = st.session_state, options[0] if default is None else default
     state.setdefault(_BOXES, {})[key] = options, default, words, fallback
-    if not is_drawn and key in state and key not in st.query_params and key not in state.get(_OPENED, ()):
+    if not is_drawn and key in state and key not in _query() and key not in state.get(_OPENED, ()):
         return state[key] if state[key] in options else default
     read, allowed = partial(_option, options, words), partial(_some_of, options, words)
     return _value(key, default, options, read, words, allowed, fallback)
@@ -241,7 +287,7 @@ def multiselect(label: str, options: Sequence[Any], *, key: str, words: Callable
 
 def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) -> list[Any]:
     """The value of a box of several options, before it is drawn."""
-    state, said = st.session_state, st.query_params.get_all(key)
+    state, said = st.session_state, _words_of(key)
     if key not in state or state.get(_BACK):
         named = {words(each): each for each in options} if said else {}
         for word in said:
@@ -250,6 +296,10 @@ def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) 
         state[key] = [named[word] for word in said if word in named]
     elif (possible := [each for each in state[key] if each in options]) != state[key] or list(map(words, possible)) != said:
         state[key] = possible
+    if state.get(_OWN):
+        state[_HERE].pop(key, None)
+        if state[key]:
+            state[_HERE][key] = list(map(words, state[key]))
     return state[key]
 
 
@@ -286,19 +336,23 @@ def number_input(label: str, least: Any, most: Any, default: Any, *, key: str, *
 
 def text(key: str, default: str = "", *, most: int = LONGEST) -> str:
     """The value of a box for text, before it is drawn; of a longer one the beginning."""
-    state, word = st.session_state, st.query_params.get(key, "")
+    state, query = st.session_state, _query()
+    word = query.get(key, "")
     if key not in state and len(word) > min(most, LONGEST):
         state[key] = word
-        del st.query_params[key]
+        del query[key]
         if len(word) > most:
             _say_wrong(key, word, f"a text of at most {most:,} characters; it is cut there")
-    is_kept = not any(key in others for others in (state.get(_RESET, ()), state.get(_OPENED, ()), st.query_params))
+    is_kept = not any(key in others for others in (state.get(_RESET, ()), state.get(_OPENED, ()), query))
     if is_kept and len(state.get(key, "")) > min(most, LONGEST):
         # What is too long for the address is not in it: here nothing does not stand for the default.
         if len(state[key]) > most:
             state[key] = state[key][:most]
-        return state[key]
-    return _value(key, default, _Where(lambda value: len(value) <= most), lambda word: word[:most], most=most)
+        value = state[key]
+    else:
+        value = _value(key, default, _Where(lambda value: len(value) <= most), lambda word: word[:most], most=most)
+    _note_cut(key, value)
+    return value
 
 
 def text_input(label: str, default: str = "", *, key: str, most: int = LONGEST, **looks: Any) -> str:
@@ -324,6 +378,8 @@ def hidden(key: str, is_possible: Callable[[str], bool] | None = None, allowed: 
         allowed: what may be, in words.
     """
     value = hidden_value(key, *((is_possible, allowed) if is_possible else st.session_state[_BOXES][key]))
+    if st.session_state.get(_OWN):
+        return value
     with st.container(key=f"in-link-{key}"):
         st.text_input(key, key=key, label_visibility="collapsed", **_bind(key))
     return value
@@ -385,7 +441,10 @@ def _value(
     most: int | None = None,
 ) -> Any:
     """Decides a value, and gives it to the session and the address where these have another one."""
-    state, word = st.session_state, st.query_params.get(key)
+    state, query = st.session_state, _query()
+    word = query.get(key)
+    # Of several words the last one counts, as in Streamlit.
+    word = word[-1] if isinstance(word, list) else word
     in_address = default if word is None else read(word)
     if key in state.get(_OPENED, ()):
         opened = state[_OPENED].pop(key)
@@ -393,6 +452,10 @@ def _value(
     elif key in state.get(_RESET, ()):
         state[_RESET].discard(key)
         value = default
+    elif key not in state and state.get(_OWN) and word is None and key in state.get(_DECIDED, {}):
+        # Streamlit forgets the tab of a page that was left.
+        kept = state[_DECIDED][key][0]
+        value = kept if kept in possible else default
     elif key not in state or state.get(_BACK):
         if in_address is None and word is not None:
             _say_wrong(key, word, allowed())
@@ -415,12 +478,12 @@ def _value(
         decided.add(key)
     # Streamlit keeps the address of a bound box, but not before that is drawn for the first time.
     said = None if value == default or len(words(value)) > LONGEST else words(value)
-    if said != word and (word is None or key in state.get(_NOW, ()) or said is None):
+    if said != word and (state.get(_OWN) or word is None or key in state.get(_NOW, ()) or said is None):
         with suppress(StreamlitAPIException, KeyError):
             if said is None:
-                del st.query_params[key]
+                del query[key]
             else:
-                st.query_params[key] = said
+                query[key] = said
     state.setdefault(_DECIDED, {})[key] = (value, words)
     return value
 
@@ -453,13 +516,21 @@ def _bind(key: str) -> dict[str, Any]:
     """What is too long for a link is the session's alone. So is, for a run, what the address says otherwise or what is not
     possible: Streamlit believes the address where a box is drawn for the first time."""
     state = st.session_state
-    n = len(state[key]) if isinstance(state.get(key), str) else 0
-    if n > LONGEST:
-        state.setdefault(_CUT, {})[key] = n
-    if n > LONGEST or key in state.get(_NOW, ()):
+    is_cut = _note_cut(key, state.get(key))
+    if state.get(_OWN):
+        return {"persist_state": "session"}
+    if is_cut or key in state.get(_NOW, ()):
         state.setdefault(_NOW, set()).discard(key)
         return {"persist_state": "session"}
     return {"bind": "query-params", "persist_state": "session"}
+
+
+def _note_cut(key: str, value: Any) -> bool:
+    """Whether a value is a text that is too long for a link; then it is said."""
+    is_cut = isinstance(value, str) and len(value) > LONGEST
+    if is_cut:
+        st.session_state.setdefault(_CUT, {})[key] = len(value)
+    return is_cut
 
 
 @cache

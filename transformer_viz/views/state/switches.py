@@ -75,11 +75,10 @@ def popover(model: "LoadedModel") -> None:
     has = model.options
     if not model.generation and has == ModelOptions():
         return
+    if not levels.is_all() and of(model) == ModelOptions():
+        return
     words = "Its generation config, chat template, languages and shortlist"
-    with (
-        levels.only_in_all("how-it-writes", is_used=of(model) != ModelOptions()),
-        st.popover("How it writes", icon=":material/edit_note:", help=words),
-    ):
+    with st.popover("How it writes", icon=":material/edit_note:", help=words):
         if has.generation is not None:
             link.toggle("As its generation config says", key="generation", default=True, help="Off: only its logits decide")
         if has.shortlist is not None:

@@ -56,7 +56,7 @@ def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
             sections[title].append({"value": line.value, "text": display_text(line.text), "more": more, "links": links})
             lines.append(line)
     # The texts are of the corpus, and what they open is this page's own: the browser says which line alone.
-    markup.show("survey/texts.html", key, lambda at, _: _open(lines, shown, at), sections=sections, large=shown.is_large)
+    markup.show("survey/texts.html", key, lambda at: _open(lines, shown, at), sections=sections, large=shown.is_large)
 
 
 def is_there(name: str) -> bool:

@@ -23,9 +23,9 @@ from transformer_viz.views.components import (
     code,
     figure_file,
     lesson_card,
+    pictures,
     player,
     screen,
-    stepper,
     style,
     term_tips,
 )
@@ -95,7 +95,7 @@ def _show() -> None:
     lines = None if chosen.is_large else code.fold("code_of_moments")
 
     def rested(at: focus.Focus) -> None:
-        mosaics = stepper.mosaic_calls(_forced(found, at.step), chosen, at)
+        mosaics = pictures.mosaic_calls(_forced(found, at.step), chosen, at)
         code.write(lines, _playback_call(found, at, position), *mosaics.values())
 
     with above:
@@ -156,12 +156,12 @@ def _player(
     player.show(content, partial(_heard, found))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[now.step].step)}, reading the same target:")
-        stepper.mosaics(_forced(found, now.step), chosen, now, partial(_go_to_tile, found), in_pages=False)
+        pictures.mosaics(_forced(found, now.step), chosen, now, partial(_go_to_tile, found))
     rested(now)
 
 
 def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: bool) -> dict[str, Any]:
-    """The player's data, in the form of `player.data`: for each moment a button, a sentence and what the model writes."""
+    """The player's data: for each moment a button, a sentence and what the model writes."""
     kind, layer, head = at.kind, at.layer, at.head
     assert isinstance(head, int)
     found = course(moments, kind)
@@ -205,9 +205,9 @@ def _playback_call(found: Moments, now: focus.Focus, position: int) -> Call:
     return Call(plain(training_playback), found, *at, position, style=style.figure_style())
 
 
-def _heard(found: Moments, what: str, report: Any) -> None:
+def _heard(found: Moments, report: dict[str, Any]) -> None:
     """Moves to the moment that the player reports."""
-    if what == "step" and report.get("run") == st.session_state.get("replay_run"):
+    if report.get("run") == st.session_state.get("replay_run"):
         _go_to(report.get("step"), found)
 
 

@@ -1,0 +1,404 @@
+"""Does the app lose a press? `python -m benchmarks.bursts [--bursts 400] [--delay 0] [--seed 1] [--url URL]`.
+
+Presses of every control of Explore at two to eight a second; at rest boxes, picture, sentence and address agree with the last
+press of each, and so does the page that a reload of the address gives. `--delay` is a line that takes so many milliseconds each
+way.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+from playwright.sync_api import Error, Locator, Page, sync_playwright
+
+import transformer_viz as tv
+from benchmarks import served
+from benchmarks.slow_line import slow_line
+from transformer_viz.export.content import default_step
+from transformer_viz.terms import KIND_TITLES, Head, Kind
+from transformer_viz.trace.trace import Trace
+
+PATH = "/?all_controls=true&text=hello"
+TEXTS = ("hello", "abcdef", "reversethis", "noon", "q", "transformer")
+TABS = ("Inside", "What if", "Heads", "Masks")
+COOKIE = ("transformer_viz_lessons", "0.1")
+"""Of a browser that has put the first question away."""
+_STATE = """() => {
+  const viewer = document.querySelector('.st-key-picture .viewer'), box = (name) => viewer.querySelector(`[data-box=${name}]`);
+  const pressed = (group) => viewer.querySelector(`${group} [aria-pressed=true]`);
+  const map = viewer.querySelector('[data-part=focus]');
+  const typed = document.querySelector('.st-key-text [data-testid=stBidiComponentIsolated]');
+  const cells = [...viewer.querySelectorAll('[data-part=output] .token')];
+  const rows = (z) => {
+    if (!z?.bdata) return z && [...z].map((row) => [...row].map((one) => (Number.isFinite(one) ? one : null)));
+    return null;
+  };
+  return {
+    kind: box('kind').querySelector('[aria-pressed=true]')?.value, layer: Number(box('layer').value), head: box('head').value,
+    step: cells.findIndex((cell) => cell.classList.contains('now')),
+    steps: cells.length,
+    sentence: viewer.querySelector('[data-part=sentence]').textContent,
+    isPinned: Boolean(viewer.querySelector('.said-of-pin')),
+    lines: viewer.querySelector('.lines-switch')?.getAttribute('aria-pressed') === 'true' ? 'on' : 'off',
+    measure: pressed('.measures')?.value ?? 'weights',
+    text: typed.shadowRoot.querySelector('input, textarea').value,
+    z: rows(map.data?.find((trace) => trace.type === 'heatmap')?.z),
+    tab: document.querySelector('.stTabs [role=tab][aria-selected=true]')?.textContent.trim(),
+    busy: viewer.querySelectorAll('[aria-busy=true]').length,
+  };
+}"""
+_REST = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+  && document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined"""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was pressed last of each control; numbers from 0."""
+
+    text: str = "hello"
+    kind: Kind = "cross"
+    layer: int = 0
+    head: str = "0"
+    step: int = 0
+    pin: tuple[int | None, ...] = ()
+    lines: str = "off"
+    measure: str = "weights"
+    tab: str = "Inside"
+    draft: str | None = None
+
+
+@dataclass
+class Bursts:
+    """The presses of one page and what they should have led to.
+
+    Attributes:
+        page: that has been opened at `PATH`.
+        dice: decide.
+        only: the controls that are pressed; all where empty.
+    """
+
+    page: Page
+    dice: random.Random
+    only: tuple[str, ...] = ()
+    want: Wanted = field(default_factory=Wanted)
+    places: dict[str, tuple[int, tuple[int | None, ...]]] = field(default_factory=dict)
+    n_presses: int = 0
+
+    def begin(self) -> None:
+        """What the page shows at first is what is wanted."""
+        found = self.settled()
+        self.want = Wanted(
+            **{name: found[name] for name in ("kind", "layer", "head", "step", "lines", "measure", "tab", "text")}
+        )
+
+    def burst(self) -> list[str]:
+        """One burst; returns where page and presses disagree."""
+        done: list[str] = []
+        for _ in range(self.dice.randint(2, 8)):
+            presses = self._presses(is_reading=any(word.startswith("text") for word in done))
+            name = self.dice.choice([name for name in presses if not self.only or name in self.only])
+            if name == "switch" and any(word.startswith("tab") for word in done):
+                # Streamlit forgets a box of its own whose answer is under way where another page is opened.
+                self.settled()
+            said = presses[name]()
+            done.append(f"{name} {said}".strip())
+            self.n_presses += 1
+            self.page.wait_for_timeout(1000 * self.dice.uniform(1 / 8, 1 / 2))
+        bad = self.differences(self.settled())
+        return [*bad, f"after {', '.join(done)}"] if bad else []
+
+    def reload(self) -> list[str]:
+        """Opens the address anew; returns where that differs."""
+        self.page.goto(self.page.url)
+        self.want = replace(self.want, draft=None)
+        # What is pinned and where it stood of other texts, the new session does not know.
+        self.places.clear()
+        return [f"after a reload {words}" for words in self.differences(self.settled())]
+
+    # ---- presses
+
+    def _presses(self, *, is_reading: bool) -> dict[str, Callable[[], str]]:
+        others = {
+            **{"kind": self._kind, "layer": self._layer, "head": self._head, "tile": self._tile, "lines": self._lines},
+            **{"measure": self._measure, "tab": self._tab, "text": self._text, "draft": self._draft, "switch": self._switch},
+        }
+        # What is pressed of a run while another text is read is of the run before.
+        of_run = {"key": self._key, "token": self._token, "source": self._source, "cell": self._cell, "play": self._play}
+        return others if is_reading else {**others, **of_run}
+
+    def _kind(self) -> str:
+        kind = self.dice.choice([*KIND_TITLES])
+        self.page.locator(f".viewer [data-box=kind] [value={kind}]").click()
+        self._choose(kind=kind)
+        return kind
+
+    def _layer(self) -> str:
+        layer = self.dice.randrange(self._trace.attentions[self.want.kind].n_layers)
+        self.page.locator(".viewer [data-box=layer]").select_option(str(layer))
+        self._choose(layer=layer)
+        return str(layer + 1)
+
+    def _head(self) -> str:
+        head = self.dice.choice(["0", "1", "2", "3", "mean", "max"])
+        self.page.locator(".viewer [data-box=head]").select_option(head)
+        self._choose(head=head)
+        return head
+
+    def _tile(self) -> str:
+        kind = self.dice.choice([*KIND_TITLES])
+        shape = self._trace.attentions[kind].weights.shape
+        layer, head = self.dice.randrange(shape[0]), self.dice.randrange(shape[1])
+        self._click_chart(
+            self.page.locator(".viewer [data-part=mosaics] .chart").nth([*KIND_TITLES].index(kind)),
+            lambda meta: ((head + 0.5) * meta["pitch_x"], (layer + 0.4) * meta["pitch_y"]),
+        )
+        self._choose(kind=kind, layer=layer, head=str(head))
+        return f"{kind}.{layer + 1}.{head + 1}"
+
+    def _lines(self) -> str:
+        self.page.locator(".viewer .lines-switch").click()
+        self.want = replace(self.want, lines="off" if self.want.lines == "on" else "on")
+        return self.want.lines
+
+    def _measure(self) -> str:
+        measure = self.dice.choice(["weights", "value", "cause"])
+        self.page.locator(f".viewer .measures [value={measure}]").click()
+        self.want = replace(self.want, measure=measure)
+        return measure
+
+    def _tab(self) -> str:
+        tab = self.dice.choice(TABS)
+        self.page.get_by_role("tab", name=tab, exact=True).click()
+        self.want = replace(self.want, tab=tab)
+        return tab
+
+    def _text(self) -> str:
+        text, before = self.dice.choice(TEXTS), self.want
+        box = self.page.get_by_label("Source text")
+        box.fill(text)
+        box.press("Enter")
+        self.page.evaluate("() => document.activeElement?.blur()")
+        self.want = replace(before, draft=None)
+        if text != before.text:
+            self.places[before.text] = before.step, before.pin
+            step, pin = self.places.pop(text, (default_step(_run(text)), ()))
+            self.want = replace(self.want, text=text, step=step, pin=pin)
+        return text
+
+    def _draft(self) -> str:
+        draft = "".join(self.dice.choice("xyz") for _ in range(5))
+        self.page.get_by_label("Source text").fill(draft)
+        self.page.evaluate("() => document.activeElement?.blur()")
+        self.want = replace(self.want, draft=draft)
+        return draft
+
+    def _switch(self) -> str:
+        self.page.locator(".st-key-pages").get_by_role("link", name="Masks").click()
+        self.page.get_by_role("heading", name="Masks").wait_for(state="attached")
+        if goes_back := self.dice.random() < 0.5:
+            self.page.go_back()
+        else:
+            self.page.locator(".st-key-pages").get_by_role("link", name="Explore").click()
+        self.page.locator(".st-key-picture .viewer").wait_for()
+        self.settled()
+        return "and back" if goes_back else "and to Explore"
+
+    def _key(self) -> str:
+        key = self.dice.choice(["ArrowRight", "ArrowLeft", "Home", "End"])
+        self.page.evaluate("() => document.activeElement?.blur()")
+        self.page.keyboard.press(key)
+        last = self._trace.n_steps - 1
+        to = {"ArrowRight": self.want.step + 1, "ArrowLeft": self.want.step - 1, "Home": 0, "End": last}[key]
+        self.want = replace(self.want, step=max(0, min(last, to)))
+        return key
+
+    def _token(self) -> str:
+        step = self.dice.randrange(self._trace.n_steps)
+        self.page.locator(".viewer [data-part=output] .token").nth(step).click()
+        self.want = replace(self.want, step=step)
+        if self.want.kind != "encoder":
+            self._pin((step, None))
+        return str(step + 1)
+
+    def _source(self) -> str:
+        place = self.dice.randrange(len(self._trace.source_tokens))
+        self.page.locator(".viewer [data-part=source] .token").nth(place).click()
+        if self.want.kind != "decoder":
+            self._pin((None, place))
+        return str(place + 1)
+
+    def _cell(self) -> str:
+        rows, columns = self._trace.attentions[self.want.kind].weights.shape[2:]
+        row = self.dice.randrange(rows if self.want.kind == "encoder" else self.want.step + 1)
+        # What the decoder reads later is not there yet.
+        column = self.dice.randrange(self.want.step + 1 if self.want.kind == "decoder" else columns)
+        self._click_chart(self.page.locator(".viewer [data-part=focus]"), lambda _: (column, row))
+        self._pin((row, column))
+        return f"{row + 1},{column + 1}"
+
+    def _play(self) -> str:
+        self.page.locator(".viewer [data-part=play]").click()
+        self.page.wait_for_timeout(1000 * self.dice.uniform(0.3, 1.6))
+        # In one turn: it may come to the end by itself, and a press would begin it again.
+        pause = "(button) => button.getAttribute('aria-label') === 'Pause' && button.click()"
+        self.page.locator(".viewer [data-part=play]").evaluate(pause)
+        self.want = replace(self.want, step=self.page.evaluate(_STATE)["step"])
+        return f"to {self.want.step + 1}"
+
+    def _choose(self, **change: Any) -> None:
+        is_other = change.get("kind", self.want.kind) != self.want.kind
+        self.want = replace(self.want, **change, **({"pin": ()} if is_other else {}))
+
+    def _pin(self, pin: tuple[int | None, int | None]) -> None:
+        self.want = replace(self.want, pin=() if self.want.pin == pin else pin)
+
+    def _click_chart(self, chart: Locator, place: Callable[[Any], tuple[float, float]]) -> None:
+        """A click at a place of a chart's axes, where it is now."""
+        chart.scroll_into_view_if_needed()
+        meta = chart.evaluate("(chart) => chart.layout.meta")
+        x, y = chart.evaluate(
+            """(chart, [x, y]) => {
+              const box = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
+              const [left, right] = chart.layout.xaxis.range, [bottom, top] = chart.layout.yaxis.range;
+              const across = (x - left) / (right - left), up = (y - bottom) / (top - bottom);
+              return [box.left + box.width * across, box.bottom - box.height * up];
+            }""",
+            list(place(meta)),
+        )
+        self.page.mouse.click(x, y)
+
+    # ---- what is there
+
+    @property
+    def _trace(self) -> Trace:
+        return _run(self.want.text)
+
+    def settled(self) -> dict[str, Any]:
+        """The state of the page once it rests."""
+        before, since, end = None, time.monotonic(), time.monotonic() + 40
+        while time.monotonic() < end:
+            try:
+                now = self.page.evaluate(_STATE) if self.page.evaluate(_REST) else None
+            except Error:  # it is drawn meanwhile
+                now = None
+            if now is None or now["busy"] or now != before:
+                before, since = now, time.monotonic()
+            elif time.monotonic() - since > 0.5:
+                return now
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"the page did not come to rest: {before}")
+
+    def differences(self, found: dict[str, Any]) -> list[str]:
+        """Where boxes, picture, sentence and address are not what was pressed last."""
+        want, bad = self.want, []
+        for name in ("kind", "layer", "head", "step", "lines", "measure", "tab"):
+            if found[name] != getattr(want, name):
+                bad.append(f"{name} is {found[name]!r}, pressed {getattr(want, name)!r}")
+        if found["text"] != (want.text if want.draft is None else want.draft):
+            bad.append(f"the box has {found['text']!r}, typed {want.draft or want.text!r}")
+        if found["isPinned"] != bool(want.pin):
+            bad.append(f"pinned: {found['isPinned']}, pressed {want.pin}")
+        if want.kind != "encoder" and want.head.isdigit():
+            head = f"layer {want.layer + 1} head {int(want.head) + 1}"
+            if head not in found["sentence"] or f"tep {want.step + 1} of" not in found["sentence"]:
+                bad.append(f"the sentence says {found['sentence']!r}")
+        if found["steps"] != self._trace.n_steps:
+            bad.append(f"{found['steps']} steps, of {want.text!r}")
+        elif (words := self._other_numbers(found["z"])) is not None:
+            bad.append(words)
+        said = {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
+        pin = ",".join("" if place is None else str(place + 1) for place in want.pin).removesuffix(",")
+        head = f"head {int(want.head) + 1}" if want.head.isdigit() else f"{want.head} of heads"
+        for key, word, default in (
+            ("text", want.text, "reversethis"),
+            ("kind", KIND_TITLES[want.kind], KIND_TITLES["cross"]),
+            ("layer", f"layer {want.layer + 1}", None),
+            ("head", head, None),
+            ("step", str(want.step + 1), None),
+            ("pin", pin, ""),
+            ("measure", want.measure, "weights"),
+            ("explore_tab", want.tab, TABS[0]),
+        ):
+            if (key in said or default is not None) and said.get(key, default) != word:
+                bad.append(f"the address has {key}={said.get(key)!r}, pressed {word!r}")
+        return bad
+
+    def _other_numbers(self, z: Any) -> str | None:
+        """Where the large map's numbers are not the trace's, as far as the steps have come."""
+        want = self.want
+        if want.measure != "weights":
+            return None
+        attention = self._trace.attentions[want.kind]
+        head: Head = int(want.head) if want.head.isdigit() else "max" if want.head == "max" else "mean"
+        weights, masked = attention.head(want.layer, head), attention.head_reasons(want.layer, head) > 0
+        until = len(weights) if want.kind == "encoder" else want.step + 1
+        right = np.where(masked | (np.arange(len(weights))[:, None] >= until), np.nan, weights)
+        drawn = np.array(z, float) if z else np.zeros(0)
+        if drawn.shape != right.shape or not np.allclose(drawn, right, atol=1e-6, equal_nan=True):
+            return f"the map has other numbers than {want.kind}.{want.layer + 1}.{head} at step {want.step + 1}"
+        return None
+
+
+@cache
+def _model() -> Any:
+    return tv.load_model("reverse", device="cpu")
+
+
+@cache
+def _run(text: str) -> Trace:
+    return tv.decode(_model(), text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bursts", type=int, default=40)
+    parser.add_argument("--delay", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--url", help="of a running app; by default one is started")
+    parser.add_argument("--only", default="", help="controls, as kind,tab,text")
+    options = parser.parse_args()
+    n_wrong = 0
+    with ExitStack() as stack:
+        url = options.url or stack.enter_context(served.server()).url
+        url = stack.enter_context(slow_line(url, options.delay))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=served.chromium(), args=served.FLAGS)
+        context = browser.new_context(viewport={"width": 1440, "height": 1400}, reduced_motion="reduce")
+        context.add_cookies([{"name": COOKIE[0], "value": COOKIE[1], "domain": "localhost", "path": "/"}])
+        page = context.new_page()
+        page.on("pageerror", lambda error: print("a script failed:", error, flush=True))
+        page.goto(url + PATH)
+        bursts = Bursts(page, random.Random(options.seed), tuple(filter(None, options.only.split(","))))
+        bursts.begin()
+        for number in range(options.bursts):
+            bad = bursts.burst()
+            bad += bursts.reload() if number % 10 == 9 else []
+            if bad:
+                n_wrong += 1
+                print(f"burst {number}: {'; '.join(bad)}", flush=True)
+                bursts.places.clear()
+                page.goto(page.url)
+                bursts.begin()
+        browser.close()
+    result = {
+        "bursts": options.bursts,
+        "delay": options.delay,
+        "seed": options.seed,
+        "presses": bursts.n_presses,
+        "wrong": n_wrong,
+    }
+    print(json.dumps(result))
+    return n_wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

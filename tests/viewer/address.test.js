@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { stateOf } from "../../transformer_viz/viewer/page.js";
+
+const kinds = { encoder: { numbers: [0, 1], heads: 4 }, cross: { numbers: [2, 7], heads: 3 } };
+const read = (hash) => stateOf(`#${hash}`, kinds, 6);
+
+test("an address counts from 1, and calls a layer by its own number", () => {
+  assert.deepEqual(read("kind=cross&layer=8&head=3&step=6"), { kind: "cross", layer: 7, head: 2, step: 5 });
+  assert.deepEqual(read("kind=encoder&layer=2&head=mean"), { kind: "encoder", layer: 1, head: "mean" });
+});
+
+test("what a run has not is passed over, and without a kind all of it", () => {
+  assert.deepEqual(read("kind=cross&layer=1&head=9&step=7"), { kind: "cross", layer: 2, head: 0 });
+  assert.deepEqual(read("kind=cross&layer=-1&head=%00&step=1e1"), { kind: "cross", layer: 2, head: 0 });
+  assert.equal(read("kind=__proto__&layer=1"), null);
+  assert.equal(read("layer=1&step=2"), null);
+  assert.equal(stateOf("", kinds, 6), null);
+});

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { unfolded } from "../../transformer_viz/viewer/strips.js";
+import { unfoldedFigure } from "../../transformer_viz/viewer/unfolded.js";
+
+test("tokens to come have neither a text nor a title that tells; what was given is there", () => {
+  const tokens = ["a", "b", "c", "d"].map((text, t) => ({ text, title: `step ${t + 1}: ${text}, p = 0.5` }));
+  assert.deepEqual(unfolded(tokens, 0, 2).map(({ text }) => text), ["a", "b", "", ""]);
+  assert.deepEqual(unfolded(tokens, 2, 0).map(({ title }) => title),
+    ["step 1: a, p = 0.5", "step 2: b, p = 0.5", "step 3: c, p = 0.5", "step 4: not written yet"]);
+});
+
+test("names of rows to come are blank on the axes that would tell them", () => {
+  const axis = { tickvals: [0, 2], ticktext: ["1·a", "3·c"], labelalias: { 1: "2·b", 3: "4·d" } };
+  const figure = { data: [], layout: { yaxis: axis, xaxis: axis, meta: { unwritten: ["yaxis"] } } };
+  const { layout } = unfoldedFigure(figure, 1);
+  assert.deepEqual(layout.yaxis.ticktext, ["1·a", ""]);
+  assert.deepEqual(layout.yaxis.labelalias, { 1: "2·b", 3: "" });
+  assert.deepEqual(layout.xaxis, axis);
+});
+
+test("small maps have no rows to come, and a thinned row is there when its first step is", () => {
+  const z = [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1], [1, 1]].map((row) => Float32Array.from(row));
+  const { data } = unfoldedFigure({ data: [{ z }, { x: [1] }], layout: { meta: { pitch_y: 3, block: [2, 1] } } }, 2);
+  assert.deepEqual(data[0].z.map(([first]) => first), [1, 1, NaN, 1, 1, NaN]);
+  assert.deepEqual(data[1], { x: [1] });
+  const codes = unfoldedFigure({ data: [{ z: [Uint8Array.of(9)] }], layout: { meta: { pitch_y: 3, block: [1, 1] } } }, -1);
+  assert.deepEqual([...codes.data[0].z[0]], [0]);
+});

@@ -1,0 +1,223 @@
+"""The viewer of a page as AppTest has it: what it was sent, and a stand-in for what the browser tells of it."""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from tests.figures.sent import numbers
+from tests.views.drawn import on_page
+from transformer_viz.terms import COMBINED
+from transformer_viz.views.cache import sent_runs
+from transformer_viz.views.components.viewer import KEY, TEXT_KEY
+
+
+def viewer(at: AppTest) -> dict[str, Any]:
+    """What the viewer was sent: which run, with what it begins, and what the page says of it."""
+    return _sent(at, KEY)
+
+
+def has_viewer(at: AppTest) -> bool:
+    """Whether the page shows a run."""
+    return _has(at, KEY)
+
+
+def content(at: AppTest) -> dict[str, Any]:
+    """The numbers of the run, as the browser fetches them."""
+    run = sent_runs.fetched(viewer(at)["content"])
+    assert run is not None
+    return json.loads(gzip.decompress(run.packed))
+
+
+def part(at: AppTest, kind: str, layer: int, head: Any) -> dict[str, Any]:
+    """The numbers of one head of a run that comes in parts."""
+    run = sent_runs.fetched(viewer(at)["content"])
+    assert run is not None
+    return json.loads(gzip.decompress(sent_runs.packed(run.part(kind, layer, head))))
+
+
+def array(typed: Mapping[str, Any]) -> np.ndarray:
+    """An array of the content."""
+    flat = np.frombuffer(base64.b64decode(typed["bdata"]), typed["dtype"])
+    shape = typed.get("shape")
+    return flat if shape is None else flat.reshape([int(n) for n in str(shape).split(",")])
+
+
+def large_map(at: AppTest) -> np.ndarray:
+    """The numbers of the large map, masked cells as they come."""
+    start, kinds = viewer(at)["start"], content(at)["kinds"]
+    kind = kinds[start["kind"]]
+    measured = kind.get("measures", {}).get(start["measure"], {})
+    layer = array(measured.get("weights", kind["weights"]))[kind["numbers"].index(start["layer"])]
+    combined = {"mean": np.mean, "max": np.max}.get(start["head"])
+    return layer[start["head"]] if combined is None else combined(layer, axis=0)
+
+
+def small_maps(at: AppTest) -> list[np.ndarray]:
+    """The numbers of all heads of each kind, as one map."""
+    measure = viewer(at)["start"]["measure"]
+    kinds = content(at)["kinds"].values()
+    return [heatmap(kind.get("measures", {}).get(measure, kind)["mosaic"]) for kind in kinds]
+
+
+def templates(at: AppTest) -> list[dict[str, Any]]:
+    """The figures of all kinds, into which the browser fills the numbers."""
+    kinds = content(at)["kinds"].values()
+    return [figure for kind in kinds for figure in (kind["picture"]["wide"], kind["picture"]["narrow"], kind["mosaic"])]
+
+
+def heatmap(figure: Mapping[str, Any]) -> np.ndarray:
+    """The numbers of a figure's first heatmap."""
+    return array(next(trace["z"] for trace in figure["data"] if trace["type"] == "heatmap"))
+
+
+def seen(at: AppTest) -> dict[str, Any]:
+    """All that the picture is drawn from, without what tells one session from another."""
+    ours = {"content", "run", "heard", "textHeard", "request", "address"}
+    said = {name: value for name, value in viewer(at).items() if name not in ours}
+    return {**said, "content": content(at)}
+
+
+def link(at: AppTest) -> dict[str, Any] | None:
+    """The address as the browser writes it (`viewer/app.js`, `viewer/address.js`); None where Streamlit does."""
+    if not _has(at, "address"):
+        return None
+    boxes = _sent(at, "address")
+    if not has_viewer(at):
+        return boxes["others"] | boxes["words"]
+    words = written(at)
+    if (
+        _has(at, TEXT_KEY)
+        and (typed := _sent(at, TEXT_KEY))["text"] != typed["default"]
+        and len(typed["text"]) <= typed["longest"]
+    ):
+        words["text"] = typed["text"]
+    return words | boxes["words"]
+
+
+def others(at: AppTest) -> dict[str, Any]:
+    """What the server thinks that the viewer writes."""
+    return _sent(at, "address")["others"]
+
+
+def written(at: AppTest) -> dict[str, str]:
+    """What the picture writes of itself."""
+    sent = viewer(at)
+    start, defaults, kinds = sent["start"], sent["address"]["defaults"], sent["address"]["kinds"]
+    head, pin = start["head"], ",".join("" if place is None else str(place + 1) for place in start["pin"])
+    words = {
+        "kind": kinds[start["kind"]],
+        "layer": f"layer {start['layer'] + 1}",
+        "head": f"{head} of heads" if isinstance(head, str) else f"head {head + 1}",
+        "step": str(start["step"] + 1),
+        "lines": start["lines"],
+        "measure": start["measure"],
+    }
+    changed = {name: word for name, word in words.items() if start[name] != defaults[name]}
+    return changed | ({"pin": pin.removesuffix(",")} if pin else {})
+
+
+def weights(at: AppTest, kind: str) -> np.ndarray:
+    """The weights of a kind as they were sent: layer, head, row, column."""
+    return array(content(at)["kinds"][kind]["weights"])
+
+
+def measured(at: AppTest, kind: str = "") -> dict[str, Any]:
+    """What a kind, by default that in focus, shows while the chosen measure is; nothing where there is none."""
+    start = viewer(at)["start"]
+    return content(at)["kinds"][kind or start["kind"]].get("measures", {}).get(start["measure"], {})
+
+
+def beside(at: AppTest) -> np.ndarray:
+    """The numbers of the map beside the weights."""
+    return array(measured(at)["second"]["values"])
+
+
+def head(at: AppTest) -> np.ndarray:
+    """The weights of the head in focus, as the large map has them: row, column."""
+    start = viewer(at)["start"]
+    layers = weights(at, start["kind"])
+    heads = layers[content(at)["kinds"][start["kind"]]["numbers"].index(start["layer"])]
+    return heads[start["head"]] if isinstance(start["head"], int) else getattr(heads, start["head"])(0)
+
+
+def assert_draws_again(at: AppTest, figures: list[dict[str, Any]]) -> None:
+    """The figures are those of the page and of its viewer: its charts, the large map, and all heads of every kind."""
+    charts, sent = on_page(at), content(at)["kinds"]
+    assert figures[: len(charts)] == charts
+    large, *small = figures[len(charts) :]
+    drawn, seen = numbers(large["data"][0]["z"]), head(at)
+    assert drawn.shape == seen.shape and np.isfinite(drawn[: viewer(at)["start"]["step"] + 1]).any(axis=1).all()
+    np.testing.assert_allclose(drawn[np.isfinite(drawn)], seen[np.isfinite(drawn)], atol=1e-6)
+    assert len(small) == len(sent)
+    for figure, of_kind in zip(small, sent.values(), strict=True):
+        assert figure["layout"]["title"]["text"] == of_kind["mosaic"]["layout"]["title"]["text"]
+        np.testing.assert_array_equal(numbers(figure["data"][0]["z"]), numbers(of_kind["mosaic"]["data"][0]["z"]))
+
+
+def everything(at: AppTest) -> list[dict[str, Any]]:
+    """All that the browser may fetch of the run: its content, and of a run that comes in parts every head."""
+    whole = content(at)
+    parts = [
+        part(at, kind, layer, head)
+        for kind, of_kind in whole["kinds"].items()
+        if "weights" not in of_kind
+        for layer in of_kind["numbers"]
+        for head in (*range(of_kind["heads"]), *COMBINED)
+    ]
+    return [whole, *parts]
+
+
+def text(at: AppTest) -> str:
+    """The text in the viewer's box."""
+    return _sent(at, TEXT_KEY)["text"]
+
+
+def enter(at: AppTest, words: str) -> AppTest:
+    """The page after somebody has typed a text and pressed Enter."""
+    return _tell(at, TEXT_KEY, {"text": words})
+
+
+def press(at: AppTest, **change: Any) -> AppTest:
+    """The page after something in the picture was pressed: kind, layer, head, step, pin, lines, measure; numbers from 0."""
+    sent = viewer(at)
+    return _tell(at, KEY, {**sent["start"], "run": sent["run"], **change})
+
+
+def way(at: AppTest, name: str) -> AppTest:
+    """The page after a button beside the sentence was pressed."""
+    told = _number(at)
+    return press(at, way={"name": name, "n": told})
+
+
+def _tell(at: AppTest, key: str, told: Mapping[str, Any]) -> AppTest:
+    # Here, since what was sent is read where there is no torch, too.
+    from tests import inside
+
+    return inside.tell(at, _node(at, key).proto.id, json.dumps({"at": {**told, "n": _number(at)}}))
+
+
+def _number(at: AppTest) -> int:
+    """A press that is newer than all that was heard."""
+    heard = (at.session_state[key] for key in ("viewer_heard", "typed_heard", "viewer_way") if key in at.session_state)
+    return max(heard, default=0) + 1
+
+
+def _sent(at: AppTest, key: str) -> dict[str, Any]:
+    return json.loads(_node(at, key).proto.json)
+
+
+def _has(at: AppTest, key: str) -> bool:
+    return any(_key(node) == key for node in at.get("bidi_component"))
+
+
+def _node(at: AppTest, key: str) -> Any:
+    return next(node for node in at.get("bidi_component") if _key(node) == key)
+
+
+def _key(node: Any) -> str:
+    return node.proto.id.split("-", 2)[-1]

@@ -1,0 +1,260 @@
+// @ts-check
+// The viewer in the app: the box of the text, the picture, and the address, three components of one module with one state. What is
+// pressed is drawn here at once; the server hears of it, and what it answers never overwrites what was pressed since.
+import { keep } from "./address.js";
+import { Master } from "./master.js";
+import { Kind } from "./numbers.js";
+import { Report } from "./report.js";
+import { NumbersTable } from "./table.js";
+import { Viewer } from "./viewer.js";
+
+const OF_RUN = ["step", "pin"];
+const MOST_KEPT = 4;
+
+const typed = new Master();
+const shown = new Master(OF_RUN);
+const tellTyped = new Report(() => ({ text: typed.state.text, n: typed.n }));
+const tellShown = new Report(() => shown.told());
+
+// ---- the text
+
+let box = null, draft = null, textData = null;
+
+export function textBox({ parentElement, data, setStateValue }) {
+  const root = parentElement.querySelector(".typed");
+  const isNew = box?.root !== root || box.isLong !== data.isLong;
+  textData = data;
+  if (isNew) {
+    box = new TextBox(root, data.isLong);
+    tellTyped.begin((state) => setStateValue("at", state));
+  }
+  if (data.request > typed.request) tellTyped.arrived();
+  // What the page has put there, as an example, takes the place of what is half typed.
+  if (typed.take({ run: "text", start: { text: data.text }, heard: data.heard, request: data.request }) && !isNew) draft = null;
+  box.show();
+  keepText();
+}
+
+class TextBox {
+  constructor(root, isLong) {
+    this.root = root;
+    this.isLong = isLong;
+    const field = this.field = document.createElement(isLong ? "textarea" : "input");
+    field.setAttribute("aria-label", "Source text");
+    field.autocomplete = "off";
+    field.spellcheck = false;
+    const note = Object.assign(document.createElement("span"), { className: "note", textContent: isLong ? "Ctrl ⏎" : "⏎" });
+    note.setAttribute("aria-hidden", "true");
+    field.placeholder = isLong ? "Type, then press Ctrl and Enter" : "Type, then press Enter";
+    field.addEventListener("input", () => {
+      draft = field.value;
+      this.show();
+    });
+    field.addEventListener("keydown", (event) => this.key(event));
+    root.replaceChildren(field, note);
+  }
+
+  show() {
+    const text = draft ?? typed.state.text ?? "";
+    if (this.field.value !== text) this.field.value = text;
+    this.field.maxLength = textData.most;
+    this.root.classList.toggle("waits", draft !== null && draft !== typed.state.text);
+  }
+
+  key(event) {
+    event.stopPropagation();
+    if (event.key === "Escape") this.field.blur();
+    if (event.key !== "Enter" || event.isComposing || (this.isLong && !event.ctrlKey && !event.metaKey)) return;
+    event.preventDefault();
+    draft = null;
+    // What was pressed of the run before belongs to it: the server hears of it first, and the address forgets it.
+    tellShown.now();
+    if (this.field.value !== typed.state.text) typed.press({ text: this.field.value });
+    tellTyped.now();
+    this.show();
+    keepText();
+    picture_?.keepAddress();
+  }
+}
+
+function keepText() {
+  const { text } = typed.state;
+  keep("text", text === textData.default || [...text].length > textData.longest ? {} : { text });
+}
+
+// ---- the picture
+
+/** @type {any} */
+let picture_ = null;
+
+export function picture({ parentElement, data, setStateValue }) {
+  const root = parentElement.querySelector(".viewer");
+  if (picture_?.root !== root) {
+    picture_?.viewer.end();
+    picture_ = new Picture(root);
+    tellShown.begin((state) => setStateValue("at", state));
+  }
+  picture_.arrived(data);
+  const mine = picture_;
+  // Streamlit also calls this of a component that stays.
+  return () => {
+    if (root.isConnected) return;
+    mine.viewer.end();
+    if (picture_ === mine) picture_ = null;
+  };
+}
+
+/** @type {Map<string, Promise<any>>} */
+const contents = new Map();
+
+class Picture {
+  constructor(root) {
+    this.root = root;
+    this.viewer = new Viewer(root, {
+      heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
+    });
+    this.table = new NumbersTable(this.viewer.part("maps"));
+    this.words = "";
+  }
+
+  // Each run of the page says what is shown; what is there already is not fetched nor drawn again.
+  async arrived(data) {
+    // The answer to an older text: that to the newer one is on its way.
+    if (typed.isLate(data.textHeard)) return;
+    this.latest = data;
+    const words = JSON.stringify(data);
+    // Until the numbers are there, and nobody takes the picture of before for that of these words.
+    this.root.ariaBusy = words === this.words ? null : "true";
+    if (words === this.words) return;
+    if (!contents.has(data.content)) contents.set(data.content, fetched(data.content));
+    while (contents.size > MOST_KEPT) contents.delete(contents.keys().next().value);
+    let content;
+    try {
+      content = await contents.get(data.content);
+    } catch (error) {
+      contents.delete(data.content);
+      if (this.latest === data) this.missing(error.message);
+      return;
+    }
+    if (this.latest !== data) return;
+    this.words = words;
+    this.root.ariaBusy = null;
+    this.root.classList.toggle("grey", data.isGrey);
+    this.root.classList.toggle("all", data.isAll);
+    this.root.classList.toggle("guessing", Boolean(data.parts.isGuessed));
+    this.root.toggleAttribute("inert", data.isGrey);
+    // Also a page that one came to without leaving it, as by Back to another lesson's step.
+    if (data.request > shown.request) tellShown.arrived();
+    shown.take(data);
+    const run = this.composed(content, data);
+    this.viewer.restyle({ dark: data.dark, large: data.large });
+    this.viewer.show(run, shown.state);
+    this.agree();
+    plotlyFrom(data.plotly).then(() => this.viewer.draw(), (error) => this.missing(error.message));
+    // What was pressed before this component was there, as on another page.
+    if (data.heard < shown.n) tellShown.soon();
+  }
+
+  // The run with what the page says of it: another object where anything is another.
+  composed(content, { content: name, run, parts }) {
+    const about = JSON.stringify([name, run, parts]);
+    if (this.about !== about) {
+      this.about = about;
+      const part = (kind, layer, head) => fetched(`${name}/${kind}/${layer}/${head}`);
+      // A run of which more may be seen than before is the same run, drawn anew.
+      this.run = { ...content, ...parts, run, version: name, part };
+    }
+    return this.run;
+  }
+
+  // The viewer brings the state into the run's range.
+  agree() {
+    const { run, ...state } = this.viewer.state;
+    shown.state = { ...shown.state, ...state };
+    this.keepAddress();
+  }
+
+  heard({ run, ...state }) {
+    const changed = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(shown.state[name]));
+    if (!changed.length) return;
+    shown.press(Object.fromEntries(changed));
+    this.keepAddress();
+    tellShown.soon();
+  }
+
+  // The table is that of the large map, whichever it is.
+  drawn(host) {
+    this.table.host = host;
+    this.table.show();
+  }
+
+  // The first is the page's own box, all others are the server's.
+  chosenWay(name) {
+    if (name === "word") {
+      box?.field.focus();
+      box?.field.select();
+      return;
+    }
+    // The tab that it opens is below the maps, out of sight.
+    if (name === "why") document.querySelector('.stTabs [role="tablist"]')?.scrollIntoView();
+    shown.press({ way: { name, n: shown.n + 1 } });
+    tellShown.now();
+  }
+
+  keepAddress() {
+    const { kind, layer, head, step, pin, lines, measure } = shown.state, { defaults, kinds } = this.latest.address;
+    // Of another run that is on its way, the step is not known yet.
+    const isOther = typed.isLate(this.latest.textHeard);
+    const words = {
+      kind: kind === defaults.kind ? undefined : kinds[kind],
+      layer: layer === defaults.layer ? undefined : `layer ${layer + 1}`,
+      head: head === defaults.head ? undefined : Number.isInteger(head) ? `head ${head + 1}` : `${head} of heads`,
+      step: isOther || step === defaults.step ? undefined : String(step + 1),
+      pin: !isOther && pin.length ? pin.map((place) => (place === null ? "" : place + 1)).join(",").replace(/,$/, "") : undefined,
+      lines: lines === "auto" ? undefined : lines,
+      measure: measure === "weights" ? undefined : measure,
+    };
+    keep("picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
+  }
+
+  missing(words) {
+    this.root.ariaBusy = null;
+    const place = this.viewer.part("missing");
+    place.hidden = false;
+    place.textContent = words;
+  }
+}
+
+async function fetched(name) {
+  const answer = await fetch(new URL(`run/${name}`, document.baseURI));
+  if (!answer.ok) throw Error(await answer.text());
+  return answer.json();
+}
+
+let plotly = null;
+
+// Resolves once plotly.js is there; `name` is the file that the server has beside the page.
+function plotlyFrom(name) {
+  if (window.Plotly) return Promise.resolve();
+  plotly ??= new Promise((found, failed) => {
+    const script = document.createElement("script");
+    script.src = name;
+    script.onload = () => found(undefined);
+    script.onerror = () => {
+      plotly = null;
+      failed(Error(`${name} did not come, so nothing can be drawn. Is the server there? Reload the page.`));
+    };
+    document.head.append(script);
+  });
+  return plotly;
+}
+
+// ---- the address
+
+export function address({ data }) {
+  // Where no picture is to be seen, what it would say of itself stays.
+  const { text, ...others } = data.others;
+  if (!picture_) keep("picture", others);
+  if (!box?.root.isConnected && text !== undefined) keep("text", { text });
+  keep("boxes", data.words);
+}

@@ -1,0 +1,51 @@
+// @ts-check
+// Charts: Plotly draws each into its place, where it stays.
+
+// Never "Share chart" nor the sign of Plotly's makers: what is drawn here leaves for nobody.
+const BARE = { responsive: true, displaylogo: false, showSendToCloud: false, doubleClick: "reset", showTips: false };
+const ZOOMS = ["zoom2d", "pan2d", "resetScale2d"];
+const PICTURES = new WeakMap();
+const AXIS = /^[xy]axis\d*$/;
+
+// A finger scrolls the page.
+const isTouch = () => window.matchMedia("(pointer: coarse)").matches;
+
+// Always the same one: Plotly makes a chart anew whose configuration is another.
+let button;
+const pictureButton = () => (button ??= {
+  name: "toImage", title: "Download plot as a PNG", icon: window.Plotly.Icons.camera, click: savePicture,
+});
+
+// A chart as a PNG that says above it what it is of.
+function savePicture(chart) {
+  const words = chart.dataset.title || document.title, own = chart.layout.title?.text, room = 32;
+  const layout = structuredClone(chart.layout), height = chart.offsetHeight + room;
+  const text = words.replace(/[&<>$]/g, (sign) => `&#${sign.charCodeAt(0)};`) + (own ? ` · ${own}` : "");
+  const place = { x: 0, xanchor: "left", xref: "container", y: 1, yanchor: "top", yref: "container", pad: { t: 8, l: 8 } };
+  layout.title = { text, ...place, font: { size: 15 } };
+  layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 0) + room };
+  const filename = words.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  const file = { format: "png", scale: 2, width: chart.offsetWidth, height, filename };
+  return window.Plotly.downloadImage({ data: PICTURES.get(chart) ?? chart.data, layout: { ...layout, height } }, file);
+}
+
+// Draws a figure, and keeps what somebody has zoomed into where `topic` and the figure's own axes are those of before.
+// What somebody saves of it is `picture`, where something is marked over the figure.
+export async function drawChart(host, { data, layout }, topic = "", picture = null) {
+  if (picture) PICTURES.set(host, picture.data);
+  // Plotly writes a zoom into what it is given.
+  layout = structuredClone(layout);
+  const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([, axis]) => axis);
+  const canZoom = axes.some((axis) => !axis.fixedrange);
+  const config = { ...BARE, modeBarButtons: [[pictureButton()], ...(canZoom ? [ZOOMS] : [])] };
+  const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
+  await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
+}
+
+// A figure as it is in one of its frames: other numbers in some traces, other names on an axis.
+export function framed({ data, layout }, frame) {
+  const changed = { data: [...data], layout: { ...layout } };
+  frame.data.forEach((changes, i) => { changed.data[frame.traces[i]] = { ...data[frame.traces[i]], ...changes }; });
+  for (const [name, changes] of Object.entries(frame.layout ?? {})) changed.layout[name] = { ...layout[name], ...changes };
+  return changed;
+}

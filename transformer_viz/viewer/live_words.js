@@ -1,0 +1,192 @@
+// @ts-check
+// The words of a run that was made in this page, as the program says them of a saved run: strips, sentences, candidates.
+
+const MOST_WORDS = 120;
+const N_CANDIDATES = 6;
+const LEGENDS = {
+  encoder: "row = the source {read} that looks · column = the {read} looked at",
+  decoder: "row = the {written} being written · column = the {written} looked at · grey = masked",
+  cross: "row = the {written} being written · column = the {read} looked at · ring = the right token",
+};
+
+export const shorten = (text, most = 40) => {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+};
+
+// A text whose blanks are something to see.
+export function displayText(text) {
+  const named = (sign) => `<U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;
+  return text.replace(/[\p{Cc} ]/gu, (sign) => ({ "\n": "↵", "\t": "⇥", " ": "␣" })[sign] ?? named(sign));
+}
+
+export const displayToken = (token, most) => displayText(shorten(token, most));
+const code = (text) => ["code", shorten(displayText(text), MOST_WORDS)];
+const plain = (text) => ["plain", text];
+
+// Text as Plotly draws it literally.
+export function escaped(text) {
+  const marks = { "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" };
+  const safe = text.replace(/[&<>$]/g, (sign) => marks[sign])
+    .replace(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (sign) => `\\u${sign.codePointAt(0).toString(16).padStart(4, "0")}`);
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(safe) ? safe.replaceAll("→", "\u200e→\u200e") : safe;
+}
+
+const isSpecial = (token) => ["<pad>", "<start>", "<end>", "<unk>"].includes(token);
+export const placeLabels = (tokens) => tokens.map((token, place) => `${place + 1}·${displayToken(token)}`);
+
+// What a person calls one of these tokens.
+export function unitOf(tokens) {
+  const own = tokens.filter((token) => !isSpecial(token));
+  return own.every((token) => Array.from(token).length === 1) && own.some((token) => /\p{L}/u.test(token)) ? "letter" : "token";
+}
+
+export function legendOf(kind, trace) {
+  const own = trace.source_tokens.filter((_, place) => trace.source_letters[place] !== null);
+  const words = LEGENDS[kind].replaceAll("{read}", unitOf(own)).replaceAll("{written}", unitOf(trace.target_tokens));
+  return trace.alignment.some((key) => key !== null) ? words : words.split(" · ring")[0];
+}
+
+// A half goes to the even neighbour, as in Python.
+export function rounded(number) {
+  const below = Math.floor(number);
+  return number - below === 0.5 ? below + (below % 2) : Math.round(number);
+}
+
+// About how wide a label is, in pixels.
+export function textWidth(label, size) {
+  const share = (sign) => {
+    if (/\p{M}/u.test(sign)) return 0;
+    if (/[ᄀ-ᅟ⺀-〾ぁ-㏿㐀-䶿一-鿿ꀀ-꓏가-힣豈-﫿︰-﹯！-｠￠-￦]|\p{Emoji_Presentation}/u.test(sign)) return 1;
+    if ("fijlrtI.,:;'|!()[]· ".includes(sign)) return 0.32;
+    if ("mwMW@%→…␣<>".includes(sign)) return 0.85;
+    return /\p{Lu}/u.test(sign) ? 0.65 : 0.52;
+  };
+  return size * Array.from(label).reduce((sum, sign) => sum + share(sign), 0);
+}
+
+// ---- numbers in words; nothing is rounded to what it is not
+
+function percentWords(share) {
+  const percent = 100 * share;
+  if (percent >= 99.5 && share < 1 - 2 ** -24) return "over 99 %";
+  return percent > 0 && percent <= 0.5 ? "under 1 %" : `${rounded(percent)} %`;
+}
+
+function probabilityWords(p) {
+  if (p >= 0.9995 && p < 1) return "> 0.999";
+  return p > 0 && p < 0.0005 ? "< 0.001" : `= ${p.toFixed(3)}`;
+}
+
+function barWords(p) {
+  if (p === 0) return "0";
+  const [digit, power] = p.toExponential(0).split("e-");
+  if (p < 1e-4) return `${digit}·10<sup>−${power}</sup>`;
+  return p < 1 ? (Math.floor(p * 1e4) / 1e4).toFixed(4) : "1";
+}
+
+function threeDigits(p) {
+  return p > 0 && p < 1e-4 ? p.toExponential(2).replace(/\.?0+e/, "e").replace(/e-(\d)$/, "e-0$1") : String(Number(p.toPrecision(3)));
+}
+
+// ---- the strips
+
+export function sourceStrip({ source_tokens: tokens }) {
+  return tokens.map((token, place) => ({
+    text: displayToken(token),
+    title: `token ${place + 1}: ${displayToken(token)}`,
+    class: isSpecial(token) ? "special" : "",
+  }));
+}
+
+export function outputStrip({ output_tokens: tokens, expected_tokens: expected, steps }) {
+  return tokens.map((token, t) => {
+    const right = expected?.[t], isWrong = right !== undefined && right !== token, p = steps[t].probability;
+    const more = isWrong ? `; the right token is ${displayToken(right)}` : "";
+    return {
+      text: displayToken(token),
+      title: `step ${t + 1}: ${displayToken(token)}, p = ${p.toFixed(4)}${more}`,
+      class: (isSpecial(token) ? "special" : "") + (isWrong ? " wrong" : ""),
+      tint: Number(p.toFixed(4)),
+    };
+  });
+}
+
+// Whether the output is right: words, and what kind of words; null where this page does not know the answer.
+export function answerMark(trace) {
+  const { expected_tokens: expected, output_tokens: written, finished } = trace, hasEnded = finished === "end";
+  if (!expected) {
+    // An output that ends where something is left to be read is wrong, though nobody knows the answer.
+    const step = hasEnded ? written.length - 1 : -1, key = trace.alignment[step] ?? null;
+    if (key !== null && trace.source_letters[key] !== null) {
+      const read = [code(shorten(displayText(trace.source_tokens[key]))), plain(` (token ${key + 1}) is read`)];
+      return { class: "wrong", words: [["strong", "wrong"], plain(", ends before "), ...read] };
+    }
+    return null;
+  }
+  if (hasEnded && trace.text === trace.expected) return { class: "right", words: [["strong", "right"]] };
+  const differing = Array.from({ length: Math.max(written.length, expected.length) }).findIndex((_, t) => written[t] !== expected[t]);
+  const isCut = differing === written.length && !hasEnded;
+  if (isCut || (differing < 0 && !hasEnded)) return { class: "unfinished", words: [["strong", "unfinished"], plain(", right so far")] };
+  const right = trace.expected ? ["code", shorten(displayText(trace.expected), 160)] : plain("nothing");
+  return { class: "wrong", words: [["strong", "wrong"], plain(", expected "), right, plain(`, differs from step ${differing + 1} on`)] };
+}
+
+// The head of cross-attention with the most weight on the true keys.
+export function bestHeadWords({ attentions: { cross }, alignment }) {
+  const [layers, heads, rows, keys] = cross.weights.shape;
+  const known = alignment.flatMap((key, t) => (key === null ? [] : [[t, key]]));
+  if (!known.length) return null;
+  const masses = Array.from({ length: layers * heads }, (_, head) =>
+    known.reduce((sum, [t, key]) => sum + cross.weights.values[(head * rows + t) * keys + key], 0) / known.length);
+  const most = Math.max(...masses), best = masses.indexOf(most);
+  return `best cross head: L${Math.floor(best / heads) + 1} H${(best % heads) + 1}, ${percentWords(most)} on the right token`;
+}
+
+// What the bars of a step are: the best candidates, and the step's own token in the last place where it is not among them.
+export function candidatesOf({ token, probability, candidates }) {
+  const first = candidates.slice(0, N_CANDIDATES);
+  const best = first.some(([name]) => name === token) ? first : [...first.slice(0, N_CANDIDATES - 1), [token, probability]];
+  return {
+    x: best.map(([, p]) => p),
+    text: best.map(([, p]) => barWords(p)),
+    textposition: best.map(([, p]) => (p >= 0.5 ? "inside" : "outside")),
+    customdata: best.map(([name, p]) => [escaped(displayToken(name)), threeDigits(p)]),
+    names: best.map(([name]) => `<b>${barName(name)}</b>`),
+    chosen: best.map(([name]) => name === token),
+  };
+}
+
+// Cut where it would lie over the map beside it.
+function barName(token) {
+  for (let most = 14; most > 1; most -= 1) {
+    if (textWidth(displayToken(token, most), 1) <= 6.3) return escaped(displayToken(token, most));
+  }
+  return escaped(displayToken(token, 1));
+}
+
+// ---- the sentences of a head, one for each step
+
+export function sentencesOf(kind, trace, { layer, head }) {
+  const { output_tokens: written, steps, expected_tokens: expected } = trace, n = written.length, isEncoder = kind.linked.kind === "encoder";
+  return written.map((token, t) => {
+    const soFar = trace.spelt(written.slice(0, t)), shown = Array.from(soFar);
+    const text = shown.length <= MOST_WORDS ? soFar : `…${shown.slice(1 - MOST_WORDS).join("")}`;
+    const read = text ? [plain("having written "), code(text)] : [plain("having written nothing yet")];
+    const looks = isEncoder ? [] : [plain(`, ${kind.names[layer][kind.headNumber(head)]} `), ...looksWords(kind, layer, head, t)];
+    const right = expected?.[t], isWrong = right !== undefined && right !== token;
+    return [
+      ["strong", `Step ${t + 1} of ${n}: `], ...read, ...looks,
+      plain(`${isEncoder ? ", " : " and "}the model writes `), code(token), plain(`, p ${probabilityWords(steps[t].probability)}.`),
+      ...(isWrong ? [plain(" The right token: "), code(right), plain(".")] : []),
+      ...(isEncoder ? [plain(" The encoder read the whole source before the first step: its maps are the same at every step.")] : []),
+    ];
+  });
+}
+
+function looksWords(kind, layer, head, t) {
+  const row = kind.weightsOf(layer, head).subarray(t * kind.columns, (t + 1) * kind.columns);
+  const most = row.reduce((a, b) => Math.max(a, b), 0), key = row.indexOf(most);
+  if (most === 0) return [plain("may look at nothing")];
+  return [plain(`looks ${percentWords(most)} at `), code(kind.tokens[key]), plain(` (token ${key + 1})`)];
+}

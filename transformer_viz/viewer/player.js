@@ -1,0 +1,180 @@
+// @ts-check
+// The step player's words and controls: token strips, the sentence, the buttons, the keys. Whoever has one extends it by what a
+// step draws.
+import { pieces } from "./sentence.js";
+import { fillStrip, keepInSight, unfoldStrip } from "./strips.js";
+
+// How long a step rests before somebody is told.
+export const REST_MS = 300;
+const PLAY_MS = 700;
+
+export class Player {
+  constructor(root, signal = undefined) {
+    this.root = root;
+    this.step = 0;
+    this.run = null;
+    this.timers = {};
+    this.button("first", () => this.go(0));
+    this.button("back", () => this.go(this.step - 1));
+    this.button("play", () => (this.timers.play ? this.pause() : this.play()));
+    this.button("next", () => this.go(this.step + 1));
+    this.button("last", () => this.go(Infinity));
+    this.part("speed").addEventListener("change", () => this.timers.play && this.play());
+    this.part("slider").addEventListener("input", (event) => this.go(Number(event.target.value)));
+    document.addEventListener("keydown", (event) => this.key(event), { signal });
+  }
+
+  // What the host does with a step: draws it at once, and notes it once it has rested.
+  draw() {}
+  rested() {}
+
+  // The first step that was not given.
+  get first() {
+    return this.data.first ?? 0;
+  }
+
+  part(name) {
+    return this.root.querySelector(`[data-part="${name}"]`);
+  }
+
+  button(name, act) {
+    this.part(name).addEventListener("click", act);
+  }
+
+  update(data) {
+    // The step of a run that is here already is the player's, but where another link was opened.
+    const isMoved = data.run !== this.run || data.moved !== this.data?.moved;
+    this.data = data;
+    this.isMoving = false;
+    if (isMoved) {
+      this.pause();
+      this.run = data.run;
+      this.step = data.step;
+    }
+    this.step = Math.min(this.step, data.sentences.length - 1);
+    this.root.classList.toggle("large", data.large);
+    this.root.classList.toggle("dark", data.dark);
+    this.root.classList.toggle("one-step", data.sentences.length === 1);
+    this.part("hint").replaceChildren(...pieces(data.hint, data.terms));
+    this.strip("source", data.source, null);
+    this.strip("output", data.output, (t) => this.go(t));
+    this.pointing?.update(data);
+    this.begin(data.prompt);
+    this.root.classList.toggle("has-written", Boolean(data.written));
+    for (const [name, words] of Object.entries(data.labels ?? {})) this.part(name).setAttribute("aria-label", words);
+    this.part("slider").max = String(data.sentences.length - 1);
+    this.say();
+  }
+
+  strip(name, tokens, act) {
+    fillStrip(this.part(name), tokens, act);
+  }
+
+  // A prompt's first token stands before what was written.
+  begin(token) {
+    this.begins?.remove();
+    if (!token) return;
+    const looks = { className: "token given first-read prompt", textContent: token.text, title: token.title };
+    this.begins = Object.assign(document.createElement("span"), looks);
+    this.part("output").before(this.begins);
+  }
+
+  // ---- steps
+
+  go(step, { report = true } = {}) {
+    const last = this.data.sentences.length - 1;
+    this.isMoving = true;
+    this.step = Math.max(this.data.least ?? 0, Math.min(last, step));
+    this.say();
+    this.draw();
+    if (!report) return;
+    clearTimeout(this.timers.report);
+    this.timers.report = setTimeout(() => this.rested(), REST_MS);
+  }
+
+  play() {
+    if (this.step >= this.data.sentences.length - 1) this.go(this.first);
+    clearInterval(this.timers.play);
+    this.timers.play = setInterval(() => {
+      if (this.step >= this.data.sentences.length - 1) this.pause();
+      else this.go(this.step + 1);
+    }, PLAY_MS / Number(this.part("speed").value));
+    this.showPlaying();
+  }
+
+  pause() {
+    clearInterval(this.timers.play);
+    this.timers.play = undefined;
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    const playing = Boolean(this.timers.play);
+    this.root.classList.toggle("playing", playing);
+    this.part("play").textContent = playing ? "❚❚ Pause" : "▶ Play";
+    this.part("play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    // A screen reader would fall behind while playing: it hears the step at which the player stops.
+    this.part("sentence").setAttribute("aria-live", playing ? "off" : "polite");
+  }
+
+  say() {
+    this.part("sentence").replaceChildren(...pieces(this.data.sentences[this.step], this.data.terms));
+    // Where steps are moments of a training, each has written something of its own.
+    if (this.data.written) this.strip("written", this.data.written[this.step], null);
+    const isTold = !this.data.unfolds || this.step === this.data.sentences.length - 1;
+    const answer = !isTold ? null : this.data.answers ? this.data.answers[this.step] : this.data.answer;
+    if (this.data.unfolds) unfoldStrip(this.part("output"), this.step, this.first);
+    this.part("answer").className = `answer ${answer?.class ?? ""}`;
+    this.part("answer").replaceChildren(...pieces(answer?.words ?? []));
+    const slider = this.part("slider");
+    slider.value = String(this.step);
+    slider.setAttribute("aria-valuetext", this.part("sentence").textContent);
+    const outputs = [...this.part("output").children], focused = this.root.getRootNode().activeElement;
+    outputs.forEach((cell, place) => {
+      // One stop for Tab; the arrows, which step, go on from it.
+      cell.tabIndex = place === this.step ? 0 : -1;
+      cell.classList.toggle("now", place === this.step);
+      cell.classList.toggle("later", this.data.grows !== false && place > this.step);
+      if (place === this.step) cell.setAttribute("aria-current", "step");
+      else cell.removeAttribute("aria-current");
+    });
+    if (outputs.includes(focused)) outputs[this.step]?.focus();
+    this.root.classList.toggle("at-start", this.step === this.first);
+    const looked = this.data.looked[this.step];
+    [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
+    keepInSight(this.part("output"), this.step);
+    keepInSight(this.part("source"), looked);
+    if (!this.pointing) return;
+    const pinned = Object.assign(document.createElement("span"), { className: "said-of-pin" });
+    pinned.append(...pieces(this.pointing.words()));
+    if (pinned.hasChildNodes()) this.part("sentence").append(pinned);
+    this.pointing.show({ moves: this.isMoving });
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.root.isConnected) return;
+    if (isTyping(event) || this.pointing?.key(event)) return;
+    const last = this.data.sentences.length - 1;
+    const steps = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
+    if (event.key in steps) {
+      event.preventDefault();
+      this.pause();
+      this.go(steps[event.key]);
+    } else if (event.key === " " && event.composedPath()[0] === document.body) {
+      event.preventDefault();
+      this.timers.play ? this.pause() : this.play();
+    }
+  }
+}
+
+// Letters and arrows belong to whatever control has the focus; the player's own slider moves itself.
+export function isTyping(event) {
+  const target = event.composedPath()[0];
+  const name = target?.tagName;
+  const role = target?.getAttribute?.("role");
+  return (
+    (name === "INPUT" && target.type !== "checkbox") || name === "TEXTAREA" || name === "SELECT" || target?.isContentEditable ||
+    ["combobox", "listbox", "option", "slider", "radio", "tab", "menuitem", "grid", "gridcell"].includes(role) ||
+    Boolean(target?.closest?.("[role='radiogroup'], [role='tablist']"))
+  );
+}

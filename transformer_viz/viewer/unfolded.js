@@ -1,0 +1,25 @@
+// @ts-check
+// What a figure is before later steps are reached.
+import { numbersOf } from "./arrays.js";
+
+// A figure as it is before the steps after this one: what they will write has no name, and small maps have no rows of theirs.
+export function unfoldedFigure({ data, layout }, step) {
+  const { pitch_y, block, unwritten = [] } = layout.meta, later = (place) => place > step;
+  const named = (axis) => ({
+    ...axis,
+    ticktext: axis.ticktext.map((name, i) => (later(axis.tickvals[i]) ? "" : name)),
+    labelalias: Object.fromEntries(
+      Object.entries(axis.labelalias ?? {}).map(([place, name]) => [place, later(place) ? "" : name]),
+    ),
+  });
+  const blanked = (z) => numbersOf(z).map((row, place) => (later((place % pitch_y) * block[0]) ? blank(row) : row));
+  return {
+    data: pitch_y ? data.map((trace) => (trace.z ? { ...trace, z: blanked(trace.z) } : trace)) : data,
+    layout: { ...layout, ...Object.fromEntries(unwritten.map((name) => [name, named(layout[name])])) },
+  };
+}
+
+// No numbers; of a map of codes, the one of an empty cell.
+function blank(row) {
+  return new row.constructor(row.length).fill(row instanceof Uint8Array ? 0 : NaN);
+}

@@ -1,0 +1,499 @@
+// @ts-check
+// The viewer shows one run: strips, sentence, player, kinds, layers and heads, the large map, the candidates and all small maps.
+// What it shows is its own state. Somebody brings it a run, and hears of the state: the app, an exported page, a live page.
+import { Aligned, weightWords } from "./aligned.js";
+import { tileAt } from "./cells.js";
+import { recoloured } from "./colours.js";
+import { LinkedChart } from "./linked.js";
+import { mapFigure, withMarks } from "./map.js";
+import { caption, circle, mark, rectangle } from "./marks.js";
+import { Kind } from "./numbers.js";
+import { REST_MS } from "./player.js";
+import { besideWords, Pointing } from "./pointing.js";
+import { pieces } from "./sentence.js";
+import { focusOf, outlined } from "./smallmaps.js";
+import { clamped } from "./state.js";
+import { unfoldedFigure } from "./unfolded.js";
+import { ViewersPlayer } from "./viewers_player.js";
+
+/** @typedef {import("./state.js").State} State */
+
+const NARROW_PX = 640;
+const RESIZED_MS = 120;
+
+export class Viewer {
+  #on;
+  #root;
+  #ends = new AbortController();
+  /** @type {any} */
+  #run = null;
+  /** @type {Record<string, any>} */
+  #kinds = {};
+  /** @type {any} */
+  #place = {};
+  #looks = { dark: false, large: false };
+  #player;
+  // The charts of each kind: one that is drawn stays, since Plotly draws it anew more slowly than somebody presses.
+  /** @type {Record<string, LinkedChart>} */
+  #maps = {};
+  /** @type {Record<string, LinkedChart>} */
+  #small = {};
+  /** @type {LinkedChart | null} */
+  #overview = null;
+  #parts = new Map();
+  #asked = new Set();
+  #pins = 0;
+  #rests;
+
+  /**
+   * @param {HTMLElement} root holds viewer.html
+   * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
+   *   drawn?: (host: HTMLElement) => void}} [on] `drawn` is called when Plotly has drawn the large map; `heard` at once at
+   *   each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
+   */
+  constructor(root, on = {}) {
+    this.#root = root;
+    this.#on = on;
+    const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small)];
+    this.#player = new ViewersPlayer(root, signal, {
+      stepped: (why) => this.#stepped(why),
+      chosenWay: (way) => on.chosenWay?.(way),
+      chosenMeasure: (measure) => this.set({ measure }, "measure"),
+      weights: () => this.#weights(),
+    });
+    this.#player.pointing = new Pointing(this.#player, charts, (what) => this.#changed(what), signal);
+    for (const name of ["kind", "layer", "head"]) {
+      this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
+    }
+    // Kinds may be buttons, all of them in sight.
+    this.box("kind").addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.set({ kind: target.value }, "kind"));
+    let waits;
+    window.addEventListener("resize", () => {
+      clearTimeout(waits);
+      waits = setTimeout(() => this.draw(), RESIZED_MS);
+    }, { signal });
+  }
+
+  /**
+   * Shows a run. A run that is shown already with nothing new draws nothing.
+   * @param {any} run as `content.py` gives it, with `run`, the name that tells it from others
+   * @param {Partial<State>} [start] parts of the state that somebody else decides; the others stay, as far as this run has them
+   */
+  show(run, start = {}) {
+    const isOther = run !== this.#run;
+    if (isOther) this.#take(run);
+    if (isOther || JSON.stringify({ ...this.state, ...start }) !== JSON.stringify(this.state)) this.#go(start);
+  }
+
+  /**
+   * As if somebody had pressed.
+   * @param {Partial<State>} change
+   * @param {string} why
+   */
+  set(change, why) {
+    const before = JSON.stringify(this.state);
+    this.#go(change);
+    if (before !== JSON.stringify(this.state)) this.#changed(why);
+  }
+
+  /** @returns {State} */
+  get state() {
+    const { kind, layer, head, measure, lines } = this.#place, { pinned } = this.#player.pointing;
+    const pin = pinned && pinned.kind === kind ? [pinned.query, pinned.key] : [];
+    return { run: this.#run?.run ?? "", kind, layer, head, step: this.#player.step, pin, lines, measure };
+  }
+
+  /** The kinds of the run, with their numbers. */
+  get kinds() {
+    return this.#kinds;
+  }
+
+  /** The layer's place among those that the run has. */
+  get layerPlace() {
+    return this.#kind.numbers.indexOf(this.#place.layer);
+  }
+
+  /** @param {{dark?: boolean, large?: boolean}} looks */
+  restyle(looks) {
+    this.#looks = { ...this.#looks, ...looks };
+    this.#root.classList.toggle("large", this.#looks.large);
+    this.#player.restyle(this.#looks);
+    this.draw();
+  }
+
+  end() {
+    clearTimeout(this.#rests);
+    this.#player.end();
+    this.#ends.abort();
+    const charts = [...Object.values(this.#maps), ...Object.values(this.#small), this.#overview ?? []].flat();
+    for (const { host } of charts) window.Plotly?.purge(host);
+  }
+
+  part(name) {
+    return this.#root.querySelector(`[data-part="${name}"]`);
+  }
+
+  box(name) {
+    return this.#root.querySelector(`[data-box="${name}"]`);
+  }
+
+  // ---- the run and the state
+
+  // The kind as the measure shows it.
+  get #kind() {
+    return this.#kinds[this.#place.kind].by(this.#place.measure);
+  }
+
+  #take(run) {
+    this.#run = run;
+    this.#parts.clear();
+    this.#asked.clear();
+    this.#kinds = Object.fromEntries(
+      Object.entries(run.kinds).map(([name, data]) => [name, data instanceof Kind ? data : new Kind(data, run.pieces)]),
+    );
+    this.aligned = run.aligner ? new Aligned(run.aligner) : null;
+    const names = Object.keys(this.#kinds);
+    this.#maps = this.#charts(this.#maps, names, this.part("maps"), () => this.#figureRoom());
+    this.#small = this.#charts(this.#small, names, this.part("mosaics"), (name) => this.#smallRoom(name));
+    for (const name of ["kind", "layer", "head"]) this.box(name).hidden = run.controls?.[name] === false;
+  }
+
+  // A chart for each kind, of which those that are there already stay.
+  #charts(before, names, room, make) {
+    const charts = names.map((name) => before[name] ?? new LinkedChart(make(name), (chart) => this.#mark(chart)));
+    const hosts = charts.map(({ host }) => host);
+    if (hosts.length !== room.children.length || hosts.some((host, i) => host !== room.children[i])) room.replaceChildren(...hosts);
+    return Object.fromEntries(names.map((name, i) => [name, charts[i]]));
+  }
+
+  #figureRoom() {
+    const host = Object.assign(document.createElement("div"), { className: "chart" });
+    host.setAttribute("role", "figure");
+    return host;
+  }
+
+  #smallRoom(name) {
+    const host = this.#figureRoom(), { title } = this.#kinds[name];
+    host.dataset.kind = name;
+    host.setAttribute("aria-label", `Layers and heads of the ${title}. Choose one with the layer and head boxes.`);
+    host.addEventListener("click", (event) => {
+      const [layer, head] = tileAt(host, event) ?? [];
+      if (head !== undefined) this.set({ kind: name, layer, head }, "tile");
+    });
+    return host;
+  }
+
+  // A pin stays with its run and its kind, unless it is changed.
+  #go(change) {
+    const { steps = this.#run.output.length, measures } = this.#run;
+    const { step, pin, ...place } = clamped({ steps, measures, kinds: this.#kinds }, { ...this.state, pin: [], ...change });
+    if (change.pin) this.#pins += 1;
+    this.#place = place;
+    this.#player.step = step;
+    this.#ask();
+    this.#say(pin);
+    this.draw();
+  }
+
+  // Asks for the numbers of a head that have not come. By then another may be shown: they are kept for later.
+  async #ask() {
+    const run = this.#run, { kind: name, head } = this.#place, kind = this.#kinds[name], layer = this.layerPlace;
+    const key = `${name} ${layer} ${head}`;
+    if (kind.has(layer, head) || this.#asked.has(key)) return;
+    this.#asked.add(key);
+    try {
+      const part = await run.part(name, kind.numbers[layer], head);
+      if (run !== this.#run) return;
+      kind.add(layer, head, part);
+      if (key !== `${this.#place.kind} ${this.layerPlace} ${this.#place.head}`) return;
+      this.#say(this.state.pin);
+      this.draw();
+    } catch {
+      // The next press asks again.
+      this.#asked.delete(key);
+    }
+  }
+
+  #stepped(why) {
+    this.draw();
+    this.#changed(why);
+  }
+
+  #changed(why) {
+    if (why === "lines") this.#place.lines = this.#player.pointing.lines.chosen;
+    this.#on.heard?.(this.state, why);
+  }
+
+  // Everything in words that depends on kind, layer and head.
+  #say(pin) {
+    const run = this.#run, kind = this.#kind, { head, lines, measure } = this.#place, layer = this.layerPlace;
+    fill(this.box("kind"), Object.entries(this.#kinds).map(([name, { title }]) => [name, title]));
+    fill(this.box("layer"), kind.numbers.map((number) => [number, `layer ${number + 1}`]));
+    const heads = Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]);
+    fill(this.box("head"), [...heads, ["mean", "mean of heads"], ["max", "max of heads"]]);
+    for (const name of ["kind", "layer", "head"]) choose(this.box(name), String(this.#place[name]));
+    const sentences = this.#sentences(kind.sentencesOf(layer, head)), { aligner } = run;
+    this.#player.update({
+      run: run.run,
+      step: this.#player.step,
+      hint: run.hint ?? kind.hints?.[layer]?.[kind.headNumber(head)] ?? kind.hint ?? [["plain", kind.legend]],
+      least: run.least,
+      coveredFrom: run.coveredFrom,
+      terms: run.terms,
+      labels: run.labels,
+      grows: run.grows,
+      ...this.#looks,
+      source: run.source,
+      output: run.output,
+      prompt: run.prompt,
+      first: run.first,
+      answer: run.answer,
+      answers: run.answers,
+      written: run.written,
+      unfolds: run.unfolds,
+      ways: run.ways,
+      isAsked: run.isAsked,
+      measure: run.measures && measure,
+      measures: run.measures,
+      measured: kind.measuredOf(layer, head),
+      linked: {
+        ...kind.linked, aligner, pinsAll: Boolean(aligner), pin, boxed: this.#pins,
+        lines: lines === "auto" ? run.linesAtFirst ?? lines : lines,
+      },
+      sentences,
+      looked: sentences.map((_, step) => this.#lookedAt(step)),
+    });
+    this.#sayBeside();
+    // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
+    const { host } = this.#maps[this.#place.kind];
+    if (run.saved) host.dataset.title = [run.saved, `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}`].join(" · ");
+    this.#maps[this.#place.kind].host.setAttribute("aria-label",
+      `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}: ${kind.rows} query rows by ${kind.columns} key columns, ` +
+      "and the candidates of this step. The sentence above says it.");
+  }
+
+  // The sentence of each step, with what the page says of it: of what is covered, while somebody guesses, and of an answer.
+  #sentences(own) {
+    const { said, steps, coveredFrom = Infinity, coveredWords, told = {} } = this.#run;
+    if (said) return Array.from({ length: steps }, () => said);
+    return own.map((sentence, step) => (step >= coveredFrom ? coveredWords : [...(told[step] ?? []), ...sentence]));
+  }
+
+  #lookedAt(step) {
+    if (this.#run.looked !== undefined) return this.#run.looked;
+    return this.aligned ? this.aligned.best(step) : this.#kind.lookedAt(this.layerPlace, this.#place.head, step);
+  }
+
+  // What the page says beside the boxes, with the head and the kind in their places.
+  #sayBeside() {
+    const room = this.part("remark"), kind = this.#kind;
+    if (!room) return;
+    const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
+    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]] };
+    room.replaceChildren(...pieces((this.#run.remark ?? []).map((piece) => named[piece[0]] ?? piece), this.#run.terms));
+  }
+
+  // All rows, of which the chart has those of the steps that were.
+  #weights() {
+    const kind = this.#kind, { columns, full = 1, word } = kind, layer = this.layerPlace, { head } = this.#place;
+    const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
+    const at = (query, key) => weights[query * columns + key] / full, isMasked = (query, key) => reasons[query * columns + key] > 0;
+    const said = (value) => (word ? `${word} ${value.toPrecision(3)}` : weightWords(value));
+    const words = (query, key) => (isMasked(query, key) ? "masked" : said(weights[query * columns + key]));
+    const beside = kind.second?.of(layer, head);
+    const second = (query, key) => (beside ? besideWords({ word: kind.second.words, unit: kind.second.unit }, beside[query * columns + key]) : "");
+    return { shape: [kind.rows, columns], at, isMasked, words, second };
+  }
+
+  // ---- what is drawn
+
+  // The colour that stands for each one of the templates, which are for a light page.
+  get darkened() {
+    return this.#looks.dark ? this.#run.dark : {};
+  }
+
+  get #colours() {
+    return recoloured(this.#run.colours, this.darkened);
+  }
+
+  /** Draws what is not there yet, as when plotly.js has come. */
+  draw() {
+    clearTimeout(this.#rests);
+    if (!window.Plotly || !this.#run) return;
+    this.#showMap();
+    for (const [name, chart] of Object.entries(this.#small)) this.#showSmall(name, chart);
+    this.#showOverview();
+    this.#rests = setTimeout(() => this.#drawAtRest(), REST_MS);
+  }
+
+  // The large map of the kind, as a sketch where Plotly has drawn another head or step of it.
+  #showMap() {
+    const { kind: name } = this.#place, map = this.#maps[name];
+    for (const { host } of Object.values(this.#maps)) {
+      const isHere = host === map.host;
+      if (isHere) host.dataset.part = "focus";
+      else delete host.dataset.part;
+      host.ariaHidden = isHere ? null : "true";
+    }
+    const figure = this.#mapOf(name);
+    if (!map.has(this.#looksOf(name)) || !map.size.width) return this.#drawMap(name, map, figure);
+    map.paint(figure);
+    return this.#mark(map);
+  }
+
+  #showSmall(name, chart) {
+    chart.host.hidden = !this.#kinds[name].by(this.#place.measure).mosaic;
+    if (chart.host.hidden) return;
+    if (!chart.has(this.#looksOfSmall(name))) return this.#drawSmall(name, chart);
+    if (this.#unfolds(name)) chart.paint(this.#smallOf(name));
+    return this.#mark(chart);
+  }
+
+  // All heads of a run that has too many for one picture, by one number: a figure that comes whole.
+  #showOverview() {
+    const { overview, run } = this.#run, room = this.part("overview");
+    if (!room) return;
+    room.hidden = !overview;
+    if (!overview) return;
+    this.#overview ??= new LinkedChart(this.#overviewRoom(room), (chart) => this.#mark(chart));
+    const { data, layout, words } = overview, chart = this.#overview, looks = JSON.stringify([words, layout.meta, this.#looks.dark, run]);
+    chart.host.setAttribute("aria-label", `${words}. A click makes it the focus.`);
+    if (chart.has(looks)) this.#mark(chart);
+    else chart.draw(recoloured({ data, layout }, this.darkened), { run, kind: layout.meta.kind }, looks);
+  }
+
+  #overviewRoom(room) {
+    const host = this.#figureRoom();
+    host.addEventListener("click", (event) => {
+      const [layer, head] = tileAt(host, event) ?? [];
+      if (head !== undefined) this.set({ kind: this.#run.overview.layout.meta.kind, layer, head }, "tile");
+    });
+    room.replaceChildren(host);
+    return host;
+  }
+
+  // Plotly draws when nobody has pressed for a while, a chart at a time, so that a press never waits for all.
+  #drawAtRest() {
+    const late = Object.entries(this.#maps).filter(([name, map]) => map.isLate || !map.has(this.#looksOf(name)) || this.#tells(name, map));
+    const isNow = ([name]) => name === this.#place.kind, [first] = [...late.filter(isNow), ...late.filter((one) => !isNow(one))];
+    const small = Object.entries(this.#small).find(([, chart]) => chart.isLate && !chart.host.hidden);
+    if (first && isNow(first)) this.#drawMap(first[0], first[1], this.#mapOf(first[0]));
+    else if (small) this.#drawSmall(...small);
+    else if (first) this.#drawMap(first[0], first[1], this.#mapOf(first[0]));
+    else return;
+    this.#rests = setTimeout(() => this.#drawAtRest());
+  }
+
+  // Whether a map that is not in focus holds more, or less, than the step has reached.
+  #tells(name, { drawn }) {
+    return this.#unfolds(name) && drawn.step !== this.#player.step;
+  }
+
+  #unfolds(name) {
+    return Boolean(this.#run.unfolds && this.#kinds[name].picture.grows);
+  }
+
+  #looksOf(name) {
+    const { measure } = this.#place, isNarrow = window.innerWidth < NARROW_PX;
+    return JSON.stringify([this.#run.run, this.#run.version, name, measure, this.#looks.dark, isNarrow]);
+  }
+
+  #looksOfSmall(name) {
+    return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark]);
+  }
+
+  // The figure of a kind's large map: of another than the one in focus, its first head.
+  #mapOf(name) {
+    const { measure, kind: now, layer, head } = this.#place, kind = this.#kinds[name].by(measure), looks = this.#looksOf(name);
+    if (!this.#parts.has(looks)) {
+      this.#parts.set(looks, kind.mapParts(window.innerWidth < NARROW_PX, this.#run.large, this.darkened));
+    }
+    const parts = this.#parts.get(looks), { step } = this.#player;
+    const steps = this.#run.isGuessed ? { step: step - 1, row: step } : { step };
+    const place = now === name ? { layer: kind.numbers.indexOf(layer), head, ...steps } : { layer: 0, head: 0, ...steps };
+    const figure = mapFigure(kind, place, parts, this.#run, this.#colours);
+    return this.#unfolds(name) ? { ...figure, ...unfoldedFigure(figure, step) } : figure;
+  }
+
+  async #drawMap(name, map, figure) {
+    const about = { run: this.#run.run, kind: name, step: this.#player.step };
+    await map.draw(figure, about, this.#looksOf(name), withMarks(figure));
+    this.#player.pointing.show();
+    if (name === this.#place.kind) this.#on.drawn?.(map.host);
+  }
+
+  #smallOf(name) {
+    const figure = this.#kinds[name].by(this.#place.measure).smallMaps(this.darkened);
+    return this.#unfolds(name) ? unfoldedFigure(figure, this.#player.step) : figure;
+  }
+
+  async #drawSmall(name, chart) {
+    const figure = this.#smallOf(name), { kind, layer, head } = this.#place;
+    const picture = name === kind ? outlined(figure, { layer, head }, this.#colours) : figure;
+    await chart.draw(figure, { run: this.#run.run, kind: name }, this.#looksOfSmall(name), picture);
+    this.#player.pointing.show();
+  }
+
+  // ---- what is marked over a chart: the row of the step, rings, the tiles in focus
+
+  #mark(chart) {
+    if (!chart.wanted || !chart.places?.xy) return;
+    if (chart.wanted.marks) this.#markMap(chart);
+    else this.#markTiles(chart);
+  }
+
+  #markMap({ host, places, wanted: { marks: { row, rings } } }) {
+    const maps = ["xy", "x3y3"].flatMap((name) => places[name] ?? []), { step } = this.#player, radius = rings.marker.size / 2;
+    const boxes = row ? maps.map((place) => inSight(place, row.x[0], row.y[0], row.x[1], row.y[2])) : [];
+    mark(host, "row", boxes.map((box) => rectangle(...box)).join(""), row ? strokeOf(row.line) : {});
+    const around = (isNow) => maps.flatMap((place) => rings.x.flatMap((key, i) => {
+      const [x, y] = [place.right(key), place.down(rings.y[i])];
+      return (rings.y[i] === step) === isNow && isWithin(place, x, y) ? [circle(x, y, radius)] : [];
+    })).join("");
+    const { color } = rings.marker.line;
+    mark(host, "rings", around(false), strokeOf({ color, width: 1.5 }));
+    mark(host, "ring", around(true), strokeOf({ color, width: 3 }));
+  }
+
+  #markTiles(chart) {
+    const { host, places, wanted, drawn } = chart, { layer, head, kind } = this.#place, isHere = drawn?.kind === kind;
+    // A step changes nothing here.
+    const shown = isHere && `${layer} ${head}`;
+    if (chart.marked?.places === places && chart.marked.shown === shown) return;
+    chart.marked = { places, shown };
+    const { xy: place } = places, { accent } = this.#colours;
+    const { boxes, words, font, width } = focusOf(wanted, { layer, head }), { font: { family }, paper_bgcolor: ground } = wanted.layout;
+    const at = ([left, top, right, bottom]) => rectangle(place.right(left), place.down(top), place.right(right), place.down(bottom));
+    mark(host, "tile", isHere ? boxes.map(at).join("") : "", strokeOf({ color: accent, width }));
+    const said = isHere ? words.map(([x, y, text]) => [place.right(x), place.down(y), text]) : [];
+    caption(host, said, { color: accent, size: font.size, family, ground });
+  }
+}
+
+const strokeOf = ({ color, width }) => ({ stroke: color, "stroke-width": width });
+const isWithin = ({ left, top, width, height }, x, y) => x >= left && x <= left + width && y >= top && y <= top + height;
+
+// The corners of a box in cells, as far as it is in sight where somebody has zoomed in.
+function inSight(place, x0, y0, x1, y1) {
+  const across = (x) => Math.max(place.left, Math.min(place.left + place.width, place.right(x)));
+  const down = (y) => Math.max(place.top, Math.min(place.top + place.height, place.down(y)));
+  return [across(x0), down(y0), across(x1), down(y1)];
+}
+
+function valueOf(box) {
+  return /^\d+$/.test(box.value) ? Number(box.value) : box.value;
+}
+
+const FILLED = new WeakMap();
+
+function fill(box, options) {
+  if (FILLED.get(box) === String(options)) return;
+  FILLED.set(box, String(options));
+  if (box.tagName === "SELECT") box.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  else box.replaceChildren(...options.map(([value, textContent]) => Object.assign(document.createElement("button"), { type: "button", value, textContent })));
+}
+
+function choose(box, value) {
+  if (box.tagName === "SELECT") box.value = value;
+  for (const button of box.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.value === value));
+}

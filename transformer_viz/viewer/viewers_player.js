@@ -1,0 +1,58 @@
+// @ts-check
+// The player of a viewer: beside the words of a step, what one may do at it, and what the maps show.
+import { Measures } from "./measures.js";
+import { Player } from "./player.js";
+import { Ways } from "./ways.js";
+
+/** @type {ViewersPlayer | null} */
+let keyed = null;
+
+export class ViewersPlayer extends Player {
+  // `root` is the viewer's. `on` hears of steps, ways and measures, and has the numbers of the large map.
+  constructor(root, signal, on) {
+    super(root.querySelector(".player"), signal);
+    this.on = on;
+    this.weights = on.weights;
+    this.measures = new Measures(this.root, on.chosenMeasure);
+    this.ways = new Ways(this, on.chosenWay);
+    // Several viewers on a page: the keys belong to the one that had a hand on it last.
+    if (!keyed?.root.isConnected) keyed = this;
+    for (const name of ["pointerdown", "focusin"]) root.addEventListener(name, () => { keyed = this; }, { signal });
+  }
+
+  update(data) {
+    this.measures.show(data);
+    super.update(data);
+  }
+
+  strip(name, tokens, act) {
+    super.strip(name, tokens, act);
+    if (name === "output") this.measures.share(tokens, [...this.part(name).children]);
+  }
+
+  say() {
+    const hadFocus = this.ways.hasFocus;
+    super.say();
+    this.part("sentence").append(...this.measures.words(this.data, this.step));
+    this.ways.offer(this.data.ways?.[this.step] ?? {}, this.data.isAsked, hadFocus);
+  }
+
+  go(step) {
+    const before = this.step;
+    super.go(step, { report: false });
+    if (this.step !== before) this.on.stepped(this.timers.play ? "play" : "step");
+  }
+
+  key(event) {
+    if (keyed === this) super.key(event);
+  }
+
+  restyle(looks) {
+    for (const [name, isOn] of Object.entries(looks)) this.root.classList.toggle(name, isOn);
+  }
+
+  end() {
+    this.pause();
+    if (keyed === this) keyed = null;
+  }
+}

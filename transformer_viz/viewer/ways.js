@@ -1,0 +1,34 @@
+// @ts-check
+// What one may do at a step: answers stand behind their question, and ways on among the controls.
+
+export class Ways {
+  constructor(player, choose) {
+    this.player = player;
+    this.choose = choose;
+    this.room = Object.assign(document.createElement("span"), { className: "ways", hidden: true });
+    this.shown = "";
+  }
+
+  get hasFocus() {
+    return this.room.contains(/** @type {Document | ShadowRoot} */ (this.player.root.getRootNode()).activeElement);
+  }
+
+  // `ways` are the words of each by its name. The keyboard stays where the buttons were.
+  offer(ways, isAsked, hadFocus) {
+    if (isAsked) this.player.part("sentence").append(this.room);
+    else this.player.part("hint").before(this.room);
+    const shown = JSON.stringify(ways);
+    if (this.shown !== shown) {
+      this.shown = shown;
+      this.room.replaceChildren(...Object.entries(ways).map(([way, words]) => this.#button(way, words)));
+      this.room.hidden = !this.room.children.length;
+    }
+    if (hadFocus) (/** @type {HTMLElement | null} */ (this.room.firstElementChild) ?? this.player.part("play")).focus();
+  }
+
+  #button(way, words) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
+    button.addEventListener("click", () => this.choose(way));
+    return button;
+  }
+}

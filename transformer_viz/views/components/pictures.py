@@ -1,0 +1,49 @@
+"""What draws the pictures of a run, as calls: for the code that makes them again, and for pages without a viewer."""
+
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.player import player as player_figure
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import style
+from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
+from transformer_viz.views.components.measured import NOTHING, Measured
+from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.state import focus
+from transformer_viz.views.state.display_options import DisplayOptions
+
+
+def map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
+    """What draws the large map."""
+    looks: dict[str, Any] = {"scale": chosen.scale, "measure": measured.results.get(now.kind), "style": style.figure_style()}
+    return Call(plain(player_figure), trace, now.kind, now.layer, now.head, now.step, **looks)
+
+
+def mosaics(
+    trace: Trace,
+    chosen: DisplayOptions,
+    now: focus.Focus,
+    on_tile: OnTile,
+    measured: Measured = NOTHING,
+) -> None:
+    """All heads of every kind, side by side; `on_tile` hears of a click on one."""
+    calls = mosaic_calls(trace, chosen, now, measured)
+    for column, (kind, call) in zip(st.columns(len(calls)), calls.items(), strict=True):
+        with column:
+            show_mosaic(call(), kind, now, on_tile)
+
+
+def picture_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> list[Call]:
+    """What draws the large map and all heads of every kind."""
+    return [map_call(trace, chosen, now, measured), *mosaic_calls(trace, chosen, now, measured).values()]
+
+
+def mosaic_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> dict[Kind, Call]:
+    """What draws all heads of every kind."""
+    looks: dict[str, Any] = {"scale": chosen.scale, "style": style.figure_style()}
+    tiles = {kind: (now.layer, now.head) if kind == now.kind else None for kind in trace.kinds}
+    return {kind: Call(plain(mosaic), trace, kind, tile, measure=measured.of(kind), **looks) for kind, tile in tiles.items()}

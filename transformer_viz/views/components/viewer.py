@@ -1,0 +1,280 @@
+"""The viewer of a page: one component that shows a run and is the only master of what it shows, and the box for its text.
+
+The browser tells its whole state as one value; the server never writes it back. Only another run, or what the page itself has
+changed (a button, a link, another page's focus), is sent, with a number that says which request it answers and one that says up
+to which press the server had heard. The run's numbers are fetched by the browser from their own address (`sent_runs`).
+"""
+
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any, cast
+
+import streamlit as st
+from markupsafe import Markup
+
+from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.export import assets
+from transformer_viz.export.content import View as PageView
+from transformer_viz.export.content import content, head_part
+from transformer_viz.figures.colour_scale import Scale
+from transformer_viz.figures.player import scale_words
+from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind
+from transformer_viz.trace.attribution import Attribution
+from transformer_viz.trace.trace import Trace
+from transformer_viz.viewer import modules
+from transformer_viz.views.cache import sent_runs
+from transformer_viz.views.components import plotly_js, screen, style, term_tips, viewer_script
+from transformer_viz.views.state import focus, levels, link
+from transformer_viz.views.state.display_options import DisplayOptions
+
+OF_ADDRESS = ("text", "kind", "layer", "head", "step", "pin", "lines", "measure")
+"""The words of the address that the viewer writes itself."""
+KEY, TEXT_KEY = "viewer", "typed"
+_LINES, _MOST_PRESSES = ("auto", "on", "off"), 2**53
+_HEARD, _VIEW, _REQUEST = "viewer_heard", "viewer_view", "viewer_request"
+"""In the session: the newest press that was heard; what the browser shows, as far as it is known; and how often the page itself
+has set it."""
+_TEXT_HEARD, _TEXT, _WAY = "typed_heard", "typed_text", "viewer_way"
+_MOST_KEPT = 8
+"""Ways to show a run that are kept."""
+_IN_PARTS_FROM = 1_500_000
+"""Bytes of weights from which on a run is sent a head at a time."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the viewer shows of a run; numbers count from 0."""
+
+    kind: Kind
+    layer: int
+    head: int | str
+    step: int
+    pin: tuple[int | None, ...] = ()
+    lines: str = "auto"
+    measure: str = "weights"
+
+    @classmethod
+    def of_session(cls) -> "View":
+        """What the page has decided."""
+        state, at = st.session_state, focus.current()
+        lines, measure = state.get("lines") or "auto", state.get("measure") or "weights"
+        return cls(at.kind, at.layer, at.head, focus.step(), tuple(focus.pinned()), lines, measure)
+
+    def to_browser(self) -> dict[str, Any]:
+        """As the browser has it."""
+        return {**vars(self), "pin": list(self.pin)}
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What a page says of the run beside its numbers, by the names that the viewer has for it; see `viewer.js`."""
+
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    measure: str = ""
+    measures: Mapping[Kind, Attribution] = field(default_factory=dict)
+    maps: Mapping[Kind, Any] | None = None
+    maps_key: Any = None
+    is_grey: bool = False
+
+
+# ---- the text
+
+
+def text_box(default: str, *, is_long: bool, most: int) -> None:
+    """The box of the text, in the link; the browser alone writes into it.
+
+    Args:
+        default: what a link leaves out.
+        is_long: whether it has several lines, and is sent by Ctrl and Enter.
+        most: characters.
+    """
+    state = st.session_state
+    link.text("text", default, most=most)
+    if state.get(_TEXT, state.text) != state.text:
+        state[_REQUEST] = state.get(_REQUEST, 0) + 1
+    state[_TEXT] = state.text
+    data = {
+        "text": state.text,
+        "heard": state.get(_TEXT_HEARD, 0),
+        "request": state.get(_REQUEST, 0),
+        "isLong": is_long,
+        "most": most,
+        "longest": link.LONGEST,
+        "default": default,
+    }
+    with st.container(key="text"):
+        _component("textBox")(key=TEXT_KEY, data=data, on_at_change=_hear_text)
+
+
+def _hear_text() -> None:
+    state, told = st.session_state, (st.session_state.get(TEXT_KEY) or {}).get("at")
+    if not isinstance(told, Mapping) or not _is_new(told.get("n"), _TEXT_HEARD) or not isinstance(told.get("text"), str):
+        return
+    state.text = state[_TEXT] = told["text"]
+    state[_TEXT_HEARD] = told["n"]
+
+
+# ---- the picture
+
+
+def show(
+    trace: Trace,
+    chosen: DisplayOptions,
+    looks: Looks,
+    *,
+    said: Callable[..., Sentence],
+    on_way: Callable[[str], None],
+    covered: bool = False,
+) -> None:
+    """Draws the viewer of a run, for which `focus.start` has been called.
+
+    Args:
+        trace: the run as it may be seen.
+        chosen: how it looks.
+        looks: what the page says of it.
+        said: what a measure says of a step: run, kind, layer, head, step.
+        on_way: is called with the button beside a step's sentence that was pressed.
+        covered: whether something of it may not be seen yet.
+    """
+    state, at = st.session_state, focus.current()
+    view = View.of_session()
+    if state.get(_VIEW) not in (None, (at.run, view)):
+        state[_REQUEST] = state.get(_REQUEST, 0) + 1
+    state[_VIEW] = (at.run, view)
+    sent = _sent(trace, replace(at.view, step=min(at.step, len(trace.rows) - 1)), chosen, looks, said)
+    names = {kind: KIND_TITLES[kind] for kind in trace.kinds}
+    data = {
+        "content": sent,
+        "run": at.run,
+        "start": view.to_browser(),
+        "heard": state.get(_HEARD, 0),
+        "textHeard": state.get(_TEXT_HEARD, 0),
+        "request": state.get(_REQUEST, 0),
+        "plotly": plotly_js.NAME,
+        "dark": style.theme() == "dark",
+        "large": chosen.is_large,
+        "narrow": screen.is_narrow(),
+        "isGrey": looks.is_grey,
+        "isAll": levels.is_all(),
+        "parts": {"unfolds": trace.writes and chosen.unfolds and not covered, "names": names, **looks.parts},
+        "address": {"defaults": _defaults(), "kinds": names},
+    }
+    with st.container(key="picture"):
+        _component("picture")(key=KEY, data=data, on_at_change=partial(_hear, on_way))
+
+
+def keep_address() -> None:
+    """What the page's boxes say of its address, for the browser; at the end of the page."""
+    words = link.boxes_of_address(OF_ADDRESS)
+    others = {key: word for key, word in link.address().items() if key in OF_ADDRESS}
+    with st.container(key="in-link-address"):
+        _component("address")(key="address", data={"words": words, "others": others}, height=1)
+
+
+def _defaults() -> dict[str, Any]:
+    """What the address leaves out; never all of it: a bare address opens at the first step."""
+    state, is_bare = st.session_state, link.opened_bare() or link.address().keys() <= {"step"}
+    first = {"kind": link.default_of("kind"), "layer": link.default_of("layer"), "head": link.default_of("head")}
+    return {**first, "step": None if is_bare else state.get("first_step"), "lines": "auto", "measure": "weights"}
+
+
+_packed: weakref.WeakKeyDictionary[Trace, dict[Any, bytes]] = weakref.WeakKeyDictionary()
+"""The packed content of a run, as long as somebody holds it, by what is said beside its numbers."""
+
+
+def _sent(trace: Trace, now: PageView, chosen: DisplayOptions, looks: Looks, said: Callable[..., Sentence]) -> str:
+    """The name by which the browser fetches the run's numbers."""
+    n_bytes = sum(attention.weights.nbytes for attention in trace.attentions.values())
+    in_parts, mark = n_bytes > _IN_PARTS_FROM, term_tips.mark
+    measured = (looks.measure, tuple((kind, id(each)) for kind, each in looks.measures.items()))
+    key = (measured, looks.maps_key, chosen.scale, chosen.is_large, screen.is_narrow())
+    kept = _packed.setdefault(trace, {})
+    if key not in kept:
+        options: dict[str, Any] = {"measures": looks.measures, "measure": looks.measure, "said": said, "maps": looks.maps}
+        options |= {"theme": "auto", "large": chosen.is_large, "with_answer": True, "colours": chosen.scale}
+        data = content(trace, now, mark=mark, in_parts=in_parts, **options)
+        for kind, each in data["kinds"].items():
+            each["hint"] = mark(each["legend"], told=("token",))
+            if screen.is_narrow():
+                each["hints"] = _hints(trace, kind, each["legend"], chosen.scale, looks.measures.get(kind))
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        kept[key] = sent_runs.packed({**data, "terms": term_tips.meanings()})
+    part = partial(head_part, trace, with_answer=True, mark=mark)
+    return sent_runs.send(kept[key], part, n_bytes if in_parts else 0)
+
+
+def _hints(trace: Trace, kind: Kind, legend: str, scale: Scale, measure: Attribution | None) -> list[list[Any]]:
+    """What is said of the map of each head where there is no room for a colour bar: its maximum is its own."""
+    attention, heads = trace.attentions[kind], [*range(trace.attentions[kind].n_heads), *COMBINED]
+
+    def hint(layer: int, head: Head) -> Any:
+        words = f"{KIND_TITLES[kind]}: {legend} · {scale_words(trace, kind, layer, head, scale, measure)}"
+        return term_tips.mark(words, told=("token",))
+
+    if scale == "head":
+        return [[hint(layer, head) for head in heads] for layer in attention.layers]
+    return [[hint(attention.layers[0], 0)] * len(heads)] * len(attention.layers)
+
+
+def _hear(on_way: Callable[[str], None]) -> None:
+    """What the browser shows now; nonsense is passed over, and the page brings the rest into range."""
+    state, told = st.session_state, (st.session_state.get(KEY) or {}).get("at")
+    if not isinstance(told, Mapping) or not _is_new(told.get("n"), _HEARD):
+        return
+    state[_HEARD] = told["n"]
+    kind, layer, head = told.get("kind"), told.get("layer"), told.get("head")
+    if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
+        state.kind, state.layer, state.head = kind, layer, head
+    state.lines = "" if (lines := told.get("lines")) not in _LINES or lines == "auto" else lines
+    if isinstance(measure := told.get("measure"), str):
+        state.measure = "" if measure == "weights" else measure
+    if told.get("run") == state.get("run") and type(step := told.get("step")) is int and 0 <= step < _MOST_PRESSES:
+        state.step, pin = str(step + 1), told.get("pin")
+        if isinstance(pin, list) and len(pin) in (0, 2) and all(each is None or type(each) is int for each in pin):
+            focus.set_pin(tuple(pin))
+            state.pinned_in = (state.run, state.kind)
+        state[_VIEW] = (state.run, _view_of(told))
+    else:
+        state.pop(_VIEW, None)
+    way = told.get("way")
+    if isinstance(way, Mapping) and isinstance(way.get("name"), str) and _is_new(way.get("n"), _WAY):
+        state[_WAY] = way["n"]
+        on_way(way["name"])
+
+
+def _view_of(told: Mapping[str, Any]) -> View:
+    """What the browser says that it shows."""
+    names = ("kind", "layer", "head", "step", "lines", "measure")
+    pin, values = told.get("pin"), cast(dict[str, Any], {name: told.get(name) for name in names})
+    return View(**values, pin=tuple(pin) if isinstance(pin, list) else ())
+
+
+def _is_new(n: Any, key: str) -> bool:
+    return type(n) is int and st.session_state.get(key, 0) < n < _MOST_PRESSES
+
+
+# ---- the scripts
+
+
+@cache
+def _component(name: str) -> Any:
+    # One address, so that the three are of one module, and one state.
+    load = f'const {{ {name} }} = await import(new URL("{viewer_script.name()}", document.baseURI));\nexport default {name};'
+    template, remark = assets.templates().get_template("viewer.html"), Markup('<p class="told" data-part="remark"></p>')
+    picture = template.render(kinds_as_buttons=True, beside_boxes=remark) if name == "picture" else ""
+    html = {"picture": picture, "textBox": '<div class="typed"></div>'}.get(name, "")
+    css = {"picture": _styles(), "textBox": modules.text("text_box.css")}.get(name, "")
+    return st.components.v2.component(
+        f"transformer-viz-{name.lower()}", html=html or "<i></i>", css=css or None, js=load, isolate_styles=name != "picture"
+    )
+
+
+def _styles() -> str:
+    """Rules for what is in a viewer alone: its charts cannot stand in a shadow. The scope is what it stands in, since its rules
+    are of the viewer itself too."""
+    names = ("charts.css", "player.css", "lines.css", "measures.css", "guess.css", "viewer.css", "app.css")
+    # What a term means is drawn by the page's own rules.
+    return f"@scope (.st-key-picture) {{\n{modules.styles(*names)}\n}}"

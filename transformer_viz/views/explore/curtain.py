@@ -1,0 +1,74 @@
+"""What may be seen of a run now, decided once: by a lesson's question, the first question, or *Hide the answer*.
+
+Whatever is drawn is drawn from the run that the curtain gives, so nothing can tell by mistake.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.trace.hidden_answer import hide_answer
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import first_question
+from transformer_viz.views.components.first_question import Offer
+from transformer_viz.views.state import focus
+from transformer_viz.views.state.display_options import DisplayOptions
+
+if TYPE_CHECKING:
+    # A lesson runs models, and a file is shown where there is no torch.
+    from transformer_viz.views.components.lesson_card import Cover
+
+_COVERED = "This step is covered until the question is answered."
+
+
+@dataclass(frozen=True)
+class Curtain:
+    """What may be seen.
+
+    Attributes:
+        row: from which on the run is covered; None where nothing is.
+        words: at the rows that are covered, or in the place of the whole picture.
+        is_whole: whether nothing may be seen at all.
+        is_guessed: whether each covered row is guessed or revealed.
+        offer: the first question, in the place of the covered row's sentence.
+        hides_fills: whether what may stand at mask tokens is left out.
+    """
+
+    row: int | None = None
+    words: str = _COVERED
+    is_whole: bool = False
+    is_guessed: bool = False
+    offer: Offer | None = None
+    hides_fills: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all may be seen."""
+        return self.row is None and not self.is_whole
+
+    def cover(self, trace: Trace) -> Trace:
+        """The run as it may be seen."""
+        if self.row is not None:
+            return hide_answer(trace, self.row)
+        return replace(trace, fills=()) if self.hides_fills else trace
+
+
+OPEN = Curtain()
+"""All may be seen."""
+
+
+def of_lesson(cover: "Cover | None") -> Curtain | None:
+    """What the open step of a lesson covers of a run, as `lesson_card.ask` says it; None where it covers nothing."""
+    if cover is None:
+        return None
+    return Curtain(words=cover.words, is_whole=True) if cover.row is None else Curtain(cover.row)
+
+
+def of_page(shown: Trace, model: LoadedModel | None, chosen: DisplayOptions) -> Curtain:
+    """What the first question or *Hide the answer* covers of a run as it is shown."""
+    if model is not None and (offer := first_question.asked(shown, model, chosen)) is not None:
+        return Curtain(focus.step(), offer=offer)
+    if not chosen.with_answer and shown.n_steps > 0:
+        return Curtain(focus.step(), is_guessed=True)
+    # An encoder alone writes nothing: its answer is what it puts at mask tokens.
+    return OPEN if chosen.with_answer else Curtain(hides_fills=True)

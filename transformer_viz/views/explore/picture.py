@@ -1,0 +1,117 @@
+"""The picture of Explore: what the page says of a run to its viewer, and the boxes that belong to it, below."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.head_order import farthest_head
+from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.analysis.word_pooling import Words
+from transformer_viz.errors import join_names
+from transformer_viz.export.content import aligned, picture_title
+from transformer_viz.export.strips import output_strip
+from transformer_viz.trace.hidden_answer import COVERED, HIDDEN
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import deep_mosaic, first_question, guess, screen, term_tips, viewer
+from transformer_viz.views.components.measured import MEASURES, NOTHING, Measured
+from transformer_viz.views.explore.curtain import OPEN, Curtain
+from transformer_viz.views.state import aligner, focus, levels, link
+from transformer_viz.views.state.display_options import DisplayOptions
+
+_CLICK = ": click a small map for another."
+_ENDS = {"word": "your own word", "head": "another head", "why": "why there?"}
+"""What one may do after the last step."""
+
+
+def show(
+    trace: Trace,
+    chosen: DisplayOptions,
+    curtain: Curtain = OPEN,
+    measured: Measured = NOTHING,
+    *,
+    remark: Sentence = (),
+    is_grey: bool = False,
+    below: Callable[[], None] = lambda: None,
+) -> None:
+    """Draws everything of one run that steps, for which `focus.start` and `aligner.start` have been called.
+
+    Args:
+        trace: the run; of it only what the curtain allows is sent.
+        chosen: how it looks.
+        curtain: what may be seen.
+        measured: what is shown beside the weights or instead.
+        remark: what stands beside the kinds.
+        is_grey: whether it is the last picture, below a text that cannot be read.
+        below: draws what else stands in the row below.
+    """
+    measured = measured if curtain.is_open else NOTHING
+    seen = curtain.cover(trace)
+    parts = _parts(seen, chosen, curtain, measured, remark)
+    if curtain.is_guessed:
+        parts |= guess.parts(seen, focus.current())
+    maps, overview, which, at = None, None, None, focus.current()
+    if deep := deep_mosaic.is_deep(trace):
+        deep_mosaic.start(seen)
+        maps, overview = deep_mosaic.figures(seen, chosen, at, measured.of(at.kind))
+        state = st.session_state
+        which = (at.kind, state.head_order, state.heads_page, state.overview_of)
+    looks = viewer.Looks({**parts, "overview": overview}, measured.chosen, measured.results, maps, which, is_grey)
+    viewer.show(*(seen, chosen, looks), said=measured.step_words, on_way=partial(_go_on, seen), covered=not curtain.is_open)
+    if curtain.is_guessed:
+        guess.boxes(trace)
+    with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
+        if deep:
+            deep_mosaic.boxes(seen, measured.of(at.kind))
+        focus.unit_offer(trace)
+        below()
+    measured.row()
+
+
+def _go_on(trace: Trace, way: str) -> None:
+    """To what a button beside a step's sentence says; nonsense is passed over."""
+    state = st.session_state
+    first_question.choose(way)
+    if way == "head" and state.kind in trace.kinds:
+        focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
+    elif way == "why":
+        state.explore_tab = "Inside"
+
+
+def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Measured, remark: Sentence) -> dict[str, Any]:
+    """What the page says of the run as it is seen."""
+    lines = link.hidden("lines", ("on", "off").__contains__, "on, off")
+    link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
+    aligns = aligner.current(trace) if curtain.is_open else None
+    # Between words of two languages lines show best how the order changes: they are on wherever the map still fits below.
+    is_aligned = Words(trace).are_words and any(key is not None for key in trace.alignment)
+    first = "auto" if levels.is_all() else "none"
+    if is_aligned and not lines and not screen.is_narrow():
+        first = "auto" if chosen.is_large else "on"
+    here = () if levels.is_all() else (("head", ""), ("plain", " of "), ("kind", ""), ("plain", _CLICK))
+    parts: dict[str, Any] = {
+        "aligner": aligned(trace, aligns),
+        "saved": picture_title(trace),
+        "linesAtFirst": lines or first,
+        "remark": [*term_tips.mark(remark), *here] if not chosen.is_large else [],
+        "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
+        "measures": measured.switch,
+    }
+    if measured.shares is not None:
+        parts["output"] = measured.tokens(output_strip(trace))
+    if curtain.row is not None and not curtain.is_guessed:
+        row = curtain.row
+        # What a question may not tell, from a row on: of the run itself it has been taken out already.
+        parts["coveredFrom"], parts["coveredWords"] = row, [("plain", curtain.words)]
+        covered = [{"text": HIDDEN, "title": COVERED, "class": "covered", "tint": 0}] * (trace.n_steps - row)
+        parts["output"] = [*output_strip(trace)[:row], *covered]
+        # Whether it is right is for later too, and so is where to go after the last step.
+        parts["answer"], parts["ways"] = {"class": "", "words": ()}, {}
+        if curtain.offer is not None:
+            parts["coveredWords"] = term_tips.mark(curtain.offer.sentence)
+            parts["ways"], parts["isAsked"] = {row: curtain.offer.ways}, True
+    elif (told := first_question.told(focus.current().run)) is not None:
+        parts["told"] = {trace.n_given: told.sentence}
+        parts["ways"] = {**parts["ways"], trace.n_given: told.ways}
+    return parts
