@@ -20,7 +20,7 @@ from tests.needs import slow
 from transformer_viz.analysis.sentences import plain as sentence_words
 from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.errors import OptionError
-from transformer_viz.export.content import content, view
+from transformer_viz.export.content import content
 from transformer_viz.figures import masks
 from transformer_viz.figures.figure_data import plain as undecorated
 from transformer_viz.figures.theme import Style
@@ -61,7 +61,7 @@ def saved(page: Page, tmp_path: Path) -> Trace:
 
 def same_words(page: Page, trace: Trace, *, with_answer: bool) -> None:
     """Strips, legends, the mark behind the output, and each step's sentence."""
-    wanted = content(trace, view(trace), theme="auto", large=False, with_answer=with_answer)
+    wanted = content(trace, theme="auto", large=False, with_answer=with_answer)
     for part, wanted_tokens in (("source", wanted["source"]), ("output", wanted["output"])):
         cells = page.locator(f"[data-part={part}] .token")
         got = cells.evaluate_all("(cells) => cells.map((cell) => [cell.textContent, cell.title])")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.figures.conftest import build
 from transformer_viz.export.assets import templates
-from transformer_viz.export.content import content, view
+from transformer_viz.export.content import content
 from transformer_viz.figures import files, page_templates
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.trace.attribution import Attribution
@@ -36,7 +36,7 @@ DRAWN = """(id) => [...document.querySelectorAll(`#${id} .chart`)].every((chart)
 
 
 def run_of(trace: Trace, **more: Any) -> dict[str, Any]:
-    made = content(trace, view(trace), theme="light", large=False, with_answer=True)
+    made = content(trace, theme="light", large=False, with_answer=True)
     return {**made, "run": "one", **more}
 
 

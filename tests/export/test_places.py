@@ -7,7 +7,7 @@ import pytest
 from tests.sentences import step_sentence
 from transformer_viz import figures
 from transformer_viz.analysis.sentences import plain
-from transformer_viz.export.content import content, view
+from transformer_viz.export.content import content
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.text_display import display_token
@@ -41,7 +41,7 @@ def test_the_strips_count_as_the_axes_do(trace: Trace) -> None:
 
 
 def test_the_page_has_the_labels_of_the_axes(trace: Trace) -> None:
-    page = content(trace, view(trace), theme="light", large=False, with_answer=True)
+    page = content(trace, theme="light", large=False, with_answer=True)
     for kind in trace.kinds:
         rows, columns = on_axes(trace, kind)
         linked = page["kinds"][kind]["linked"]

@@ -9,7 +9,7 @@ import transformer_viz as tv
 from tests.sentences import step_sentence
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
-from transformer_viz.export.content import content, view
+from transformer_viz.export.content import content, focus_of, view
 from transformer_viz.figures.theme import LIGHT
 
 KINDS = ("decoder", "cross")
@@ -74,13 +74,12 @@ def test_grades_have_true_numbers(tiny, part, whole):
 
 
 def test_the_exported_page_has_true_numbers(part, whole):
-    now = view(part, "cross", 2, 1, 0)
-    data = content(part, now, theme="auto", large=False, with_answer=True)
-    assert data["focus"]["layer"] == 1, "the page counts layers by their place"
+    data = content(part, theme="auto", large=False, with_answer=True)
+    assert focus_of(part, view(part, "cross", 2, 1, 0))["layer"] == 1, "the page counts layers by their place"
     kind = data["kinds"]["cross"]
     assert kind["numbers"] == [0, 2]
     assert [names[0] for names in kind["names"]] == ["layer 1 head 1", "layer 3 head 1"]
-    all_of_it = content(whole, view(whole), theme="auto", large=False, with_answer=True)["kinds"]["cross"]
+    all_of_it = content(whole, theme="auto", large=False, with_answer=True)["kinds"]["cross"]
     assert len(kind["weights"]) == 2
     assert len(kind["sentences"]) == 2
     assert all_of_it["numbers"] == [0, 1, 2]
@@ -93,7 +92,7 @@ def test_half_precision_is_drawn_from_its_own_numbers(half, whole):
             mine = half.attentions[kind].head(1, head)
             assert mine.dtype == np.float32
             np.testing.assert_allclose(mine, whole.attentions[kind].head(1, head), atol=2**-12, rtol=0)
-        data = content(half, view(half), theme="auto", large=False, with_answer=True)["kinds"][kind]
+        data = content(half, theme="auto", large=False, with_answer=True)["kinds"][kind]
         assert data["weights"].dtype == np.float32
         a, b = (tv.figures.mosaic(trace, kind).data[0].z for trace in (half, whole))
         np.testing.assert_allclose(a, b, atol=2**-12, rtol=0)

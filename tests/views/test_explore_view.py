@@ -24,6 +24,13 @@ def test_the_viewer_is_sent_every_weight_and_reason_and_where_it_begins(start, m
     np.testing.assert_allclose(head(at), trace.cross.weights[1, 2], atol=1e-6)
 
 
+def test_a_run_is_the_same_wherever_it_is_begun(start):
+    first, other = start(text="abc"), start(text="abc", kind="decoder self-attention", head="head 3", step="2")
+    assert viewer(first)["start"] != viewer(other)["start"]
+    assert content(first) == content(other), "what is packed once serves every place"
+    assert "focus" not in content(first)
+
+
 def test_what_is_pressed_in_the_viewer_is_what_the_page_shows_and_its_link_says(start):
     at = start(text="abc", step="3")
     name, request = viewer(at)["content"], viewer(at)["request"]

@@ -116,7 +116,6 @@ def default_step(trace: Trace) -> int:
 
 def content(
     trace: Trace,
-    now: View,
     *,
     theme: PageTheme,
     large: bool,
@@ -134,7 +133,6 @@ def content(
 
     Args:
         trace: the run.
-        now: what it opens with.
         theme: as in `html`.
         large: as in `html`.
         with_answer: as in `html`.
@@ -200,8 +198,6 @@ def content(
         "version": __version__,
         "title": page_title(trace),
         "made": [shorten(words, _LONGEST_TEXT) for words in made],
-        # The page counts layers by their place; each kind has their numbers.
-        "focus": {**vars(now), "layer": trace.attentions[now.kind].layer_index(now.layer)},
         "theme": theme,
         "large": large,
         "best": best_head_words(trace) if with_answer else None,
@@ -219,6 +215,11 @@ def content(
         "colours": page_templates.PAGE_COLOURS,
         "dark": page_templates.dark_colours(colours),
     }
+
+
+def focus_of(trace: Trace, now: View) -> dict[str, Any]:
+    """The view as the script of a page reads it: layers by their place, since each kind has their numbers."""
+    return {**vars(now), "layer": trace.attentions[now.kind].layer_index(now.layer)}
 
 
 def _measured(

@@ -14,7 +14,17 @@ from typing import Any, Unpack
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.assets import FOLDER, asset, styles, templates
-from transformer_viz.export.content import DEFAULTS, PageTheme, PlotlyJs, ShownOptions, aligned, check_colours, content, view
+from transformer_viz.export.content import (
+    DEFAULTS,
+    PageTheme,
+    PlotlyJs,
+    ShownOptions,
+    aligned,
+    check_colours,
+    content,
+    focus_of,
+    view,
+)
 from transformer_viz.figures import files
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
@@ -70,7 +80,8 @@ def html(
     now = view(trace, kind, layer, head, step)
     check_colours(colours)
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
-    data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
+    data = content(trace, theme=theme, large=large, with_answer=with_answer, colours=colours)
+    data["focus"] = focus_of(trace, now)
     data["aligner"] = aligned(trace, aligner_head)
     return page("page.html", data, FOLDER / "one_run.js", PAGE_STYLES, plotlyjs)
 

@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
 from transformer_viz.export import pages, saving
-from transformer_viz.export.content import PageTheme, PlotlyJs, content, view
+from transformer_viz.export.content import PageTheme, PlotlyJs, content, focus_of, view
 from transformer_viz.figures import page_templates
 from transformer_viz.keywords import with_keywords
 from transformer_viz.live.assets import engine_script
@@ -56,7 +56,8 @@ def live_html(
     trace = decode(checkpoint, examples[0] if source is None else source)
     # Of the masks that a rule makes, one is of the future; all others are made by a click.
     codes = (int(Reason.FUTURE), int(Reason.EDITED))
-    data = content(trace, view(trace), theme=theme, large=large, with_answer=True, codes=codes)
+    data = content(trace, theme=theme, large=large, with_answer=True, codes=codes)
+    data["focus"] = focus_of(trace, view(trace))
     for kind, shown in data["kinds"].items():
         shown["tiles"] = page_templates.tile_template(trace, kind, large=large)
     data["live"] = {

@@ -7,7 +7,7 @@ to which press the server had heard. The run's numbers are fetched by the browse
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, cast
 
@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.export import assets
-from transformer_viz.export.content import View as PageView
 from transformer_viz.export.content import content, head_part
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.player import scale_words
@@ -143,7 +142,7 @@ def show(
     if state.get(_VIEW) not in (None, (at.run, view)):
         state[_REQUEST] = state.get(_REQUEST, 0) + 1
     state[_VIEW] = (at.run, view)
-    sent = _sent(trace, replace(at.view, step=min(at.step, len(trace.rows) - 1)), chosen, looks, said)
+    sent = _sent(trace, chosen, looks, said)
     names = {kind: KIND_TITLES[kind] for kind in trace.kinds}
     data = {
         "content": sent,
@@ -184,7 +183,7 @@ _packed: weakref.WeakKeyDictionary[Trace, dict[Any, bytes]] = weakref.WeakKeyDic
 """The packed content of a run, as long as somebody holds it, by what is said beside its numbers."""
 
 
-def _sent(trace: Trace, now: PageView, chosen: DisplayOptions, looks: Looks, said: Callable[..., Sentence]) -> str:
+def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[..., Sentence]) -> str:
     """The name by which the browser fetches the run's numbers."""
     n_bytes = sum(attention.weights.nbytes for attention in trace.attentions.values())
     in_parts, mark = n_bytes > _IN_PARTS_FROM, term_tips.mark
@@ -194,7 +193,7 @@ def _sent(trace: Trace, now: PageView, chosen: DisplayOptions, looks: Looks, sai
     if key not in kept:
         options: dict[str, Any] = {"measures": looks.measures, "measure": looks.measure, "said": said, "maps": looks.maps}
         options |= {"theme": "auto", "large": chosen.is_large, "with_answer": True, "colours": chosen.scale}
-        data = content(trace, now, mark=mark, in_parts=in_parts, **options)
+        data = content(trace, mark=mark, in_parts=in_parts, **options)
         for kind, each in data["kinds"].items():
             each["hint"] = mark(each["legend"], told=("token",))
             if screen.is_narrow():
