@@ -26,11 +26,13 @@ export function textBox({ parentElement, data, setStateValue }) {
   textData = data;
   if (isNew) {
     box = new TextBox(root, data.isLong);
-    tellTyped.begin((state) => setStateValue("at", state));
+    tellTyped.begin((state) => setStateValue("at", state), root, data.heard);
   }
   if (data.request > typed.request) tellTyped.arrived();
   // What the page has put there, as an example, takes the place of what is half typed.
   if (typed.take({ run: "text", start: { text: data.text }, heard: data.heard, request: data.request }) && !isNew) draft = null;
+  // What was typed before this component was there.
+  if (isNew && data.heard < typed.n) tellTyped.soon();
   box.show();
   keepText();
 }
@@ -92,7 +94,7 @@ export function picture({ parentElement, data, setStateValue }) {
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
-    tellShown.begin((state) => setStateValue("at", state));
+    tellShown.begin((state) => setStateValue("at", state), root, data.heard);
   }
   picture_.arrived(data);
   const mine = picture_;

@@ -3,6 +3,7 @@
 // the newest state with the server, since it is told before that press counts.
 
 const EVERY_MS = 150;
+const AGAIN_MS = 50;
 const GONE_MS = 5000;
 
 export class Report {
@@ -10,20 +11,31 @@ export class Report {
   constructor(state) {
     this.state = state;
     this.tell = /** @type {(state: any) => void} */ (() => {});
+    this.root = /** @type {{isConnected: boolean} | null} */ (null);
     this.told = 0;
+    /** @type {{to: string, until: number, hasBegun: boolean} | undefined} */
+    this.left = undefined;
     addEventListener("pointerdown", (event) => this.leaves(event) || this.now(), true);
     addEventListener("click", (event) => this.leaves(event), true);
     addEventListener("popstate", () => this.goTo(location.pathname));
   }
 
-  // The picture is on the page, perhaps again; another page may be on its way all the same.
-  begin(tell) {
+  /**
+   * The component is on the page, perhaps again; another page may be on its way all the same.
+   * @param {(state: any) => void} tell
+   * @param {{isConnected: boolean}} root
+   * @param {number} heard the newest press that the server knows: it may never have heard what one told that has gone
+   */
+  begin(tell, root, heard) {
     this.tell = tell;
+    this.root = root;
+    this.told = heard;
     this.arrived();
   }
 
+  // A run of the page is here, of whichever page.
   arrived() {
-    if (this.left?.to === location.pathname) this.left = undefined;
+    if (this.left) this.left.hasBegun = true;
   }
 
   soon() {
@@ -36,8 +48,13 @@ export class Report {
   }
 
   now() {
+    clearTimeout(this.later);
     const state = this.state();
-    if (state.n <= this.told || this.isLeaving()) return;
+    if (state.n <= this.told || !this.root?.isConnected) return;
+    if (this.isLeaving()) {
+      this.later = setTimeout(() => this.now(), AGAIN_MS);
+      return;
+    }
     this.told = state.n;
     this.tell(state);
   }
@@ -54,12 +71,13 @@ export class Report {
   }
 
   goTo(to) {
-    this.left = { to, until: performance.now() + GONE_MS };
+    this.left = { to, until: performance.now() + GONE_MS, hasBegun: false };
   }
 
-  // A page that does not come within a while is waited for no longer.
+  // Until the component stands on the page that was asked for. A page that does not come within a while is waited for no longer.
   isLeaving() {
-    if (this.left && performance.now() > this.left.until) this.left = undefined;
+    const { left } = this, isThere = left?.hasBegun && location.pathname === left.to;
+    if (isThere || (left && performance.now() > left.until)) this.left = undefined;
     return Boolean(this.left);
   }
 }
