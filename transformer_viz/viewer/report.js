@@ -13,11 +13,11 @@ export class Report {
     this.tell = /** @type {(state: any) => void} */ (() => {});
     this.root = /** @type {{isConnected: boolean} | null} */ (null);
     this.told = 0;
-    /** @type {{to: string, until: number, hasBegun: boolean} | undefined} */
+    /** @type {{from: string | null, until: number, hasBegun: boolean} | undefined} */
     this.left = undefined;
     addEventListener("pointerdown", (event) => this.leaves(event) || this.now(), true);
     addEventListener("click", (event) => this.leaves(event), true);
-    addEventListener("popstate", () => this.goTo(location.pathname));
+    addEventListener("popstate", () => this.goFrom(null));
   }
 
   /**
@@ -65,18 +65,21 @@ export class Report {
     const link = event.composedPath().find((one) => one.tagName === "A" && one.href);
     if (!link || link.target === "_blank" || event.ctrlKey || event.metaKey) return false;
     const to = new URL(link.href, document.baseURI);
-    if (to.origin !== location.origin || (to.pathname === location.pathname && !this.left)) return false;
-    this.goTo(to.pathname);
+    // The link of Streamlit's first page says nothing, which is the address of wherever one is.
+    const isHere = link.ariaCurrent === "page" || (to.pathname === location.pathname && link.getAttribute("href") !== "");
+    if (to.origin !== location.origin || (isHere && !this.left)) return false;
+    this.goFrom(location.pathname);
     return true;
   }
 
-  goTo(to) {
-    this.left = { to, until: performance.now() + GONE_MS, hasBegun: false };
+  // `from` is the address that another page will not have; null where it is the new one already.
+  goFrom(from) {
+    this.left = { from, until: performance.now() + GONE_MS, hasBegun: false };
   }
 
-  // Until the component stands on the page that was asked for. A page that does not come within a while is waited for no longer.
+  // Until the component stands on another page. One that does not come within a while is waited for no longer.
   isLeaving() {
-    const { left } = this, isThere = left?.hasBegun && location.pathname === left.to;
+    const { left } = this, isThere = left?.hasBegun && location.pathname !== left.from;
     if (isThere || (left && performance.now() > left.until)) this.left = undefined;
     return Boolean(this.left);
   }

@@ -35,7 +35,8 @@ _LINES, _MOST_PRESSES = ("auto", "on", "off"), 2**53
 _HEARD, _VIEW, _REQUEST = "viewer_heard", "viewer_view", "viewer_request"
 """In the session: the newest press that was heard; what the browser shows, as far as it is known; and how often the page itself
 has set it."""
-_TEXT_HEARD, _TEXT, _WAY = "typed_heard", "typed_text", "viewer_way"
+_TEXT_HEARD, _TEXT, _TEXT_REQUEST, _WAY = "typed_heard", "typed_text", "typed_request", "viewer_way"
+"""The same of the text, apart: what the page sets in the picture takes nothing away that is half typed."""
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
 _IN_PARTS_FROM = 1_500_000
@@ -92,12 +93,12 @@ def text_box(default: str, *, is_long: bool, most: int) -> None:
     state = st.session_state
     link.text("text", default, most=most)
     if state.get(_TEXT, state.text) != state.text:
-        state[_REQUEST] = state.get(_REQUEST, 0) + 1
+        state[_TEXT_REQUEST] = state.get(_TEXT_REQUEST, 0) + 1
     state[_TEXT] = state.text
     data = {
         "text": state.text,
         "heard": state.get(_TEXT_HEARD, 0),
-        "request": state.get(_REQUEST, 0),
+        "request": state.get(_TEXT_REQUEST, 0),
         "isLong": is_long,
         "most": most,
         "longest": link.LONGEST,
