@@ -90,7 +90,7 @@ class Bursts:
     dice: random.Random
     only: tuple[str, ...] = ()
     want: Wanted = field(default_factory=Wanted)
-    places: dict[str, tuple[int, tuple[int | None, ...]]] = field(default_factory=dict)
+    places: dict[str, tuple[int, Kind, tuple[int | None, ...]]] = field(default_factory=dict)
     n_presses: int = 0
 
     def begin(self) -> None:
@@ -189,9 +189,10 @@ class Bursts:
         self.page.evaluate("() => document.activeElement?.blur()")
         self.want = replace(before, draft=None)
         if text != before.text:
-            self.places[before.text] = before.step, before.pin
-            step, pin = self.places.pop(text, (default_step(_run(text)), ()))
-            self.want = replace(self.want, text=text, step=step, pin=pin)
+            self.places[before.text] = before.step, before.kind, before.pin
+            step, kind, pin = self.places.pop(text, (default_step(_run(text)), before.kind, ()))
+            # What is pinned is a row or a column of one kind.
+            self.want = replace(self.want, text=text, step=step, pin=pin if kind == before.kind else ())
         return text
 
     def _draft(self) -> str:

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { mock } from "node:test";
+import { keep } from "../../transformer_viz/viewer/address.js";
 import { stateOf } from "../../transformer_viz/viewer/page.js";
 
 const kinds = { encoder: { numbers: [0, 1], heads: 4 }, cross: { numbers: [2, 7], heads: 3 } };
@@ -16,4 +17,28 @@ test("what a run has not is passed over, and without a kind all of it", () => {
   assert.equal(read("kind=__proto__&layer=1"), null);
   assert.equal(read("layer=1&step=2"), null);
   assert.equal(stateOf("", kinds, 6), null);
+});
+
+test("the address follows a press once it is drawn, or as soon as another begins, and never that of another page", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const written = [], hears = {}, place = { pathname: "/", search: "", hash: "" };
+  Object.assign(globalThis, {
+    window: globalThis, location: place, addEventListener: (name, act) => { hears[name] = act; },
+    history: { state: 1, replaceState: (_state, _title, to) => written.push(to) },
+  });
+  keep("picture", { step: 2 });
+  keep("boxes", { device: "cpu", banned: ["a", "b"] });
+  assert.deepEqual(written, []);
+  mock.timers.tick(60);
+  assert.deepEqual(written, ["/?step=2&device=cpu&banned=a&banned=b"]);
+  place.search = "?step=2&device=cpu&banned=a&banned=b";
+  keep("picture", { step: 3 });
+  hears.pointerdown();
+  assert.equal(written.length, 2);
+  mock.timers.tick(60);
+  assert.equal(written.length, 2);
+  keep("picture", { step: 4 });
+  place.pathname = "/masks";
+  mock.timers.tick(60);
+  assert.equal(written.length, 2);
 });

@@ -20,9 +20,9 @@ class Paper {
 const place = { left: 100, top: 50, width: 30, height: 20, right: (x) => 105 + 10 * x, down: (y) => 55 + 10 * y };
 const ground = "#ffffff";
 
-function painted(data, layout = {}, places = { xy: place }) {
+function painted(data, layout = {}, places = { xy: place }, drawn = null) {
   const paper = new Paper();
-  paint(paper, { data, layout: { plot_bgcolor: ground, paper_bgcolor: ground, font: { family: "f", color: "ink" }, ...layout } }, places);
+  paint(paper, { data, layout: { plot_bgcolor: ground, paper_bgcolor: ground, font: { family: "f", color: "ink" }, ...layout } }, places, drawn);
   return paper.painted;
 }
 
@@ -46,6 +46,17 @@ test("candidates: bars as long as they are probable, numbers with their power of
   assert.deepEqual(marks.filter(([colour]) => colour === "blue"), [["blue", 100, 52, 24, 6]]);
   assert.deepEqual(marks.filter(([, words]) => typeof words === "string").map(([colour, words]) => [colour, words]),
     [["#ffffff", "0.8000"], ["ink", "1·10"], ["ink", "−9"]]);
+});
+
+test("what Plotly has drawn alike is not painted over", () => {
+  const bars = (x) => ({ type: "bar", xaxis: "x2", yaxis: "y2", x: [x], y: [0], text: [String(x)],
+    textposition: ["outside"], marker: { color: ["blue"] }, width: 0.6, textfont: { size: 10 } });
+  const named = (name) => ({ xaxis2: { tickvals: [] }, yaxis2: { tickvals: [0], ticktext: [name], tickfont: { size: 10, color: "ink" } } });
+  const of = (x, name, drawn) => painted([bars(x)], named(name), { x2y2: place }, drawn).filter(([, words]) => typeof words === "string");
+  const drawn = { data: [bars(0.5)], layout: named("a") };
+  assert.deepEqual(of(0.5, "a", drawn), []);
+  assert.deepEqual(of(0.25, "a", drawn).map(([, words]) => words), ["0.25"], "the number alone is another");
+  assert.deepEqual(of(0.5, "b", drawn).map(([, words]) => words), ["b", "0.5"]);
 });
 
 test("of small maps the tiles are cleared, and captions stay", () => {

@@ -1,9 +1,12 @@
 // @ts-check
 // The address of the page: one hand writes it, and in one entry of the browser's history for each page.
 
+/** The browser takes as long for an address as for a picture: the picture of a press comes first. */
+const LATER_MS = 50;
+
 /** @type {Map<string, Record<string, any>>} */
 const parts = new Map();
-let path = "";
+let path = "", waits = 0;
 
 /**
  * A part of the query, as of the picture or of the page's boxes; the others stay.
@@ -16,8 +19,18 @@ export function keep(part, words) {
     parts.clear();
   }
   parts.set(part, words);
+  if (waits) return;
+  waits = window.setTimeout(write, LATER_MS);
+  // What is pressed next may lead to another page: by then the address of this one is as it should be.
+  for (const name of ["pointerdown", "keydown", "pagehide"]) addEventListener(name, write, { capture: true, once: true });
+}
+
+function write() {
+  clearTimeout(waits);
+  waits = 0;
   const query = queryOf([...parts.values()]);
-  if (query !== location.search) history.replaceState(history.state, "", `${location.pathname}${query}${location.hash}`);
+  if (path !== location.pathname || query === location.search) return;
+  history.replaceState(history.state, "", `${location.pathname}${query}${location.hash}`);
 }
 
 /** @param {Record<string, any>[]} parts */

@@ -149,10 +149,12 @@ class Picture {
     if (data.request > shown.request) tellShown.arrived();
     shown.take(data);
     const run = this.composed(content, data);
-    this.viewer.restyle({ dark: data.dark, large: data.large });
+    const looks = { dark: data.dark, large: data.large };
+    if (JSON.stringify(looks) !== this.looks) this.viewer.restyle(looks);
+    this.looks = JSON.stringify(looks);
     this.viewer.show(run, shown.state);
     this.agree();
-    plotlyFrom(data.plotly).then(() => this.viewer.draw(), (error) => this.missing(error.message));
+    if (!window.Plotly) plotlyFrom(data.plotly).then(() => this.viewer.draw(), (error) => this.missing(error.message));
     // What was pressed before this component was there, as on another page.
     if (data.heard < shown.n) tellShown.soon();
   }

@@ -10,6 +10,8 @@ export class LinkedChart {
     this.host = host;
     this.moved = moved;
     this.drawn = null;
+    /** @type {any} */
+    this.picture = null;
     this.looks = "";
     this.places = {};
     this.sketch = new Sketch(host);
@@ -28,7 +30,7 @@ export class LinkedChart {
   paint(figure) {
     this.wanted = figure;
     this.isLate = true;
-    this.sketch.show(figure, this.places, this.size);
+    this.sketch.show(figure, this.places, this.size, this.picture);
   }
 
   // `looks` are all that the figure depends on but its numbers. `picture` is the figure with what is marked over it.
@@ -37,6 +39,7 @@ export class LinkedChart {
     this.looks = looks;
     if (this.drawn?.run !== about.run) this.drawn = null;
     await drawChart(this.host, figure, `${about.run} ${about.kind}`, picture);
+    this.picture = figure;
     if (!this.hears) this.host.on("plotly_afterplot", () => this.measure());
     this.hears = true;
     if (figure !== this.wanted) return;

@@ -12,14 +12,15 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
   const { rows, columns } = kind;
   const until = kind.picture.grows ? step + 1 : rows;
   const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
-  const grid = (pick) => Array.from({ length: rows }, (_, row) => {
-    const cells = new Float32Array(columns).fill(NaN);
-    if (row < until) for (let column = 0; column < columns; column += 1) cells[column] = pick(row * columns + column);
-    return cells;
-  });
-  const data = [{ ...parts.weights, z: grid((i) => (reasons[i] ? NaN : weights[i])) }];
+  const data = [{ ...parts.weights, z: grid(kind, until, (cells, from) => {
+    for (let i = 0; i < columns; i += 1) if (!reasons[from + i]) cells[i] = weights[from + i];
+  }) }];
   if (kind.picture.ids) data[0].text = idsOf(kind.picture.ids);
-  for (const code of kind.codes) data.push({ ...parts.masked[code], z: grid((i) => (reasons[i] === code ? 1 : NaN)) });
+  for (const code of kind.codes) {
+    data.push({ ...parts.masked[code], z: grid(kind, until, (cells, from) => {
+      for (let i = 0; i < columns; i += 1) if (reasons[from + i] === code) cells[i] = 1;
+    }) });
+  }
   if (kind.codes.length) data.push({ ...parts.hatch, ...outline(reasons, columns, until) });
   if (parts.covered) {
     data.push({ ...parts.covered, z: Array.from({ length: rows }, (_, row) => [row >= run.coveredFrom && row < until ? 1 : NaN]) });
@@ -36,6 +37,15 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
   if (parts.second) data.push(...secondTraces(parts.second, kind.second.of(layer, head), { rows, columns, until: step + 1 }));
   data.push(...parts.colourBar);
   return { data, layout, marks };
+}
+
+// A row of numbers for each query; those before `until` are filled by this function, from a place in all of them on.
+function grid({ rows, columns }, until, fillRow) {
+  return Array.from({ length: rows }, (_, row) => {
+    const cells = new Float32Array(columns).fill(NaN);
+    if (row < until) fillRow(cells, row * columns);
+    return cells;
+  });
 }
 
 // The figure with what is marked over its chart, as Python draws it.

@@ -48,7 +48,7 @@ export class Kind {
   weightsOf(layer, head) {
     const part = this.parts.get(`${layer} ${head}`)?.weights;
     if (part) return part;
-    if (!this.all) return new Float32Array(this.size).fill(NaN);
+    if (!this.all) return (this.none ??= new Float32Array(this.size).fill(NaN));
     if (Number.isInteger(head)) return this.tile(layer, head);
     const key = `${layer} ${head}`;
     if (!this.combined.has(key)) this.combined.set(key, combine(this.heads, (other) => this.tile(layer, other), head));
@@ -62,8 +62,10 @@ export class Kind {
 
   // The largest weight of a map that is not masked; 1 where there is none.
   mostOf(layer, head) {
-    const reasons = this.reasonsOf(layer, head);
-    return this.weightsOf(layer, head).reduce((most, weight, i) => (!reasons[i] && weight > most ? weight : most), 0) || 1;
+    const reasons = this.reasonsOf(layer, head), weights = this.weightsOf(layer, head);
+    let most = 0;
+    for (let i = 0; i < weights.length; i += 1) if (!reasons[i] && weights[i] > most) most = weights[i];
+    return most || 1;
   }
 
   // Why each cell is masked, 0 where it is not. A combined map is masked only where every head of the layer is.
@@ -99,7 +101,7 @@ export class Kind {
   }
 
   said(sentences, layer, head) {
-    if (!sentences) return null;
+    if (!sentences?.length) return null;
     const isOne = sentences.length === 1 && sentences[0].length === 1;
     const numbers = isOne ? sentences[0][0] : sentences[layer][this.headNumber(head)];
     return numbers.map((sentence) => sentence.map((number) => this.pieces[number]));
@@ -117,10 +119,13 @@ export class Kind {
 
   // The source position with the most weight, or null.
   lookedAt(layer, head, step) {
-    if (this.linked.kind !== "cross") return null;
-    const row = this.weightsOf(layer, head).subarray(step * this.columns, (step + 1) * this.columns);
-    const most = row.reduce((most, weight) => Math.max(most, weight), 0);
-    return most > 0 ? row.indexOf(most) : null;
+    if (this.linked.kind !== "cross" || !this.has(layer, head)) return null;
+    const weights = this.weightsOf(layer, head), from = step * this.columns;
+    let place = null, most = 0;
+    for (let key = 0; key < this.columns; key += 1) {
+      if (weights[from + key] > most) [place, most] = [key, weights[from + key]];
+    }
+    return place;
   }
 }
 

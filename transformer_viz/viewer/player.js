@@ -60,6 +60,7 @@ export class Player {
     this.strip("output", data.output, (t) => this.go(t));
     this.pointing?.update(data);
     this.begin(data.prompt);
+    this.#arrange(data);
     this.root.classList.toggle("has-written", Boolean(data.written));
     for (const [name, words] of Object.entries(data.labels ?? {})) this.part(name).setAttribute("aria-label", words);
     this.part("slider").max = String(data.sentences.length - 1);
@@ -77,6 +78,13 @@ export class Player {
     const looks = { className: "token given first-read prompt", textContent: token.text, title: token.title };
     this.begins = Object.assign(document.createElement("span"), looks);
     this.part("output").before(this.begins);
+  }
+
+  // Said by classes: with `:has` the browser would look at every token again for each mark that comes or goes among them.
+  #arrange({ source, output }) {
+    const strips = this.part("source").parentElement, has = { "without-source": !source.length, "without-output": !output.length };
+    for (const [name, isIt] of Object.entries(has)) strips.classList.toggle(name, isIt);
+    strips.classList.toggle("of-prompt", strips.querySelector(".first-read.prompt") !== null);
   }
 
   // ---- steps
@@ -132,7 +140,9 @@ export class Player {
     const outputs = [...this.part("output").children], focused = this.root.getRootNode().activeElement;
     outputs.forEach((cell, place) => {
       // One stop for Tab; the arrows, which step, go on from it.
-      cell.tabIndex = place === this.step ? 0 : -1;
+      const stop = place === this.step ? 0 : -1;
+      // Also to say the same again makes the browser think about how it looks.
+      if (cell.tabIndex !== stop) cell.tabIndex = stop;
       cell.classList.toggle("now", place === this.step);
       cell.classList.toggle("later", this.data.grows !== false && place > this.step);
       if (place === this.step) cell.setAttribute("aria-current", "step");

@@ -304,10 +304,11 @@ export class Pointing {
         const link = looks.get(cell), weight = isTinted && link?.weight > 0 ? link.weight : null;
         cell.classList.toggle("lit", pointed.includes(cell));
         cell.classList.toggle("pinned", pinned.includes(cell));
-        cell.ariaPressed = canPin ? String(pinned.includes(cell)) : null;
+        const pressed = canPin ? String(pinned.includes(cell)) : null;
+        if (cell.ariaPressed !== pressed) cell.ariaPressed = pressed;
         cell.classList.toggle("attended", weight !== null);
         cell.classList.toggle("struck", this.lines.isOn && Boolean(link?.isMasked));
-        if (weight !== null) cell.style.setProperty("--weight", weight);
+        if (weight !== null) tint(cell, weight.toFixed(2));
       }
     }
   }
@@ -361,6 +362,16 @@ export class Pointing {
     const number = said ? [["plain", said]] : [];
     return [["strong", " Pinned: "], ...row, ...comma, ...token, ...number];
   }
+}
+
+/** @type {WeakMap<Element, string>} */
+const TINTS = new WeakMap();
+
+// Of long texts most tokens keep theirs from step to step.
+function tint(cell, weight) {
+  if (TINTS.get(cell) === weight) return;
+  TINTS.set(cell, weight);
+  cell.style.setProperty("--weight", weight);
 }
 
 // One path for what is pinned, one for what is pointed at.

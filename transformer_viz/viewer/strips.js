@@ -9,6 +9,7 @@ export function fillStrip(box, tokens, act) {
   const shown = JSON.stringify(tokens);
   if (SHOWN.get(box)?.shown === shown) return;
   SHOWN.set(box, { shown, tokens });
+  PLACES.delete(box);
   box.classList.toggle("long", tokens.length > LONG);
   box.replaceChildren(...tokens.map((token, place) => {
     const cell = document.createElement(act ? "button" : "span");
@@ -45,8 +46,26 @@ export function unfolded(tokens, step, first) {
   });
 }
 
-// A long strip scrolls by itself; `scrollIntoView` would move the whole page too.
+/** @type {WeakMap<Element, {tops: number[], height: number, most: number, at: number}>} */
+const PLACES = new WeakMap();
+let sizes;
+
+// A long strip scrolls by itself; `scrollIntoView` would move the whole page too. Where its tokens are is asked once, and it is
+// moved only to another line: for each of both the browser would arrange the whole page.
 export function keepInSight(box, place) {
-  const cell = box.children[place];
-  if (cell && box.classList.contains("long")) box.scrollTop = cell.offsetTop - box.clientHeight / 2;
+  if (!box.classList.contains("long") || !box.children[place]) return;
+  if (!PLACES.has(box)) PLACES.set(box, placesIn(box));
+  const places = PLACES.get(box), to = Math.max(0, Math.min(places.most, places.tops[place] - places.height / 2));
+  if (places.at === to) return;
+  places.at = to;
+  box.scrollTop = to;
+}
+
+function placesIn(box) {
+  sizes ??= new ResizeObserver((entries) => entries.forEach(({ target }) => PLACES.delete(target)));
+  sizes.observe(box);
+  // By hand it is elsewhere, and the next step brings it back.
+  for (const name of ["wheel", "pointerdown", "touchmove"]) box[`on${name}`] = () => PLACES.delete(box);
+  const height = box.clientHeight;
+  return { tops: [...box.children].map((cell) => cell.offsetTop), height, most: box.scrollHeight - height, at: NaN };
 }
