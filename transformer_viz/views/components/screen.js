@@ -49,5 +49,7 @@ function openLesson(event, setTriggerValue) {
 }
 
 function measure() {
-  PAPER.textContent = `@page { size: ${innerWidth}px ${Math.ceil(innerWidth * Math.SQRT2)}px; margin: 0; }`;
+  const words = `@page { size: ${innerWidth}px ${Math.ceil(innerWidth * Math.SQRT2)}px; margin: 0; }`;
+  // For a rule that comes, the browser thinks of every element anew.
+  if (PAPER.textContent !== words) PAPER.textContent = words;
 }
