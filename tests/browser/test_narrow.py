@@ -139,12 +139,10 @@ def test_a_tapped_cell_is_said_at_the_bottom_and_nothing_moves(phone: Page, serv
     expect(bar).to_have_css("opacity", "0")
     below_bar = "() => ['.focus', '.st-key-bar'].map((one) => document.querySelector(one).getBoundingClientRect().y)"
     map_at, bar_at = phone.evaluate(below_bar)
-    phone.evaluate("window.clicks = 0; document.addEventListener('click', () => { window.clicks += 1; })")
     tap(phone, FOCUS, 4.5 / 7, 2.5 / 6)
     expect(said).to_have_text(re.compile(r"Pinned: row 3·l→l, key 5·l: .*\d"))
     now_at, bar_now = at_rest(phone, below_bar)
     assert now_at - bar_now == map_at - bar_at
-    assert phone.evaluate("window.clicks") == 1, "each click on a pinned cell lets it go or pins it"
     box = said.bounding_box()
     assert box and box["y"] + box["height"] == 844 and box["width"] == 390
     # What can be done with the chart is offered, and not over its cells.

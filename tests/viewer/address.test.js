@@ -23,7 +23,7 @@ test("the address follows a press once it is drawn, or as soon as another begins
   mock.timers.enable({ apis: ["setTimeout"] });
   const written = [], hears = {}, place = { pathname: "/", search: "", hash: "" };
   Object.assign(globalThis, {
-    window: globalThis, location: place, addEventListener: (name, act) => { hears[name] = act; },
+    window: globalThis, location: place, document: { get baseURI() { return `http://here${place.pathname}`; } }, addEventListener: (name, act) => { hears[name] = act; },
     history: { state: 1, replaceState: (_state, _title, to) => written.push(to) },
   });
   keep("picture", { step: 2 });
@@ -41,4 +41,7 @@ test("the address follows a press once it is drawn, or as soon as another begins
   place.pathname = "/masks";
   mock.timers.tick(60);
   assert.equal(written.length, 2);
+  keep("picture", { step: 5 });
+  mock.timers.tick(60);
+  assert.equal(written.length, 2, "what is still to be seen of another page says nothing of this one");
 });

@@ -6,7 +6,11 @@ const LATER_MS = 50;
 
 /** @type {Map<string, Record<string, any>>} */
 const parts = new Map();
-let path = "", waits = 0;
+let waits = 0;
+
+// The page of the viewer is the app's first one, whose address has no name. What is still to be seen of it while another page's
+// address is there already, as after Back, says nothing of that.
+const isHere = () => location.pathname === new URL(".", document.baseURI).pathname;
 
 /**
  * A part of the query, as of the picture or of the page's boxes; the others stay.
@@ -14,10 +18,6 @@ let path = "", waits = 0;
  * @param {Record<string, any>} words a list where a name has several
  */
 export function keep(part, words) {
-  if (path !== location.pathname) {
-    path = location.pathname;
-    parts.clear();
-  }
   parts.set(part, words);
   if (waits) return;
   waits = window.setTimeout(write, LATER_MS);
@@ -29,7 +29,7 @@ function write() {
   clearTimeout(waits);
   waits = 0;
   const query = queryOf([...parts.values()]);
-  if (path !== location.pathname || query === location.search) return;
+  if (!isHere() || query === location.search) return;
   history.replaceState(history.state, "", `${location.pathname}${query}${location.hash}`);
 }
 

@@ -23,6 +23,7 @@ export class Pointing {
     for (const name of ["pointerleave", "focusout"]) this.root.addEventListener(name, () => this.point(null));
     this.root.addEventListener("click", (event) => this.pin(this.placeOfToken(event)));
     document.addEventListener("pointermove", (event) => this.isHere && this.pointOnChart(event), { signal });
+    document.addEventListener("pointerdown", (event) => { this.pointer = event; }, { signal, capture: true });
     document.addEventListener("click", (event) => this.isHere && this.clickOnChart(event), { signal });
     const sizes = new ResizeObserver(() => this.isHere && this.resized());
     sizes.observe(this.root);
@@ -152,13 +153,18 @@ export class Pointing {
   clickOnChart(event) {
     const host = event.target.closest?.(".chart");
     if (!host || host !== this.focus?.host) return;
+    // Out of one tap come up to three clicks, of the browser and of Plotly, one of them at no place: the first one counts, where
+    // the finger was.
+    const finger = this.pointer?.pointerType === "touch" ? this.pointer : null;
+    if (finger && finger === this.tap) return;
+    this.tap = finger;
     // Two clicks at once are Plotly's, which zooms out: what was pinned before them stays, wherever the second one is.
     if (event.detail > 1) {
       if (this.pinned !== this.before) this.keep(this.before);
       return;
     }
     this.before = this.pinned;
-    this.pin(this.placeOn(host, event));
+    this.pin(this.placeOn(host, finger ?? event));
   }
 
   // What the large map has can be pinned; a second click lets it go.
