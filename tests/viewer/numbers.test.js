@@ -37,7 +37,7 @@ test("the key with the most weight; none in a row of zeros, nor in another kind"
 });
 
 test("numbers that come a head at a time", () => {
-  const made = new Kind(...kind({ weights: undefined, reasons: undefined, sentences: undefined, shape: [2, 2, 3, 5] }));
+  const made = new Kind(...kind({ weights: undefined, reasons: undefined, sentences: [], shape: [2, 2, 3, 5] }));
   assert.ok(!made.has(1, 0));
   assert.ok(made.weightsOf(1, 0).every(Number.isNaN));
   assert.deepEqual(made.sentencesOf(1, 0), [[], [], []]);
