@@ -1,8 +1,8 @@
 """Does the app lose a press? `python -m benchmarks.bursts [--bursts 400] [--delay 0] [--seed 1] [--url URL]`.
 
 Presses of every control of Explore at two to eight a second; at rest boxes, picture, sentence and address agree with the last
-press of each, and so does the page that a reload of the address gives. `--delay` is a line that takes so many milliseconds each
-way.
+press of each, and so does the page that a reload of the address gives. In no frame between do boxes, picture or address go back
+to what was pressed before. `--delay` is a line that takes so many milliseconds each way.
 """
 
 import argparse
@@ -10,10 +10,11 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -56,6 +57,32 @@ _STATE = """() => {
     busy: viewer.querySelectorAll('[aria-busy=true]').length,
   };
 }"""
+_WATCH = """() => {
+  window.seen = [];
+  let last = '';
+  const look = () => {
+    requestAnimationFrame(look);
+    const viewer = document.querySelector('.st-key-picture .viewer');
+    const box = (name) => viewer?.querySelector(`[data-box=${name}]`);
+    if (!box('head')?.value || location.pathname !== new URL('.', document.baseURI).pathname) return;
+    const typed = document.querySelector('.st-key-text [data-testid=stBidiComponentIsolated]');
+    const step = [...viewer.querySelectorAll('[data-part=output] .token')].findIndex((cell) => cell.classList.contains('now'));
+    const address = [...new URLSearchParams(location.search)].map(([key, word]) => [`address of ${key}`, word]);
+    const now = {
+      ...Object.fromEntries(address), step: step < 0 ? undefined : step,
+      head: box('head').value, layer: Number(box('layer').value),
+      kind: box('kind').querySelector('[aria-pressed=true]')?.value,
+      lines: viewer.querySelector('.lines-switch')?.getAttribute('aria-pressed') === 'true' ? 'on' : 'off',
+      isPinned: Boolean(viewer.querySelector('.said-of-pin')),
+      measure: viewer.querySelector('.measures [aria-pressed=true]')?.value,
+      'the box': typed?.shadowRoot?.querySelector('input, textarea')?.value,
+    };
+    const words = JSON.stringify(now);
+    if (words !== last) window.seen.push(JSON.parse(last = words));
+  };
+  look();
+}"""
+"""Keeps what each frame shows that differs from the one before it."""
 _REST = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined"""
 
@@ -75,6 +102,26 @@ class Wanted:
     tab: str = "Inside"
     draft: str | None = None
 
+    @property
+    def typed(self) -> str:
+        """What the box of the text has."""
+        return self.text if self.draft is None else self.draft
+
+    def in_address(self) -> dict[str, str]:
+        """The words of the address that say it."""
+        pin = ",".join("" if place is None else str(place + 1) for place in self.pin).removesuffix(",")
+        head = f"head {int(self.head) + 1}" if self.head.isdigit() else f"{self.head} of heads"
+        return {
+            **{"text": self.text, "kind": KIND_TITLES[self.kind], "layer": f"layer {self.layer + 1}", "head": head},
+            **{"step": str(self.step + 1), "pin": pin, "measure": self.measure, "explore_tab": self.tab},
+        }
+
+    def in_frame(self) -> dict[str, Any]:
+        """What a frame shows of it, as `_WATCH` has it."""
+        names = ("kind", "layer", "head", "step", "lines", "measure")
+        address = {f"address of {key}": word for key, word in self.in_address().items()}
+        return {**address, **{name: getattr(self, name) for name in names}, "isPinned": bool(self.pin), "the box": self.typed}
+
 
 @dataclass
 class Bursts:
@@ -90,19 +137,23 @@ class Bursts:
     dice: random.Random
     only: tuple[str, ...] = ()
     want: Wanted = field(default_factory=Wanted)
+    wanted: list[Wanted] = field(default_factory=list)
     places: dict[str, tuple[int, Kind, tuple[int | None, ...]]] = field(default_factory=dict)
     n_presses: int = 0
 
     def begin(self) -> None:
         """What the page shows at first is what is wanted."""
         found = self.settled()
-        self.want = Wanted(
-            **{name: found[name] for name in ("kind", "layer", "head", "step", "lines", "measure", "tab", "text")}
-        )
+        self.page.evaluate(_WATCH)
+        names = ("kind", "layer", "head", "step", "lines", "measure", "tab", "text")
+        pin = parse_qs(urlsplit(self.page.url).query).get("pin", [""])[0]
+        places = [int(place) - 1 if place else None for place in f"{pin},".split(",")[:2]]
+        self.want = Wanted(**{name: found[name] for name in names}, pin=tuple(places) if pin else ())
 
     def burst(self) -> list[str]:
         """One burst; returns where page and presses disagree."""
         done: list[str] = []
+        self.wanted = [self.want]
         for _ in range(self.dice.randint(2, 8)):
             presses = self._presses(is_reading=any(word.startswith("text") for word in done))
             name = self.dice.choice([name for name in presses if not self.only or name in self.only])
@@ -110,10 +161,11 @@ class Bursts:
                 # Streamlit forgets a box of its own whose answer is under way where another page is opened.
                 self.settled()
             said = presses[name]()
+            self.wanted.append(self.want)
             done.append(f"{name} {said}".strip())
             self.n_presses += 1
             self.page.wait_for_timeout(1000 * self.dice.uniform(1 / 8, 1 / 2))
-        bad = self.differences(self.settled())
+        bad = [*self.differences(self.settled()), *self.gone_back()]
         return [*bad, f"after {', '.join(done)}"] if bad else []
 
     def reload(self) -> list[str]:
@@ -122,7 +174,9 @@ class Bursts:
         self.want = replace(self.want, draft=None)
         # What is pinned and where it stood of other texts, the new session does not know.
         self.places.clear()
-        return [f"after a reload {words}" for words in self.differences(self.settled())]
+        bad = self.differences(self.settled())
+        self.page.evaluate(_WATCH)
+        return [f"after a reload {words}" for words in bad]
 
     # ---- presses
 
@@ -252,7 +306,9 @@ class Bursts:
         # In one turn: it may come to the end by itself, and a press would begin it again.
         pause = "(button) => button.getAttribute('aria-label') === 'Pause' && button.click()"
         self.page.locator(".viewer [data-part=play]").evaluate(pause)
-        self.want = replace(self.want, step=self.page.evaluate(_STATE)["step"])
+        until = self.page.evaluate(_STATE)["step"]
+        self.wanted += [replace(self.want, step=step) for step in (0, *range(self.want.step, until + 1), *range(until + 1))]
+        self.want = replace(self.want, step=until)
         return f"to {self.want.step + 1}"
 
     def _choose(self, **change: Any) -> None:
@@ -304,8 +360,8 @@ class Bursts:
         for name in ("kind", "layer", "head", "step", "lines", "measure", "tab"):
             if found[name] != getattr(want, name):
                 bad.append(f"{name} is {found[name]!r}, pressed {getattr(want, name)!r}")
-        if found["text"] != (want.text if want.draft is None else want.draft):
-            bad.append(f"the box has {found['text']!r}, typed {want.draft or want.text!r}")
+        if found["text"] != want.typed:
+            bad.append(f"the box has {found['text']!r}, typed {want.typed!r}")
         if found["isPinned"] != bool(want.pin):
             bad.append(f"pinned: {found['isPinned']}, pressed {want.pin}")
         if want.kind != "encoder" and want.head.isdigit():
@@ -317,20 +373,23 @@ class Bursts:
         elif (words := self._other_numbers(found["z"])) is not None:
             bad.append(words)
         said = {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
-        pin = ",".join("" if place is None else str(place + 1) for place in want.pin).removesuffix(",")
-        head = f"head {int(want.head) + 1}" if want.head.isdigit() else f"{want.head} of heads"
-        for key, word, default in (
-            ("text", want.text, "reversethis"),
-            ("kind", KIND_TITLES[want.kind], KIND_TITLES["cross"]),
-            ("layer", f"layer {want.layer + 1}", None),
-            ("head", head, None),
-            ("step", str(want.step + 1), None),
-            ("pin", pin, ""),
-            ("measure", want.measure, "weights"),
-            ("explore_tab", want.tab, TABS[0]),
-        ):
-            if (key in said or default is not None) and said.get(key, default) != word:
+        defaults = {"text": "reversethis", "pin": "", "measure": "weights", "explore_tab": TABS[0]}
+        defaults |= {"kind": KIND_TITLES["cross"]}
+        for key, word in want.in_address().items():
+            if (key in said or key in defaults) and said.get(key, defaults.get(key)) != word:
                 bad.append(f"the address has {key}={said.get(key)!r}, pressed {word!r}")
+        return bad
+
+    def gone_back(self) -> list[str]:
+        """Where a frame since the burst began showed again what had been pressed before."""
+        frames: list[dict[str, Any]] = self.page.evaluate("() => window.seen.splice(0)")
+        wanted, bad = [want.in_frame() for want in self.wanted], []
+        for name in wanted[0]:
+            shown = _changes(frame[name] for frame in frames if frame.get(name) is not None)
+            pressed = _changes(want[name] for want in wanted)
+            left = iter(pressed)
+            if not all(value in left for value in shown):
+                bad.append(f"{name} went {shown}, pressed {pressed}")
         return bad
 
     def _other_numbers(self, z: Any) -> str | None:
@@ -347,6 +406,11 @@ class Bursts:
         if drawn.shape != right.shape or not np.allclose(drawn, right, atol=1e-6, equal_nan=True):
             return f"the map has other numbers than {want.kind}.{want.layer + 1}.{head} at step {want.step + 1}"
         return None
+
+
+def _changes(values: Iterable[Any]) -> list[Any]:
+    """Values one after another, each once as long as it stays."""
+    return [value for value, _ in groupby(values)]
 
 
 @cache
