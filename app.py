@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from transformer_viz.views import pages, server
+from transformer_viz.views import pages, path, server
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.components import lesson_card, navigation, screen, style, viewer
 from transformer_viz.views.server import warm_up
@@ -16,16 +16,14 @@ def page() -> None:
     style.apply()
     warm_up.wait()
     with page_slot(), long_jobs.whole_page():
-        here = navigation.show(pages())
-        is_own = getattr(here, "WRITES_ADDRESS", False)
+        here = navigation.show(views := pages())
         try:
-            with link.sentence(here.TITLE, is_own=is_own), lesson_card.beside(here.TITLE) as may_show:
+            with link.sentence(here.TITLE, [view.TITLE for view in views]), lesson_card.beside(here.TITLE) as may_show:
                 if may_show:
                     here.show()
         finally:
             # Also where the page ends early, as while a long run is waited for.
-            if is_own:
-                viewer.keep_address()
+            viewer.keep_address(path(here) if here.ORDER else "", has_viewer=getattr(here, "HAS_VIEWER", False))
     screen.watch()
 
 

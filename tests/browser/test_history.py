@@ -27,7 +27,6 @@ STANDS = """() => {
       .map((one) => one.value || one.textContent),
     typed: ['text', 'b_text', 'sources', 'targets', 'edits', 'train_name', 'beam'].map(value),
     chosen: ['checkpoint', 'b_checkpoint', 'layer', 'head', 'train_task', 'survey'].map(value),
-    hidden: ['node', 'moment'].map(value),
     tabs: chosen('[role=tab][aria-selected=true]'),
     kind: chosen('.st-key-kind [aria-checked=true]'),
   };

@@ -26,22 +26,29 @@ test("the address follows a press once it is drawn, or as soon as another begins
     window: globalThis, location: place, document: { get baseURI() { return `http://here${place.pathname}`; } }, addEventListener: (name, act) => { hears[name] = act; },
     history: { state: 1, replaceState: (_state, _title, to) => written.push(to) },
   });
-  keep("picture", { step: 2 });
-  keep("boxes", { device: "cpu", banned: ["a", "b"] });
+  keep("", "picture", { step: 2 });
+  keep("", "boxes", { device: "cpu", banned: ["a", "b"] });
   assert.deepEqual(written, []);
   mock.timers.tick(60);
   assert.deepEqual(written, ["/?step=2&device=cpu&banned=a&banned=b"]);
   place.search = "?step=2&device=cpu&banned=a&banned=b";
-  keep("picture", { step: 3 });
+  keep("", "picture", { step: 3 });
   hears.pointerdown();
   assert.equal(written.length, 2);
   mock.timers.tick(60);
   assert.equal(written.length, 2);
-  keep("picture", { step: 4 });
-  place.pathname = "/masks";
+  keep("", "picture", { step: 4 });
+  Object.assign(place, { pathname: "/masks", search: "" });
   mock.timers.tick(60);
   assert.equal(written.length, 2);
-  keep("picture", { step: 5 });
+  keep("", "picture", { step: 5 });
   mock.timers.tick(60);
   assert.equal(written.length, 2, "what is still to be seen of another page says nothing of this one");
+  keep("masks", "boxes", { edits: "cross:1-2" });
+  mock.timers.tick(60);
+  assert.equal(written[2], "/masks?edits=cross%3A1-2");
+  Object.assign(place, { pathname: "/", search: "?text=noon" });
+  keep("masks", "boxes", {});
+  mock.timers.tick(60);
+  assert.equal(written.length, 3, "where one goes Back to, the address says what is to be shown");
 });

@@ -23,7 +23,7 @@ def test_by_node(file: Path) -> None:
     assert "fail 0" in done.stdout and "tests 0" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["page.js", "live.js", "worker.js", "figure.js", "survey.js", "player.js", "chart.js"])
+@pytest.mark.parametrize("name", ["app.js", "page.js", "live.js", "worker.js", "figure.js", "survey.js", "player.js", "chart.js"])
 def test_scripts_made_of_modules_can_be_read(tmp_path: Path, name: str) -> None:
     """Node finds what no pattern does: two things of one name, and what strict mode forbids."""
     export = modules.FOLDER.parent / "export" / "page"
@@ -32,7 +32,7 @@ def test_scripts_made_of_modules_can_be_read(tmp_path: Path, name: str) -> None:
         "figure.js": lambda: modules.one_script(export / "figure.js"),
         "survey.js": lambda: modules.one_script(export / "survey.js"),
         "player.js": lambda: modules.script("player.js", "pointing.js"),
-        "chart.js": lambda: modules.script("cells.js", "charts.js", "table.js", "unfolded.js"),
+        "chart.js": lambda: modules.script("cells.js", "charts.js", "presses.js", "table.js", "unfolded.js"),
     }
     file = tmp_path / name
     file.write_text('"use strict";\n' + made.get(name, lambda: modules.script(name))(), encoding="utf-8")

@@ -65,8 +65,8 @@ def test_two_texts_and_swap_turns_the_sign(start, model):
     at.button(key="swap").click().run()
     same(at, -there)
     wanted = {"text": "abd", "b_text": "abc", "a_snapshot": "step 3", "b_head": "B head 2"}
-    assert {key: at.query_params[key] for key in wanted} == wanted and at.session_state["head"] == 2
-    assert "b_snapshot" not in at.query_params
+    assert {key: link_of(at)[key] for key in wanted} == wanted and at.session_state["head"] == 2
+    assert "b_snapshot" not in link_of(at)
     at.button(key="swap").click().run()
     same(at, there)
 
@@ -80,7 +80,7 @@ def test_each_side_has_its_own_way_of_decoding(start, model):
     a = tv.decode(load_snapshot(model, 8), "abc", strategy="beam", beam_size=3)
     b = tv.decode(model, "abd", strategy="sample", temperature=1.5, seed=0)
     same(at, tv.compare(a, b).difference("decoder", 0, "mean", 1, 0))
-    assert "b_seed" not in at.query_params, "a default stays out"
+    assert "b_seed" not in link_of(at), "a default stays out"
     np.testing.assert_array_equal(difference(start("compare", **link_of(at))), difference(at))
 
 
@@ -97,7 +97,7 @@ def test_b_reads_what_a_writes_and_not_the_other_way_round_as_well(start, model)
 def test_one_sides_error_leaves_the_other_one_on_the_screen(start, model, bad):
     at = start("compare", **{**BOTH, bad: "x🙂"})
     assert "Character 2 is" in said(at)
-    assert at.text_input(key=bad).value == at.query_params[bad] == "x🙂"
+    assert at.text_input(key=bad).value == link_of(at)[bad] == "x🙂"
     assert len(pictures(at)) == 1
     at.text_input(key=bad).set_value("abc").run()
     assert len(pictures(at)) == 4
@@ -135,8 +135,7 @@ def test_opened_files_are_sides(start, model, run_code):
     kind, layer, head = (at.session_state[key] for key in ("kind", "layer", "head"))
     laid = tv.compare(a, b).one_head(kind, layer, head)
     np.testing.assert_array_equal(difference(at), np.where(laid.masked == 3, np.nan, laid.difference))
-    assert (at.query_params["a_file"], at.query_params["b_file"]) == ("first", "other")
-    assert "text" not in at.query_params
+    assert (link_of(at)["a_file"], link_of(at)["b_file"]) == ("first", "other")
     # The lines of Python name the files, and give the same difference.
     tv.save_trace(a, "first.npz")
     tv.save_trace(b, "other.npz")

@@ -1,5 +1,6 @@
 """How it learned, the last part of Train, through AppTest, with snapshots that no training made."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests import inside
 from tests.conftest import build_model
 from tests.figures.sent import numbers
 from tests.views.drawn import chart_of, pictures, said
+from tests.views.widgets import link_of
 from transformer_viz import load_checkpoint, replay
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.tasks.reverse import Reverse
@@ -43,6 +46,11 @@ def film(at: AppTest) -> dict[str, Any]:
     return next(spec for spec in pictures(at) if spec.get("frames"))
 
 
+def player(at: AppTest) -> dict[str, Any]:
+    """What the player was sent."""
+    return json.loads(next(node.proto.json for node in at.get("bidi_component") if node.proto.id.endswith("-player")))
+
+
 def test_the_film_has_the_moments_and_opens_at_the_last(start, snapshots):
     at = start("train", learned="true", text="abc")
     meta = film(at)["layout"]["meta"]
@@ -50,7 +58,7 @@ def test_the_film_has_the_moments_and_opens_at_the_last(start, snapshots):
     # The evaluation's best head, and the words of its last moment's mosaics.
     assert (at.selectbox(key="layer").value, at.selectbox(key="head").value) == (1, 2)
     assert "After 22 steps of training, reading the same target" in said(at)
-    assert "moment" not in at.query_params
+    assert "moment" not in link_of(at)
 
 
 def test_the_small_maps_are_those_of_the_moment(start, snapshots):
@@ -61,16 +69,26 @@ def test_the_small_maps_are_those_of_the_moment(start, snapshots):
     np.testing.assert_array_equal(canvas[: weights.shape[2], : weights.shape[3]], weights[0, 0])
 
 
+def test_the_moment_is_the_players_and_only_a_link_moves_it(start, snapshots):
+    at = start("train", learned="true", text="abcde")
+    sent, drawn = player(at), film(at)
+    node = next(node for node in at.get("bidi_component") if node.proto.id.endswith("-player"))
+    inside.tell(at, node.proto.id, json.dumps({"step": {"run": sent["run"], "step": 1, "moved": sent["moved"]}}))
+    assert (link_of(at)["moment"], player(at)["moved"]) == ("1", sent["moved"])
+    assert film(at) == drawn, "nothing large is sent for another moment"
+
+
 def test_another_text_keeps_the_moment_and_a_shorter_one_the_positions_in_range(start, snapshots):
     at = start("train", learned="true", text="abcdef", moment="8", position="7")
     assert at.selectbox(key="position").value == 6
     at.text_input(key="text").set_value("ab").run()
-    assert film(at)["layout"]["meta"]["step"] == 3
+    assert player(at)["step"] == 3
     assert at.selectbox(key="position").value == 0
 
 
 def test_a_combined_head_of_another_page_becomes_one_head(start, visit, snapshots):
-    at = start(text="abc", head="max", layer="2", learned="true")
+    at = start(text="abc", head="max", layer="2")
+    at.session_state["learned"] = True
     visit(at, "train")
     assert at.selectbox(key="head").value == 0
     assert film(at)["layout"]["meta"]["steps"] == 5

@@ -85,8 +85,6 @@ def test_what_was_seen_goes_when_the_person_goes_on(start, everything):
     assert "sentence=9" in said(at)
     at.run()
     assert "sentence=9" in said(at)
-    # As the browser does.
-    at.query_params["mistake"] = "No causal mask"
     at.selectbox(key="mistake").set_value("no-causal").run()
     assert "Not possible here" not in said(at)
 
@@ -109,4 +107,4 @@ def test_a_text_too_long_for_a_link_is_said_above_a_picture(start, folder):
 def test_a_page_that_there_is_not_is_said_in_one_sentence_with_all_else(start):
     at = start(page="nosuch", layer="77")
     assert len(at.warning) == 1 and all(words in said(at) for words in ("page=nosuch", "Masks", "layer=77"))
-    assert "page" not in at.query_params
+    assert "page" not in link_of(at)

@@ -13,6 +13,7 @@ from tests.figures.sent import numbers
 from tests.until import until
 from tests.views import viewer
 from tests.views.drawn import chart_of, finished, pictures, press, said
+from tests.views.widgets import link_of
 from transformer_viz import compare, decode
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, effect
@@ -41,12 +42,12 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start):
     at = start("masks", sources="hello\nab", masks_tab=TABS[2])
     assert "Nothing is changed yet" in said(at)
     at.text_input(key="edits").set_value("cross:1-2, cross.2.1:zero").run()
-    assert at.query_params["edits"] == "cross:1-2, cross.2.1:zero"
+    assert link_of(at)["edits"] == "cross:1-2, cross.2.1:zero"
     assert "With 2 edits it becomes" in said(at)
     assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in pictures(at)])
     at.button(key="lab-reset-all").click().run()
     assert at.text_input(key="edits").value == ""
-    assert "edits" not in at.query_params
+    assert "edits" not in link_of(at)
     assert "Nothing is changed yet" in said(at)
 
 
@@ -93,7 +94,7 @@ def test_edits_too_long_for_a_link_are_offered_as_a_file(start):
     edits = ",".join(f"encoder.1.{head}:{q}-{k}" for head in (1, 2, 3) for q in range(1, 8) for k in range(1, 8))
     at = start("masks", sources="hello", masks_tab=TABS[2])
     at.text_input(key="edits").set_value(edits).run()
-    assert "Too long for it: edits" in said(at) and "edits" not in at.query_params
+    assert "Too long for it: edits" in said(at) and "edits" not in link_of(at)
     assert at.get("download_button")
 
 
@@ -179,7 +180,7 @@ def test_a_mistake_is_made_and_taken_back_in_the_gallery(start):
     assert said(at).count("**Here:**") == len(MISTAKES)
     at.button(key="make-wrong-sign").click().run()
     assert at.selectbox(key="mistake").value == "wrong-sign"
-    assert at.query_params["mistake"] == MISTAKES["wrong-sign"].title
+    assert link_of(at)["mistake"] == MISTAKES["wrong-sign"].title
     at.button(key="make-wrong-sign").click().run()
     assert at.selectbox(key="mistake").value == "none"
     at = start("masks", sources="hello", masks_tab="Mistakes")
@@ -230,7 +231,7 @@ def test_its_first_sentence_and_its_model_are_those_of_the_other_pages(start, vi
     first, *others = at.text_area(key="sources").value.split("\n")
     assert first == "planet" and others and "planet" not in others
     assert "Sentence 1 of 3: **planet**" in said(at)
-    assert at.query_params["sources"] == at.text_area(key="sources").value, "a link opens the same for whoever has it"
+    assert link_of(at)["sources"] == at.text_area(key="sources").value, "a link opens the same for whoever has it"
     at = visit(at, None)
     viewer.enter(at, "moon")
     at = visit(at, "masks")

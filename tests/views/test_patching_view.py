@@ -51,7 +51,7 @@ def test_nothing_is_computed_before_somebody_asks(start, folder, monkeypatch):
     at = start("compare", **BOTH)
     assert not maps(at)
     assert at.toggle(key="patching").label == "Patch A into B"
-    assert not {"patching", "patch_by", "patch_place"} & set(at.query_params)
+    assert not {"patching", "patch_by", "patch_place"} & set(link_of(at))
 
 
 def test_the_button_shows_what_python_finds(start, model, pair, run_code):
@@ -60,7 +60,7 @@ def test_the_button_shows_what_python_finds(start, model, pair, run_code):
     assert not at.error
     found = tv.patch(model, *pair)
     same(at, found)
-    assert at.query_params["patching"] == "true"
+    assert link_of(at)["patching"] == "true"
     best = found.largest(1)[0]
     changed = tv.patched_run(model, *pair, best.place, best.query)
     rows = [[text_of(cell).strip() for cell in row.findall("td")] for row in outcome(at).findall(".//tr")[1:]]
@@ -89,7 +89,7 @@ def test_a_link_opens_layers_and_one_place(start, model, pair):
     same(at, tv.patch(model, *pair, by="layer"))
     changed = tv.patched_run(model, *pair, Place("encoder", 0), 2)
     assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
-    assert {name: at.query_params[name] for name in ("patching", "patch_by", "patch_place")} == {
+    assert {name: link_of(at)[name] for name in ("patching", "patch_by", "patch_place")} == {
         "patching": "true", "patch_by": "layers of A", "patch_place": "encoder.1:3",
     }  # fmt: skip
     [frame] = maps(at)["encoder"].figure["layout"]["shapes"]
@@ -101,7 +101,7 @@ def test_a_link_opens_layers_and_one_place(start, model, pair):
     # Heads have other places.
     at.segmented_control(key="patch_by").set_value("head").run()
     same(at, tv.patch(model, *pair))
-    assert "patch_place" not in at.query_params
+    assert "patch_place" not in link_of(at)
 
 
 @pytest.mark.parametrize("place", ["encoder.9:1", "cross.1:1", "cross.1.1:9"])
@@ -148,4 +148,4 @@ def test_models_that_are_not_ours(start, models, monkeypatch):
     box = at.selectbox(key="patch_layers")
     assert box.options == [f"layer {number + 1}" for number in model.model.sizes.layers["decoder"]]
     same(at, tv.patch(model, *runs, layers=[1]))
-    assert at.query_params["patch_layers"] == "layer 2"
+    assert link_of(at)["patch_layers"] == "layer 2"

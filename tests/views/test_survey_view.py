@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.surveys.made import survey
 from tests.views.drawn import charts, drop, markups, pictures, said, table_of, text_of
+from tests.views.widgets import link_of
 from transformer_viz import app_folders, server_settings
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import compare_surveys, values
@@ -44,7 +45,7 @@ def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start):
     layer, head = np.unravel_index(mass.argmax(), mass.shape)
     state = at.session_state
     assert (state.kind, state.layer, state.head) == ("cross", layer, head)
-    assert not at.query_params
+    assert not link_of(at)
     (heads, histogram) = charts(at)
     hovers = np.ravel(heads.figure["data"][0]["text"])
     numbers = [float(hover.split("<b>")[2].split("<")[0]) for hover in hovers]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.training import tiny
 from tests.views.drawn import press, said
+from tests.views.widgets import link_of
 from transformer_viz import app_folders, server_settings, tasks
 from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
@@ -204,7 +205,7 @@ def test_a_browser_without_cookies_manages_what_it_started_while_its_page_is_ope
     assert labels(second.run()) == {"Start training"}
     token = first.session_state["visitor_token"]
     assert Visitor(token).mark == job.mark
-    assert token not in str(first.query_params)
+    assert token not in str(link_of(first))
 
 
 def test_where_training_is_closed_the_page_says_why(start, browser, annas, monkeypatch):
@@ -242,7 +243,7 @@ def test_embeddings_of_the_right_shape_reach_the_training(start, begun):
     assert begun[0][0].frozen_embeddings
     assert list(given) == ["source"]
     assert given["source"].shape == (rows, 24)
-    assert at.query_params["train_frozen_embeddings"] == "true"
+    assert link_of(at)["train_frozen_embeddings"] == "true"
 
 
 def test_embeddings_of_another_shape_are_refused_with_both_shapes(start, begun):

@@ -82,10 +82,8 @@ def seen(at: AppTest) -> dict[str, Any]:
     return {**said, "content": content(at)}
 
 
-def link(at: AppTest) -> dict[str, Any] | None:
-    """The address as the browser writes it (`viewer/app.js`, `viewer/address.js`); None where Streamlit does."""
-    if not _has(at, "address"):
-        return None
+def link(at: AppTest) -> dict[str, Any]:
+    """The address as the browser writes it (`viewer/app.js`, `viewer/address.js`)."""
     boxes = _sent(at, "address")
     if not has_viewer(at):
         return boxes["others"] | boxes["words"]

@@ -16,6 +16,8 @@ ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
 _SENT = ("player", "compare-shown")
 """Components of ours that are seen as what they were sent."""
+_UNSEEN = ("history", "history-go", "address")
+"""Components that write the address and its history."""
 TABS, FOLD = "tab_container", "Expandable"
 TYPED = {
     "text": "abc",
@@ -40,52 +42,37 @@ class Widget:
     node: Any
     options: tuple[str, ...] = ()
     is_bound: bool = False
-    """Whether the link has its value: by Streamlit, or where the browser writes the address by `views/state/link.py`."""
-    is_hidden: bool = False
-    """Whether it stands in a container that nobody sees."""
+    """Whether the link has its value."""
 
 
 def widgets(at: AppTest) -> list[Widget]:
     """All that a person can set or press, in the order of the page."""
-    found = list(_found(tree(at)))
-    if viewer.link(at) is None:
-        return found
     # That it is so is tried of each: test_links_open_the_same.py.
     decided = at.session_state["link_decided"]
-    return [replace(widget, is_bound=widget.key in decided or widget.type == "MultiSelect") for widget in found]
+    return [replace(widget, is_bound=widget.key in decided or widget.type == "MultiSelect") for widget in _found(tree(at))]
 
 
 def controls(at: AppTest) -> list[Widget]:
-    """Without buttons, and without what nobody sees: what has a value that a person sets."""
-    return [widget for widget in widgets(at) if widget.type not in ACTIONS and not widget.is_hidden]
+    """Without buttons: what has a value that a person sets."""
+    return [widget for widget in widgets(at) if widget.type not in ACTIONS and widget.key not in _UNSEEN]
 
 
-def hidden(at: AppTest) -> list[Widget]:
-    """Boxes that hold for the link what no widget has."""
-    return [widget for widget in widgets(at) if widget.is_hidden]
-
-
-def _found(node: Any, is_hidden: bool = False) -> Iterator[Widget]:
+def _found(node: Any) -> Iterator[Widget]:
     proto: Any = getattr(node, "proto", None)
     kind = type(proto).__name__
-    is_hidden = is_hidden or (kind == "Block" and "in-link" in proto.id)
     if kind == "Block" and proto.WhichOneof("type"):
         # A container may have a key; only tabs and popovers that report themselves are widgets.
         inner = getattr(proto, proto.WhichOneof("type"), None)
         if inner is not None and getattr(inner, "id", ""):
             titles = tuple(tab.label for tab in getattr(node, "children", {}).values() if type(tab).__name__ == "Tab")
-            yield Widget(_key(inner.id), proto.WhichOneof("type"), node, titles, _is_bound(inner), is_hidden)
+            yield Widget(_key(inner.id), proto.WhichOneof("type"), node, titles)
     elif is_chart(proto) and read(proto).clicks is None:
         pass
     elif getattr(proto, "id", "") and kind != "Block":
         options = tuple(getattr(node, "options", ()))
-        yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options, _is_bound(proto), is_hidden)
+        yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options)
     for child in getattr(node, "children", {}).values():
-        yield from _found(child, is_hidden)
-
-
-def _is_bound(proto: Any) -> bool:
-    return bool(getattr(proto, "query_param_key", ""))
+        yield from _found(child)
 
 
 def _key(widget_id: str) -> str:
@@ -103,9 +90,6 @@ def change(at: AppTest, widget: Widget) -> bool:
         at.session_state[widget.key] = not at.session_state[widget.key]
     elif widget.type == "Checkbox":
         node.set_value(not node.value)
-        if node.value == node.proto.default:
-            # What a browser does before Python hears of it.
-            at.query_params.pop(widget.key, None)
     elif widget.type == "NumberInput":
         node.set_value(node.value + node.step if node.value + node.step <= node.max else node.value - node.step)
     elif widget.type in ("TextInput", "TextArea"):
@@ -166,6 +150,4 @@ def _value(at: AppTest, widget: Widget) -> Any:
 
 def link_of(at: AppTest) -> dict[str, str]:
     """The page's link, as another browser would give it."""
-    said = viewer.link(at)
-    said = at.query_params if said is None else said
-    return {key: value[0] if isinstance(value, list) else value for key, value in said.items()}
+    return {key: value[0] if isinstance(value, list) else value for key, value in viewer.link(at).items()}

@@ -4,21 +4,23 @@
 /** The browser takes as long for an address as for a picture: the picture of a press comes first. */
 const LATER_MS = 50;
 
-/** @type {Map<string, Record<string, any>>} */
-const parts = new Map();
+/** @type {Map<string, Map<string, Record<string, any>>>} by the page's path, and in it by the part */
+const pages = new Map();
+/** Pages that have said something since their address was written. */
+const changed = new Set();
 let waits = 0;
 
-// The page of the viewer is the app's first one, whose address has no name. What is still to be seen of it while another page's
-// address is there already, as after Back, says nothing of that.
-const isHere = () => location.pathname === new URL(".", document.baseURI).pathname;
-
 /**
- * A part of the query, as of the picture or of the page's boxes; the others stay.
+ * A part of a page's query, as of the picture or of the page's boxes; the others stay. What is still to be seen of a page while
+ * another one's address is there already, as after Back, says nothing of that one.
+ * @param {string} page its path, "" that of the first page
  * @param {string} part
  * @param {Record<string, any>} words a list where a name has several
  */
-export function keep(part, words) {
-  parts.set(part, words);
+export function keep(page, part, words) {
+  const { pathname } = new URL(page || ".", document.baseURI);
+  pages.set(pathname, (pages.get(pathname) ?? new Map()).set(part, words));
+  changed.add(pathname);
   if (waits) return;
   waits = window.setTimeout(write, LATER_MS);
   // What is pressed next may lead to another page: by then the address of this one is as it should be.
@@ -28,8 +30,10 @@ export function keep(part, words) {
 function write() {
   clearTimeout(waits);
   waits = 0;
-  const query = queryOf([...parts.values()]);
-  if (!isHere() || query === location.search) return;
+  const parts = changed.has(location.pathname) && pages.get(location.pathname);
+  changed.clear();
+  const query = parts && queryOf([...parts.values()]);
+  if (query === false || query === location.search) return;
   history.replaceState(history.state, "", `${location.pathname}${query}${location.hash}`);
 }
 

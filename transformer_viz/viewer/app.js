@@ -81,7 +81,7 @@ class TextBox {
 
 function keepText() {
   const { text } = typed.state;
-  keep("text", text === textData.default || [...text].length > textData.longest ? {} : { text });
+  keep("", "text", text === textData.default || [...text].length > textData.longest ? {} : { text });
 }
 
 // ---- the picture
@@ -218,7 +218,7 @@ class Picture {
       lines: lines === "auto" ? undefined : lines,
       measure: measure === "weights" ? undefined : measure,
     };
-    keep("picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
+    keep("", "picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
   }
 
   missing(words) {
@@ -256,9 +256,9 @@ function plotlyFrom(name) {
 // ---- the address
 
 export function address({ data }) {
-  // Where no picture is to be seen, what it would say of itself stays.
   const { text, ...others } = data.others;
-  if (!picture_) keep("picture", others);
-  if (!box?.root.isConnected && text !== undefined) keep("text", { text });
-  keep("boxes", data.words);
+  // Where no picture is to be seen, what it would say of itself stays.
+  if (data.hasViewer && !picture_) keep(data.page, "picture", others);
+  if (data.hasViewer && !box?.root.isConnected && text !== undefined) keep(data.page, "text", { text });
+  keep(data.page, "boxes", data.words);
 }

@@ -14,7 +14,7 @@ _IMPORT = re.compile(r"^import \{([^{}]*)\} from \"(\.{1,2}/[\w./-]+\.js)\";\n",
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*? |class |const |let )[A-Za-z_$])", re.MULTILINE)
 _DECLARED = re.compile(r"^(export )?(?:(?:async )?function\*? ?|class |const |let |var )([\w$]+|[\[{])", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*$|\bimport\(.*$", re.MULTILINE)
-_COMMENT = re.compile(r"^ *//[^\n]*\n|^ */\*\*.*?\*/ *\n|^\n", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^ *//[^\n]*\n|^ */\*\*(?:(?!\*/).)*\*/ *\n|^\n", re.MULTILINE | re.DOTALL)
 
 
 class ModuleError(ValueError):

@@ -6,11 +6,11 @@
 
 const CHARTS = new WeakMap();
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data, setStateValue }) {
   const host = parentElement.querySelector(".chart");
   if (!CHARTS.has(host)) CHARTS.set(host, new Chart(host));
   const me = CHARTS.get(host);
-  me.report = (what) => what !== null && setTriggerValue("click", what);
+  me.report = (what) => what !== null && setStateValue("presses", me.presses = withPress(me.presses, what));
   me.show(new TextDecoder().decode(data));
   // Streamlit also calls this of a chart that stays: of a message that another one overtook while this script was being read.
   return () => host.isConnected || me.end();
@@ -19,6 +19,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 class Chart {
   constructor(host) {
     this.host = host;
+    this.presses = [];
     host.__go = (step) => this.go(step);
     this.table = new NumbersTable(host);
     this.sizes = new ResizeObserver(() => this.fit());

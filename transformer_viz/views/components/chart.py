@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from transformer_viz.viewer import modules
-from transformer_viz.views.components import figure_file, plotly_js, style
+from transformer_viz.views.components import figure_file, plotly_js, presses, style
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
@@ -67,27 +67,25 @@ def show(
 
     def clicked() -> None:
         """The browser says what it wants: nonsense is passed over."""
-        report: Any = (st.session_state.get(key) or {}).get("click")
-        if act is None:
-            return
-        if (on == "point" and isinstance(report, int) and report >= 0) or (on == "tile" and isinstance(report, dict)):
-            act(report)
-        elif on == "cell" and isinstance(report, dict):
-            cell = report.get("query"), report.get("key")
-            if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
-                act(*cell)
+        for report in presses.new(key) if act else ():
+            if (on == "point" and isinstance(report, int) and report >= 0) or (on == "tile" and isinstance(report, dict)):
+                act(report)
+            elif on == "cell" and isinstance(report, dict):
+                cell = report.get("query"), report.get("key")
+                if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
+                    act(*cell)
 
     about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
-    _component()(key=key, data=data, **({"on_click_change": clicked} if act else {}))
+    _component()(key=key, data=data, **({"on_presses_change": clicked} if act else {}))
 
 
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
-    shared = modules.script("cells.js", "charts.js", "table.js")
+    shared = modules.script("cells.js", "charts.js", "presses.js", "table.js")
     js = f"{shared}\n{Path(__file__).with_suffix('.js').read_text(encoding='utf-8')}"
     # Outside of a shadow, where Plotly's rules of style reach it.
     return st.components.v2.component(NAME, html=html, css=modules.text("charts.css"), js=js, isolate_styles=False)

@@ -1,15 +1,16 @@
-// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`. A template's own script,
-// put before this, may `begin` with what was drawn.
+// HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`. `presses.js` is put before
+// this, and a template's own script, which may `begin` with what was drawn.
 
-const SHOWN = new WeakMap();
+const SHOWN = new WeakMap(), PRESSED = new WeakMap();
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".markup");
   root.onclick = (event) => {
     const pressed = event.target.closest("button[data-at], a[data-at]");
     if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    setTriggerValue("press", pressed.dataset.at);
+    PRESSED.set(root, withPress(PRESSED.get(root) ?? [], pressed.dataset.at));
+    setStateValue("presses", PRESSED.get(root));
   };
   const text = JSON.stringify(data);
   if (SHOWN.get(root) === text) return;

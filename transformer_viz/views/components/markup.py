@@ -11,6 +11,9 @@ from typing import Any
 import streamlit as st
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from transformer_viz.viewer import modules
+from transformer_viz.views.components import presses
+
 _VIEWS = Path(__file__).parents[1]
 TEMPLATES = Environment(
     loader=FileSystemLoader(_VIEWS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -40,18 +43,18 @@ def show(
     """
 
     def heard() -> None:
-        pressed = (st.session_state.get(key) or {}).get("press")
-        if on_press is not None and pressed is not None:
+        for pressed in presses.new(key) if on_press else ():
             on_press(pressed)
 
     html = TEMPLATES.get_template(template).render(parts)
-    _component(template, style, script)(key=key, data={"html": html, **(data or {})}, on_press_change=heard)
+    _component(template, style, script)(key=key, data={"html": html, **(data or {})}, on_presses_change=heard)
 
 
 @cache
 def _component(template: str, style: str, script: str) -> Any:
     """Registered once a process for each template."""
     place = _VIEWS / template
-    css, js = (path.read_text(encoding="utf-8") for path in (place.with_suffix(".css"), Path(__file__).with_suffix(".js")))
+    css, own = (path.read_text(encoding="utf-8") for path in (place.with_suffix(".css"), Path(__file__).with_suffix(".js")))
     name = f"transformer-viz-{place.stem}"
-    return st.components.v2.component(name, html='<div class="markup"></div>', css=f"{style}\n{css}", js=f"{script}\n{js}")
+    js = f"{modules.script('presses.js')}\n{script}\n{own}"
+    return st.components.v2.component(name, html='<div class="markup"></div>', css=f"{style}\n{css}", js=js)

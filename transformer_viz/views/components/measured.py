@@ -28,7 +28,7 @@ _BUTTONS = {
 
 def switched() -> str:
     """What is pressed."""
-    value = link.hidden_value("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
+    value = link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     return value or MEASURES[0]
 
 

@@ -14,7 +14,6 @@ import streamlit as st
 from transformer_viz import app_folders, locks
 from transformer_viz.views import pages, path
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import link
 
 _EVERY_SECONDS = 5.0
 MARK = (
@@ -41,7 +40,6 @@ def show(views: list[ModuleType]) -> ModuleType:
     Returns:
         The module of the page that is open.
     """
-    link.say_unknown_page([view.TITLE for view in views])
     linked = list(map(_page, views))
     chosen = st.navigation(linked, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")

@@ -165,12 +165,18 @@ def show(
         _component("picture")(key=KEY, data=data, on_at_change=partial(_hear, on_way))
 
 
-def keep_address() -> None:
-    """What the page's boxes say of its address, for the browser; at the end of the page."""
-    words = link.boxes_of_address(OF_ADDRESS)
-    others = {key: word for key, word in link.address().items() if key in OF_ADDRESS}
+def keep_address(page: str, *, has_viewer: bool) -> None:
+    """What a page says of its address, for the browser, which writes it; at the end of the page.
+
+    Args:
+        page: its path, nothing for the first page.
+        has_viewer: whether the viewer itself says `OF_ADDRESS`, as long as there is one.
+    """
+    own = OF_ADDRESS if has_viewer else ()
+    others = {key: word for key, word in link.address().items() if key in own}
+    data = {"page": page, "words": link.boxes_of_address(own), "others": others, "hasViewer": has_viewer}
     with st.container(key="in-link-address"):
-        _component("address")(key="address", data={"words": words, "others": others}, height=1)
+        _component("address")(key="address", data=data, height=1)
 
 
 def _defaults() -> dict[str, Any]:

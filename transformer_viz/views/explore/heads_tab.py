@@ -21,7 +21,7 @@ from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import aligning, by_length
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, display_options, link
+from transformer_viz.views.state import display_options, link
 
 TITLE, ORDER, IN_LARGE = "Heads", 2, True
 TELLS = "What the heads do"
@@ -37,9 +37,7 @@ def show(shown: Shown) -> None:
     model = shown.model if shown.is_decoded else None
     parts = [GRADES, *([ON_TRIAL] if model is not None else []), *([BY_LENGTH] if model is not None and model.task else [])]
     part = link.option("heads_part", parts)
-    if is_large or part != GRADES:
-        aligner.hidden_box()
-    with st.container(key="in-link-heads-part" if is_large or len(parts) == 1 else "heads-part"):
+    if not is_large and len(parts) > 1:
         link.segmented_control("Heads", parts, key="heads_part", label_visibility="collapsed")
     if part == ON_TRIAL:
         # Here, because a file has the other parts where there is no torch.

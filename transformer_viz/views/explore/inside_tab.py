@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -54,11 +55,11 @@ def show(shown: Shown) -> None:
         return
     key = key if key is not None and key < len(found.key_tokens) else None
     # Whether there is such a number in this row is seen where it is explained.
-    is_number = "explained", lambda address: _NUMBER.fullmatch(address) is not None
     allowed = "the name of a number and its place, as weight.5 or key.5.1"
-    link.hidden_value(*is_number, allowed)
+    explained = partial(link.hidden, "explained", lambda address: _NUMBER.fullmatch(address) is not None, allowed)
+    explained()
     way = _way(found, key)
-    link.hidden(*is_number, allowed)
+    explained()
     # With the colours that the map has.
     is_large, scale = display_options.current().is_large, display_options.scale()
     attention, at = trace.attentions[found.kind], (found.layer, found.head)

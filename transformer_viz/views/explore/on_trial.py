@@ -78,11 +78,6 @@ def show(shown: Shown) -> None:
     place = QUESTIONS.index(link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed"))
     try:
         (_show_verdict, _show_knock_out, _show_curves, _show_counter_proof)[place](trace, model)
-        # The sentence has the answers to the first two questions, whichever is open: so a link has their toggles always.
-        with st.container(key="in-link-trial"):
-            for other, key in enumerate((VERDICT, KNOCK_OUT)):
-                if other != place:
-                    _is_asked(key, trace, model, key)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
 

@@ -32,8 +32,8 @@ from transformer_viz.views.state import aligner, display_options, focus, levels,
 from transformer_viz.vocabulary import START
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
-WRITES_ADDRESS = True
-"""Its viewer writes the address."""
+HAS_VIEWER = True
+"""Which writes its part of the address itself."""
 _DRAWING, _WIDE, _LARGE = "The model", 372, 470
 """The drawing of the model, and its width in pixels."""
 _LEARNED = "It was never told how: watch where it looks. "

@@ -130,7 +130,7 @@ def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: "Vocabulary"
     n, least = len(changed.steps), changed.n_given + 1
     if state.get("what_if_step", 0) > n:
         state.what_if_step = n
-    if "what_if_step" not in state and "what_if_step" not in st.query_params:
+    if "what_if_step" not in state and "what_if_step" not in link.address():
         state.what_if_step = max(least, min(words.token_step(changed) + 1, n))
     at = link.number_input("at step", least, n, least, key="what_if_step", width=120) - 1
     step = changed.steps[at]

@@ -13,14 +13,13 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, lesson_card, tabs
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.masks import masks_tab, setup
+from transformer_viz.views.masks import setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
 
 TABS = tabs.found("transformer_viz.views.masks")
-"""Some have `has_focus`, which says whether it shows boxes for kind, layer and head."""
 
 
 def show() -> None:
@@ -46,17 +45,11 @@ def show() -> None:
                 st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
         read, written = (run()[now.sentence] for run in (now.forced, now.decoded))
         if (cover := lesson_card.ask(read, model, written=written)) is not None:
-            # No picture and no word of what happens, before a lesson's question is answered; the link stays whole.
+            # No picture and no word of what happens, before a lesson's question is answered.
             st.info(cover.words, icon=":material/visibility_off:")
-            with st.container(key="in-link-masks_tab"):
-                link.tabs(list(TABS), key="masks_tab")
-                masks_tab.draw_view_box()
-            focus.draw_hidden_boxes()
             return
         _say_outcome(now)
-        title = tabs.show(TABS, "masks_tab", now)
-        if not (hasattr(TABS[title], "has_focus") and TABS[title].has_focus(now)):
-            focus.draw_hidden_boxes()
+        tabs.show(TABS, "masks_tab", now)
     except InputError as error:
         st.error(literal(str(error)), icon=":material/keyboard:")
         examples: Any = {

@@ -155,7 +155,7 @@ def draw_boxes(model: LoadedModel) -> None:
     state, examples = st.session_state, default_sources(model)
     ours = _with_text(model, examples)
     # What a link says comes first, and what was typed here stays.
-    is_ours = state.sources == state.get("examples_of_sources") if "sources" in state else "sources" not in st.query_params
+    is_ours = state.sources == state.get("examples_of_sources") if "sources" in state else "sources" not in link.address()
     if is_ours and (ours != examples or "sources" in state):
         state.sources = ours
     state.examples_of_sources = ours

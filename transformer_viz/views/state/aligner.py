@@ -29,12 +29,6 @@ def box(**looks: Any) -> None:
     link.selectbox("Aligning head", key=KEY, **looks)
 
 
-def hidden_box() -> None:
-    """Keeps it in the link where its box is not to be seen: the player has it whichever tab is open."""
-    with st.container(key="in-link-aligner"):
-        box()
-
-
 def options(trace: Trace) -> dict[str, str]:
     """None, and every head of cross-attention in either row, with their words."""
     return {NONE: "none", **{each.address: str(each) for each in possible(trace)}}

@@ -136,7 +136,6 @@ def glossary_popover(page: str) -> None:
         _glossary(page)
 
 
-@st.fragment
 def _glossary(page: str) -> None:
     looks: Any = {"placeholder": "Type a word, then press Enter", "max_chars": 40, "icon": ":material/search:"}
     wanted = st.text_input("Look up a term", key="glossary_wanted", label_visibility="collapsed", **looks)

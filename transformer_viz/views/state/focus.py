@@ -124,8 +124,8 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
         state.pinned_in, state.pin = (run, state.kind), ""
     state.pin_range = rows, columns = _size(trace)
     is_step = partial(_is_number, range(least + 1, most + 2))
-    link.hidden_value("step", is_step, f"{least + 1} to {most + 1}")
-    link.hidden_value("pin", lambda word: bool(_cell(word, (rows, columns))), f"row,column up to {rows},{columns}")
+    link.hidden("step", is_step, f"{least + 1} to {most + 1}")
+    link.hidden("pin", lambda word: bool(_cell(word, (rows, columns))), f"row,column up to {rows},{columns}")
     return current()
 
 
@@ -243,13 +243,6 @@ def layer_and_head_boxes() -> None:
     """For which `start_head` has been called."""
     link.selectbox("Layer", key="layer", width=110, **_QUIET)
     link.selectbox("Head", key="head", width=130, **_QUIET)
-
-
-def draw_hidden_boxes() -> None:
-    """For which `start_place` has been called, on a page that shows them at times: a link has them always."""
-    with st.container(key="in-link-focus"):
-        kind_box()
-        layer_and_head_boxes()
 
 
 def unit_box() -> None:

@@ -136,14 +136,14 @@ def explaining(term: str) -> Place | None:
 
 
 def current() -> Place | None:
-    """The open step. Draws what the link has of it, in boxes that nobody sees; `draw_shown` draws the last one."""
+    """The open step, from the link; `draw_shown` says there what the card shows."""
     state = st.session_state
-    if not state.get(KEY) and KEY not in st.query_params:
+    if not state.get(KEY) and KEY not in link.address():
         return None
     is_alone = KEY not in state and {*link.address()} <= {KEY, _CARD}
     word = link.hidden(KEY, lambda word: read_place(word) is not None, "the name of a lesson and a step, as map.1")
     link.hidden(ANSWER, lambda word: word == SKIPPED or _read_answer(word) is not None, "what the card writes")
-    link.hidden_value(_CARD, _is_shown, "what the card writes")
+    link.hidden(_CARD, _is_shown, "what the card writes")
     place = read_place(word) if word else None
     if place is not None:
         if is_alone:

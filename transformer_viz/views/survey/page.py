@@ -102,7 +102,7 @@ def show() -> None:
         focus.kind_box()
         focus.layer_and_head_boxes()
     drawn = _maps(shown, comparison)
-    _tabs(shown)
+    tabs.show(tabs.found("transformer_viz.views.survey"), "survey_tab", shown)
     if not shown.is_large:
         code.show(*drawn or [survey])
 
@@ -158,14 +158,6 @@ def _go(survey: Survey, tile: dict[str, Any]) -> None:
     except OptionError:
         return
     focus.go_to_head(head.kind, head.layer, head.head)
-
-
-@st.fragment
-def _tabs(shown: Shown) -> None:
-    """Draws the tabs. As a fragment, so that another tab redraws no map above."""
-    if texts.is_going():
-        st.rerun()
-    tabs.show(tabs.found("transformer_viz.views.survey"), "survey_tab", shown)
 
 
 def _read(known: dict[str, Source], name: str) -> Survey:

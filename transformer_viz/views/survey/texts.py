@@ -71,11 +71,6 @@ def go() -> None:
         link.go_to("Explore")
 
 
-def is_going() -> bool:
-    """Whether a line was opened in a fragment, so that the whole page must run again."""
-    return _GO in st.session_state
-
-
 def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
     """The address of Explore with a text, a model and a head in focus; `tab` is a part of the tab Heads that is open."""
     place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}

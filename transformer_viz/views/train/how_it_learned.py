@@ -1,8 +1,6 @@
 """The fold *How it learned* of the page Train: one text's attention at each snapshot of a model's training."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +11,6 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.text_display import display_text
-from transformer_viz.trace.trace import Trace
 from transformer_viz.training.figures import training_playback
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 from transformer_viz.views.cache import model_list, runs
@@ -35,8 +32,6 @@ from transformer_viz.views.state import display_options, focus, link
 
 Moments = tuple[TrainingSnapshot, ...]
 _MOST_OFFERED = 4
-_MOVED = "replay_moved"
-"""In the session, until the page has run again: a click on a tile moved the focus."""
 _FIXED = {
     "answer": "Every moment reads the right answer, so the rows stay the same.",
     "final output": "The right answer is not known, so every moment reads what the finished model writes.",
@@ -72,7 +67,8 @@ def _show() -> None:
     last = found[-1].forced
     # Kind, layer, head, moment and position from the link or by default, each brought into range.
     focus.start_place(last, checkpoint, combined=False)
-    link.hidden_value("moment", *_moments(found))
+    steps = [str(moment.step) for moment in found]
+    link.hidden("moment", steps.__contains__, join_names(steps))
     rows = row_labels(last.target_tokens, last.output_tokens)
     link.option("position", {t: f"candidates at {rows[t]}" for t in range(len(last.steps))})
     # Differs from replay to replay, in the session and in the browser.
@@ -83,81 +79,37 @@ def _show() -> None:
     asked = next((moment for moment in found if str(moment.step) == begins), found[_place(found)])
     if (cover := lesson_card.ask(asked.forced, checkpoint, written=asked.written)) is not None:
         st.info(cover.words, icon=":material/visibility_off:")
-        # The boxes, for the link.
-        focus.draw_hidden_boxes()
-        with st.container(key="in-link-position"):
-            _position_box()
-        link.hidden("moment", *_moments(found))
         return
     now, position = focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found)), state.position
-
-    above = st.container()
-    lines = None if chosen.is_large else code.fold("code_of_moments")
-
-    def rested(at: focus.Focus) -> None:
-        mosaics = pictures.mosaic_calls(_forced(found, at.step), chosen, at)
-        code.write(lines, _playback_call(found, at, position), *mosaics.values())
-
-    with above:
-        player_place = st.container(key="player-area")
-        # Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own.
-        with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
-            focus.controls(last, combined=False)
-            _position_box()
-        with st.container(key=player.FOCUS_KEY):
-            figure = _playback_call(found, now, position)()
-            words = (
-                f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
-                "and the candidates of one position. The sentence above describes it."
-            )
-            chart.show(figure, "film-chart", words, run=now.run)
-            figure_file.offer(figure, "film")
-        # Drawn anew by the player's fragment, which stands above the picture.
-        mosaics_place = st.empty()
-    with player_place:
-        _player(found, chosen, now, position, mosaics_place, rested)
-
-
-def _position_box() -> None:
-    link.selectbox("Candidates of position", key="position", width=230, label_visibility="collapsed")
-
-
-def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
-    """A test of whether a moment in a link is possible, and the list of possible ones for a message."""
-    steps = [str(moment.step) for moment in found]
-    return steps.__contains__, join_names(steps)
+    with st.container(key="player-area"):
+        player.show(_player_data(found, now, position, large=chosen.is_large), partial(_heard, found))
+    # Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own.
+    with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
+        focus.controls(last, combined=False)
+        link.selectbox("Candidates of position", key="position", width=230, label_visibility="collapsed")
+    with st.container(key=player.FOCUS_KEY):
+        # The player shows its own moment of it: another one is drawn in the browser, and nothing is sent.
+        at = now.kind, now.layer, now.head
+        last_of_all = Call(plain(training_playback), found, *at, len(found) - 1, position, style=style.figure_style())
+        words = (
+            f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
+            "and the candidates of one position. The sentence above describes it."
+        )
+        figure = last_of_all()
+        chart.show(figure, "film-chart", words, run=now.run)
+        figure_file.offer(figure, "film")
+    st.caption(f"All heads. {when(found[now.step].step)}, reading the same target:")
+    trace = record(found[now.step].forced, Call("trace = {}.forced", found[now.step]))
+    pictures.mosaics(trace, chosen, now, partial(_go_to_tile, found))
+    if not chosen.is_large:
+        playback = Call(plain(training_playback), found, *at, now.step, position, style=style.figure_style())
+        code.show(playback, *pictures.mosaic_calls(trace, chosen, now).values(), key="code_of_moments")
 
 
 def _place(found: Moments) -> int:
     """The index of the moment in focus; the last one where the link names none."""
     said = st.session_state.moment
     return next((place for place, moment in enumerate(found) if str(moment.step) == said), len(found) - 1)
-
-
-@st.fragment
-def _player(
-    found: Moments,
-    chosen: bar.Bar,
-    at: focus.Focus,
-    position: int,
-    mosaics_place: st.delta_generator.DeltaGenerator,
-    rested: Callable[[focus.Focus], None],
-) -> None:
-    """Draws the player. As a fragment it redraws the small maps, not the large picture, when the moment changes.
-
-    Its focus and position are those of the page's last whole run, as in the step player of one run.
-    """
-    if st.session_state.pop(_MOVED, False):
-        st.rerun()
-    link.settle("moment")
-    link.hidden("moment", *_moments(found))
-    now = replace(at, step=_place(found))
-    content = _player_data(found, now, position, large=chosen.is_large)
-    player.show(content, partial(_heard, found))
-    with mosaics_place.container():
-        st.caption(f"All heads. {when(found[now.step].step)}, reading the same target:")
-        pictures.mosaics(_forced(found, now.step), chosen, now, partial(_go_to_tile, found))
-    rested(now)
 
 
 def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: bool) -> dict[str, Any]:
@@ -180,6 +132,7 @@ def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: boo
     return {
         "run": at.run,
         "step": at.step,
+        "moved": link.times_opened(),
         "hint": term_tips.mark(f"row = {looks} · column = the token looked at{ring}. {_FIXED[moments[0].target]}"),
         "terms": term_tips.meanings(),
         "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
@@ -195,16 +148,6 @@ def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: boo
     }
 
 
-def _forced(found: Moments, place: int) -> Trace:
-    """The run of one moment."""
-    return record(found[place].forced, Call("trace = {}.forced", found[place]))
-
-
-def _playback_call(found: Moments, now: focus.Focus, position: int) -> Call:
-    at = now.kind, now.layer, now.head, now.step
-    return Call(plain(training_playback), found, *at, position, style=style.figure_style())
-
-
 def _heard(found: Moments, report: dict[str, Any]) -> None:
     """Moves to the moment that the player reports."""
     if report.get("run") == st.session_state.get("replay_run"):
@@ -213,8 +156,6 @@ def _heard(found: Moments, report: dict[str, Any]) -> None:
 
 def _go_to_tile(found: Moments, tile: dict[str, Any]) -> None:
     """A clicked tile becomes the focus, at the moment that the player has reached."""
-    # The small maps are the fragment's, and so is a click on them; the large picture is not.
-    st.session_state[_MOVED] = True
     focus.go_to_tile({**tile, "step": None}, found[-1].forced)
     _go_to(tile.get("step"), found)
 
@@ -223,8 +164,6 @@ def _go_to(place: object, found: Moments) -> None:
     """Moves to a moment that the browser reports, if this replay has it."""
     if isinstance(place, int) and place in range(len(found)):
         st.session_state.moment = str(found[place].step)
-        # A step of a lesson may be done by choosing a moment; only a run of the whole page sees that.
-        st.session_state[_MOVED] = st.session_state.get(_MOVED, False) or bool(st.session_state.get("lesson_awaits"))
 
 
 # ---- without snapshots
