@@ -62,7 +62,6 @@ def test_a_run_comes_back_as_it_was(start, name, offered, run_code, tmp_path):
             run_code(program)
     assert_draws_again(after, shown(run_code(codes(set_all(after, **CODE)))))
     assert ("Not available for a file" in said(after)) == found.trace.writes
-    assert "By length" not in said(after)
 
 
 def test_groups_are_kept_and_named(start):

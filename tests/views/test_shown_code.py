@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.needs import slow
 from tests.trace.conftest import is_same
 from tests.views import viewer
 from tests.views.drawn import CODE, codes, finished, on_page, pictures, programs, said, shown, table_of
@@ -25,7 +24,6 @@ OPEN = dict.fromkeys(("code", "code_of_tab", "code_of_job", "code_of_moments"), 
 EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "step": "4"}
 WHAT_IF, TRIAL = {**EXPLORE, "explore_tab": "What if"}, {"text": "hello", "explore_tab": "Heads", "heads_part": "On trial"}
 ON_TRIAL = {**TRIAL, "kind": "decoder", "trial_together": "the heads of its layer"}
-LENGTHS = {"text": "ab", "explore_tab": "Heads", "heads_part": "By length", "by_length_samples": "20", "by_length": "true"}
 SEARCH = {"decoding": "beam", "text": "abc", "beam": "3", "node": "2", "stop": "first"}
 FILM = {"learned": "true", "checkpoint": "reverse-small", "text": HOSTILE, "moment": "3", "position": "2", "kind": "decoder"}
 SIDES = {"a_snapshot": "8", "kind": "decoder", "layer": "1", "head": "2", "b_head": "mean", "scale": "largest"}
@@ -45,7 +43,6 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**WHAT_IF, "what_if_how": "a target of your own", "what_if_target": "x\\y"}, 0, None),
         (None, {**EXPLORE, "explore_tab": "Heads", "tint": "entropy_share"}, 0, None),
         (None, {**EXPLORE, "explore_tab": "Masks"}, 0, None),
-        slow(None, LENGTHS, 0, None),
         (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 0, None),
         (None, {**ON_TRIAL, "question": "Could it look elsewhere?", "counter_proof": "true"}, 0, None),
         (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),

@@ -23,7 +23,7 @@ EVERYDAY = {
     *("judge this run", "k", "key_token", "kind", "line", "look up a term", "map", "masked", "masked scores become"),
     *("measure", "move the weights", "name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
     *("patch a into b", "projector: large letters, maps only", "query_token", "rank", "row", "rule", "sentence", "show"),
-    *("source strings, one a line", "source text", "step", "strings per length", "take it away", "take tokens away"),
+    *("source strings, one a line", "source text", "step", "take it away", "take tokens away"),
     *("target strings, one a line (optional)", "text", "texts of your own, one a line", "the question", "the row"),
     *("tinted by", "tokens", "training", "what", "what if it had …", "why", "written", "… and over 500 strings"),
 }

@@ -47,14 +47,13 @@ from transformer_viz.views.components import chart, code, table
 from transformer_viz.views.components.bar import MOST_TYPED
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, call, record
-from transformer_viz.views.explore.by_length import SAMPLES
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options, link
 
 QUESTIONS = ("Does it point at the cause?", "Is it needed?", "Is its order faithful?", "Could it look elsewhere?")
 VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock_out", "curves", "counter_proof"
 """The keys of the toggles that ask the questions."""
-FIRST_SAMPLES, _MOST_LINES = 50, 200
+SAMPLES, FIRST_SAMPLES, _MOST_LINES = (20, 50, 100, 200), 50, 200
 _MOST_WRITTEN = 20
 """Tokens for each of a person's lines, of a model that may not end by itself."""
 _PASSES = 4 * (2 + N_HALVINGS)
