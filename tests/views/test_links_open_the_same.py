@@ -22,7 +22,7 @@ def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
 # These take the rest of the page with them: the projector hides the tabs, another task brings its own settings.
 ALONE = {"projector", "train_task", "train_variant"}
 # What these ask for takes long: `test_what_was_asked_for`.
-ASKING = {"certificate", "effect", "gallery", "patching", "verdict", "knock_out", "curves", "counter_proof"}
+ASKING = {"certificate", "effect", "gallery", "patching", "verdict", "knock_out", "curves"}
 
 
 @pytest.mark.xdist_group("rooms")

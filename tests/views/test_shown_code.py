@@ -23,7 +23,7 @@ OPEN = dict.fromkeys(("code", "code_of_tab", "code_of_job", "code_of_moments"), 
 """Every fold is open."""
 EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "step": "4"}
 WHAT_IF, TRIAL = {**EXPLORE, "explore_tab": "What if"}, {"text": "hello", "explore_tab": "Heads", "heads_part": "On trial"}
-ON_TRIAL = {**TRIAL, "kind": "decoder", "trial_together": "the heads of its layer"}
+ON_TRIAL = {**TRIAL, "kind": "decoder"}
 SEARCH = {"decoding": "beam", "text": "abc", "beam": "3", "node": "2", "stop": "first"}
 FILM = {"learned": "true", "checkpoint": "reverse-small", "text": HOSTILE, "moment": "3", "position": "2", "kind": "decoder"}
 SIDES = {"a_snapshot": "8", "kind": "decoder", "layer": "1", "head": "2", "b_head": "mean", "scale": "largest"}
@@ -44,7 +44,6 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**EXPLORE, "explore_tab": "Heads", "tint": "entropy_share"}, 0, None),
         (None, {**EXPLORE, "explore_tab": "Masks"}, 0, None),
         (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 0, None),
-        (None, {**ON_TRIAL, "question": "Could it look elsewhere?", "counter_proof": "true"}, 0, None),
         (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),
         ("train", FILM, 1, None),
         ("compare", OPENINGS["compare"] | SIDES, 0, 1),

@@ -21,7 +21,7 @@ EVERYDAY = {
     *("compared", "edits", "edits as text", "every head", "file", "fit"),
     *("freeze: training leaves the embeddings as they are", "fresh texts", "hide the answer", "instead of t"),
     *("judge this run", "k", "key_token", "kind", "line", "look up a term", "map", "masked", "masked scores become"),
-    *("measure", "move the weights", "name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
+    *("measure", "name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
     *("patch a into b", "projector: large letters, maps only", "query_token", "rank", "row", "rule", "sentence", "show"),
     *("source strings, one a line", "source text", "step", "take it away", "take tokens away"),
     *("target strings, one a line (optional)", "text", "texts of your own, one a line", "the question", "the row"),
@@ -40,7 +40,7 @@ ROOMS = {
         *({"explore_tab": tab} for tab in ("Inside", "What if", "Heads", "Masks", "Export")),
         *(
             {"explore_tab": "Heads", "heads_part": "On trial", "question": name, toggle: "true", "trial_every": "true"}
-            for name, toggle in zip(QUESTIONS, ("verdict", "knock_out", "curves", "counter_proof"), strict=True)
+            for name, toggle in zip(QUESTIONS, ("verdict", "knock_out", "curves"), strict=True)
         ),
     ],
     "masks": [{"masks_tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],

@@ -160,9 +160,6 @@ TERMS: dict[str, Term] = {
     "lost with them alone": Term(
         "Sufficiency: probability that is lost where only the first k tokens are left", _EXPLORE, "DeYoung et al. 2020"
     ),
-    "moved together": Term(
-        "Heads whose weights are moved at once, so that no other of them can read what one no longer reads", _EXPLORE
-    ),
     "greedy decoding": Term("The likeliest token is written at each step", _RUNS),
     "beam": Term("The continuations that a beam search keeps from step to step", _RUNS),
     "beam size": Term("Continuations kept at each step; 1 is greedy decoding", _RUNS),
