@@ -35,7 +35,7 @@ class Chart {
     const { figure, ...about } = JSON.parse(text);
     this.about = about;
     this.host.setAttribute("aria-label", about.words);
-    this.host.dataset.title = about.title;
+    this.host.dataset.file = about.file;
     this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
     this.host.classList.toggle("clickable", ["tile", "cell"].includes(about.clicks));
     try {

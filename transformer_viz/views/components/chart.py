@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from transformer_viz.viewer import modules
-from transformer_viz.views.components import figure_file, plotly_js, style
+from transformer_viz.views.components import plotly_js, style
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
@@ -33,14 +33,12 @@ def draw(
         args: of the function.
         key: of the chart, as of `show`.
         words: what a screen reader says of it.
-        file: the name under which the figure is offered as a file, without its ending; without one it is not offered.
+        file: the name of a picture that somebody saves, without its ending; without one that of the page.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
         options: keywords of the function.
     """
     figure = call(function, *args, **{"style": style.figure_style(), **options})
-    show(figure, key, words, clicks=clicks)
-    if file:
-        figure_file.offer(figure, file)
+    show(figure, key, words, file=file, clicks=clicks)
     return figure
 
 
@@ -50,7 +48,7 @@ def show(
     words: str,
     *,
     run: str | None = None,
-    title: str = "",
+    file: str = "",
     clicks: Clicks | None = None,
 ) -> None:
     """Draws a figure into the chart `key`.
@@ -60,7 +58,7 @@ def show(
         key: tells this chart from the page's others; the same key is the same chart.
         words: what a screen reader says of it.
         run: tells the run that it shows from others, in the browser.
-        title: above a picture that somebody saves, and its file's name; without one the page's.
+        file: as of `draw`.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
     """
     on, act = clicks or (None, None)
@@ -77,7 +75,7 @@ def show(
             if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
                 act(*cell)
 
-    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME}
+    about = {"words": words, "run": run, "file": file, "clicks": on, "plotly": plotly_js.NAME}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     _component()(key=key, data=data, **({"on_click_change": clicked} if act else {}))

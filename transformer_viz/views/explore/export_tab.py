@@ -15,7 +15,7 @@ from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.text_display import display_text
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code, figure_file, pictures, recorded_calls, style
+from transformer_viz.views.components import code, made_file, pictures, recorded_calls, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
@@ -145,7 +145,7 @@ def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes], 
         wanted: Any = {"on_click": state.update, "kwargs": {"export_wanted": True}}
         st.button("Prepare the file", icon=":material/build:", key="export-prepare", **wanted)
         return
-    figure_file.download(name, kind, "export-download", ("file", place), make)
+    made_file.download(name, kind, "export-download", ("file", place), make)
 
 
 def _show_weights(trace: Trace) -> None:

@@ -21,7 +21,6 @@ from transformer_viz.views.components import (
     bar,
     chart,
     code,
-    figure_file,
     lesson_card,
     pictures,
     player,
@@ -110,8 +109,7 @@ def _show() -> None:
                 f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
                 "and the candidates of one position. The sentence above describes it."
             )
-            chart.show(figure, "film-chart", words, run=now.run)
-            figure_file.offer(figure, "film")
+            chart.show(figure, "film-chart", words, run=now.run, file="film")
         # Drawn anew by the player's fragment, which stands above the picture.
         mosaics_place = st.empty()
     with player_place:
