@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import GPT2
-from tests.views.drawn import chart_of
+from tests.views.drawn import CODE, chart_of
 from tests.views.viewer import content, has_viewer, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
@@ -72,7 +72,7 @@ def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start):
 
 @pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
 def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start, scale, says):
-    at = start(checkpoint=GPT2, text=TEXT, explore_tab="Export", export_format="code", all_controls="true")
+    at = start(checkpoint=GPT2, text=TEXT, **CODE, all_controls="true")
     at.segmented_control(key="colours").set_value(scale).run()
     assert link_of(at)["colours"] == dict(SCALES).get(scale)
     sent = content(at)["kinds"]["decoder"]

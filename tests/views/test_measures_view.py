@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.figures.sent import numbers
 from tests.until import until
-from tests.views.drawn import programs, said
+from tests.views.drawn import CODE, programs, said
 from tests.views.test_long_jobs import finished, queue  # noqa: F401
 from tests.views.viewer import array, beside, content, has_viewer, measured, press, viewer, weights
 from transformer_viz.numbers_in_words import percent_words
@@ -161,7 +161,7 @@ def test_a_long_measure_is_waited_for_beside_the_weights(start, queue, own_folde
 
 @pytest.mark.parametrize(("measure", "n"), [("value", 2), ("cause", 1)])
 def test_the_lines_of_python_make_the_file_that_is_offered(start, offered, run_code, tmp_path, measure, n):
-    at = start(**HELLO, explore_tab="Export", export_format="npz", code_of_tab="true", measure=measure)
+    at = start(**HELLO, **CODE, measure=measure).button(key="data-npz").click().run()
     run_code(programs(at)[0])
     (made,) = tmp_path.glob("*.npz")
     again, there = tv.load_trace(made).attributions, tv.load_trace(offered[made.name]).attributions

@@ -43,7 +43,7 @@ def set_all(at: AppTest, **values: str) -> AppTest:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_comes_back_as_it_was(start, name, offered, run_code, tmp_path):
     query = RUNS[name]
-    before = start(**query, **OPEN, explore_tab="Export", export_format="npz")
+    before = start(**query, **OPEN, explore_tab="Export").button(key="data-npz").click().run()
     (file, data), *_ = offered.items()
     place = {key: value for key, value in query.items() if key not in ("checkpoint", "decoding", "beam")}
     after = drop(start(checkpoint="trace file", **place, **OPEN), (file, data))

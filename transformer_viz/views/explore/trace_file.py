@@ -28,7 +28,7 @@ tv.save_trace(trace, "mine.npz")"""
 
 
 _WAYS: tuple[tuple[str, ...], ...] = (
-    ("From this app", "The tab Export of any run: choose Trace, then download."),
+    ("From this app", "The tab Export of any run: Data, then Trace."),
     ("From the command line", "Any checkpoint or `--model`, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
     ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
 )
