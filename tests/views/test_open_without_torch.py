@@ -32,7 +32,7 @@ SCRIPT = """
 from transformer_viz.views.explore import trace_file
 from transformer_viz.views.state import display_options
 
-display_options.popover("explore", with_colours=True)
+display_options.popover("explore")
 trace_file.show()
 """
 

@@ -17,7 +17,7 @@ from transformer_viz.views.glossary import BASICS, PAGES, TERMS, of_page, senten
 
 EVERYDAY = {
     *("a click on the mask", "a sentence of it", "a string to watch", "after", "after the mask", "all controls"),
-    *("and reaches", "answer", "as the file says", "at most", "at step", "attention", "before", "check reverse", "colours"),
+    *("and reaches", "answer", "as the file says", "at most", "at step", "attention", "before", "check reverse"),
     *("compared", "edits", "edits as text", "every head", "file", "fit"),
     *("freeze: training leaves the embeddings as they are", "fresh texts", "hide the answer", "instead of t"),
     *("judge this run", "k", "key_token", "kind", "line", "look up a term", "map", "masked", "masked scores become"),

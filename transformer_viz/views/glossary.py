@@ -40,9 +40,6 @@ TERMS: dict[str, Term] = {
         "query",
         _RUNS,
     ),
-    "colours of the maps": Term(
-        "What the strongest colour means: a weight of 1, each head's largest weight, or 1 on a logarithmic scale", _EXPLORE
-    ),
     "the model": Term(
         "A drawing of the model: tokens enter below, the output leaves above, and the attention in focus is highlighted",
         _EXPLORE,

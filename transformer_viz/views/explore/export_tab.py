@@ -66,8 +66,6 @@ def show(shown: Shown) -> None:
         saved = _offer_model(shown.checkpoint, trace.source, looks)
     else:
         looks["with_answer"] = with_answer
-        if (scale := display_options.scale()) != "fixed":
-            looks["colours"] = scale
         if chosen == "html" and (found := aligner.current(trace)) is not None:
             looks["aligner"] = found.address
         saved = _offer_run(trace, chosen, at, looks)
