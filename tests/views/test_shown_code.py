@@ -76,7 +76,7 @@ def test_the_pictures_are_drawn_again_by_public_names(start, everything, run_cod
 )
 def test_the_picture_of_explore_is_drawn_again(start, everything, run_code, query, first):
     """In the order of the page, after the tree of a search; the numbers are those that the viewer has."""
-    at = start(**OPEN, **query, **CODE)
+    at = start(**query, **OPEN | CODE)
     again = shown(run_code(codes(at)))
     assert again[:first] == on_page(at, 0, first)
     is_the_picture(again[first:], at)
@@ -141,6 +141,9 @@ def test_export(start, everything, run_code, tmp_path, offered):
     at.button(key="export-prepare").click().run()
     for name in ("npz", "csv", "focus"):
         at.button(key=f"data-{name}").click().run()
+        # The page is saved each time.
+        for page in tmp_path.glob("*.html"):
+            page.unlink()
         run_code(programs(at)[0])
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert sorted(path.rsplit(".")[-1] for path in made) == ["csv", "csv", "html", "npz"]
