@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from tests.views.viewer import press, viewer
 from tests.views.widgets import controls, link_of
 
-OF_ALL = {"decoding", "colours", "device"}
+OF_ALL = {"decoding", "device"}
 """Layer and head are in the viewer, which is told whether all controls are shown."""
 
 

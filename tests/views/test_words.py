@@ -19,7 +19,7 @@ EVERYDAY = {
     *("a click on the mask", "a sentence of it", "a string to watch", "after", "after the mask", "all controls"),
     *("and reaches", "answer", "as the file says", "at most", "at step", "attention", "before", "check reverse"),
     *("compared", "edits", "edits as text", "every head", "file", "fit"),
-    *("freeze: training leaves the embeddings as they are", "fresh texts", "hide the answer", "instead of t"),
+    *("fresh texts", "hide the answer", "instead of t"),
     *("judge this run", "k", "key_token", "kind", "line", "look up a term", "map", "masked", "masked scores become"),
     *("measure", "name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
     *("patch a into b", "projector: large letters, maps only", "query_token", "rank", "row", "rule", "sentence", "show"),

@@ -22,7 +22,7 @@ _OF_PAGES = {
     "gallery many",
     "compare": "a_beam a_edits a_seed a_snapshot a_strategy a_temperature b_beam b_checkpoint b_edits b_seed "
     "b_snapshot b_strategy b_temperature b_text scale unit patching patch_by patch_place patch_layers",
-    "train": "learned form moment position train_job train_probe train_task train_variant train_beside train_steps",
+    "train": "learned form moment position train_job train_probe train_task train_variant train_steps",
     "survey": "survey survey_beside survey_number survey_tab",
 }
 """The controls that a link of each page may name; a test compares them with the pages."""

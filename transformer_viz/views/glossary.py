@@ -45,7 +45,6 @@ TERMS: dict[str, Term] = {
         _EXPLORE,
     ),
     "drawing of the model": Term("The model that the settings make: tokens enter below, the output leaves above", _TRAIN),
-    "beside it": Term("A published variant at the sizes of the form, to see where the two differ", _TRAIN),
     "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
     "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
     "attention": Term(
