@@ -160,10 +160,6 @@ TERMS: dict[str, Term] = {
     "beam": Term("The continuations that a beam search keeps from step to step", _RUNS),
     "beam size": Term("Continuations kept at each step; 1 is greedy decoding", _RUNS),
     "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", _EXPLORE),
-    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", _EXPLORE),
-    "as transformers does it": Term(
-        "The beam is kept full where hypotheses end, and stops where generate(num_beams=…) of transformers would", _EXPLORE
-    ),
     "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", _EXPLORE),
     "decoding": Term("How the next token is chosen: the likeliest, by beam search, drawn, or read from a target", _RUNS),
     "hypothesis": Term("One path through the search tree: the beginning of an output, with its score", _EXPLORE),

@@ -10,7 +10,7 @@ from transformer_viz.views.state import link
 
 KEY = "all_controls"
 _OF_ALL = {
-    *("decoding", "beam", "temperature", "seed", "alpha", "stop", "search_length", "refill", "forced_target"),
+    *("decoding", "beam", "temperature", "seed", "alpha", "search_length", "forced_target"),
     *("measure", "other_measure", "cause_mode", "lines", "unit", "device"),
     *("generation", "chat", "shortlist", "source_language", "target_language", "overview_of", "head_order"),
 }
