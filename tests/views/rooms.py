@@ -26,7 +26,6 @@ MORE: dict[str | None, list[dict[str, object]]] = {
     None: [
         {"where": True},
         {"measure": "cause"},
-        {"measure": "more"},
         {"decoding": "beam"},
         {"decoding": "sample"},
         {"decoding": "forced"},

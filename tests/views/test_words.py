@@ -17,11 +17,11 @@ from transformer_viz.views.glossary import BASICS, PAGES, TERMS, of_page, senten
 
 EVERYDAY = {
     *("a click on the mask", "a sentence of it", "a string to watch", "after", "after the mask", "all controls"),
-    *("and reaches", "answer", "as the file says", "at most", "at step", "attention", "before", "check reverse"),
+    *("and reaches", "answer", "as the file says", "at most", "at step", "attention", "before", "check reverse", "colours"),
     *("compared", "edits", "edits as text", "every head", "file", "fit"),
     *("fresh texts", "hide the answer", "instead of t"),
     *("judge this run", "k", "key_token", "kind", "line", "look up a term", "map", "masked", "masked scores become"),
-    *("measure", "name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
+    *("name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
     *("patch a into b", "projector: large letters, maps only", "query_token", "rank", "row", "rule", "sentence", "show"),
     *("source strings, one a line", "source text", "step", "take it away", "take tokens away"),
     *("target strings, one a line (optional)", "text", "texts of your own, one a line", "the question", "the row"),
@@ -35,7 +35,6 @@ ROOMS = {
     "survey": [{"survey_tab": tab} for tab in ("This head", "Agreement", "Outputs", "On trial", "How it was made")],
     "explore": [
         {"measure": "cause"},
-        {"measure": "more"},
         *({"decoding": name} for name in ("beam", "sample", "forced")),
         *({"explore_tab": tab} for tab in ("Inside", "What if", "Heads", "Masks", "Export")),
         *(

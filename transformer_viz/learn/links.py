@@ -13,7 +13,7 @@ LONGEST = 2_000
 _MOST_VALUES = 40
 _OF_ALL = "all_controls checkpoint device head hide_answer kind layer projector text where"
 _OF_PAGES = {
-    "explore": "step pin lines measure other_measure cause_mode unit tint aligned_by aligner decoding beam alpha "
+    "explore": "step pin lines measure cause_mode unit tint aligned_by aligner decoding beam alpha "
     "search_length temperature seed forced_target node explore_tab heads_part overview_of head_order heads_page row "
     "explained question verdict knock_out curves trial_how trial_every trial_samples trial_texts "
     "export_format what_if_how what_if_step what_if_prefix what_if_ban "

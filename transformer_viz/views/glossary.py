@@ -70,9 +70,6 @@ TERMS: dict[str, Term] = {
     "without it": Term(
         "How a token is removed. word: replaced by the unknown token; position: hidden; deleted: the text is shorter", _EXPLORE
     ),
-    "measures": Term(
-        "Other ways to measure what counts: gradients, weights followed through the layers, shares of a sum", _EXPLORE
-    ),
     "gradient × attention": Term(
         "Weights times what log p gains from them, followed through all layers", _EXPLORE, "Chefer et al. 2021"
     ),
