@@ -17,7 +17,7 @@ _OF_PAGES = {
     "search_length temperature seed forced_target node explore_tab heads_part overview_of head_order heads_page row "
     "explained question verdict knock_out curves trial_how trial_every trial_samples trial_texts "
     "export_format what_if_how what_if_step what_if_prefix what_if_ban "
-    "what_if_begin what_if_target this_run",
+    "what_if_begin what_if_target",
     "masks": "sources targets sentence mistake edits masks_tab masks_of row precision click fill reach certificate effect "
     "gallery many",
     "compare": "a_beam a_edits a_seed a_snapshot a_strategy a_temperature b_beam b_checkpoint b_edits b_seed "
