@@ -34,7 +34,7 @@ PAGES = {
     "compare": "/compare",
     "patched": "/compare?text=abc&checkpoint=reverse&b_text=abd&b_checkpoint=reverse&patching=true",
     "train": "/train",
-    "drawings": "/train?where=true&train_variant=residual-post-norm&train_beside=shared-norm",
+    "drawings": "/train?where=true&train_variant=residual-post-norm",
     "learned": "/train?learned=true&checkpoint=reverse-small&text=abc",
     "survey": "/survey?survey=surveys/one",
     "compared": "/survey?survey=surveys/one&survey_beside=surveys/two&survey_number=role+mirror",

@@ -200,18 +200,24 @@ def test_two_clicks_at_once_pin_nothing_and_keep_what_is_pinned(page: Page, serv
     wait_for_link(page, pin="2,4")
 
 
-def test_the_mode_bar_saves_a_png_and_leads_nowhere_else(page: Page, server: str) -> None:
+def test_the_mode_bar_saves_a_picture_and_leads_nowhere_else(page: Page, server: str) -> None:
     open_app(page, server)
     at_rest(page)
     point_at(page, FOCUS, 1, 1)
     bar = page.locator(f"{FOCUS} .modebar")
     names = bar.locator(".modebar-btn").evaluate_all("(all) => all.map((button) => button.dataset.title)")
-    assert names == ["Download plot as a PNG", "Zoom", "Pan", "Reset axes"]
+    assert names == ["Download plot as a PNG", "Download plot as an SVG", "Zoom", "Pan", "Reset axes"]
     assert page.locator(".modebar-btn--logo, .modebar a[href]").count() == 0
     with page.expect_download() as saved:
         bar.locator(".modebar-btn").first.click()
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-    assert re.fullmatch(r"\w+-reverse-cross-attention-layer-\d-head-\d\.png", saved.value.suggested_filename)
+    name = saved.value.suggested_filename
+    assert re.fullmatch(r"\w+-reverse-cross-attention-layer-\d-head-\d\.png", name)
+    with page.expect_download() as saved:
+        bar.locator(".modebar-btn").nth(1).click()
+    words = saved.value.path().read_text(encoding="utf-8")
+    assert words.startswith("<svg") and "cross-attention, layer" in words
+    assert saved.value.suggested_filename == name.replace(".png", ".svg")
     first = page.locator(f"{FOCUS} .y2tick").first.bounding_box()
     box = bar.bounding_box()
     assert first and box and box["y"] + box["height"] <= first["y"], "the bar is above the first candidate"

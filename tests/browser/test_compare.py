@@ -28,7 +28,7 @@ pytestmark = pytest.mark.browser
 MAPS = ".st-key-compare-maps .chart"
 LINK = (
     "compare?text=reversethis&checkpoint=reverse-small&b_text=reversethat&b_checkpoint=reverse-small&b_snapshot=227"
-    "&b_strategy=sample&b_seed=3&b_temperature=1.5&kind=decoder&layer=1&head=3&b_head=2&scale=largest"
+    "&b_strategy=sample&b_seed=3&b_temperature=1.5&kind=decoder&layer=1&head=3&scale=largest"
 )
 SIGNED = "(trace) => trace.coloraxis === 'coloraxis2'"
 Z = f"""() => {{
@@ -53,7 +53,7 @@ def small() -> tv.Checkpoint:
 def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, server: str, small: tv.Checkpoint) -> None:
     a = tv.decode(small, "reversethis")
     b = tv.decode(load_snapshot(small, 227), "reversethat", strategy="sample", temperature=1.5, seed=3)
-    laid = tv.compare(a, b).one_head("decoder", 0, 2, None, 1)
+    laid = tv.compare(a, b).one_head("decoder", 0, 2)
     page.goto(f"{server}/{LINK}")
     shown = difference(page)
     np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))

@@ -9,14 +9,12 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import (
-    FOCUS,
     PICTURE,
     at_rest,
     choose,
     click_tile,
     link_of,
     small,
-    texts,
     wait_for_head,
     wait_for_weights,
     wait_until_drawn,
@@ -52,14 +50,10 @@ def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page
     places = [list(place) for place in ordered(trace, "decoder", "entropy_share")]
     expect(page).to_have_url(re.compile("head_order=entropy"))
     assert tiles(page) in (places[:18], places[18:])
-    page.get_by_role("button", name="Settings").click()
-    page.get_by_role("radio", name="logarithmic").click()
-    expect(page).to_have_url(re.compile("colours=log"))
     at_rest(page)
     shown = tiles(page)
     another.goto(link_of(page))
     wait_for_head(another, "decoder", 3, 2)
     assert tiles(another) == shown
     for each in (page, another):
-        assert "weight (log scale)" in texts(each, ".*", FOCUS)
         wait_for_weights(each, np.where(trace.decoder.mask, np.nan, trace.decoder.weights[3, 2]), 1e-6)

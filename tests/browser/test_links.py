@@ -126,7 +126,8 @@ def test_the_code_takes_the_step_of_the_player_and_is_in_the_link(page: Page, se
     expect(page.locator("[data-testid=stCode]")).to_have_count(0)
     charts = page.evaluate_handle("[...document.querySelectorAll('.chart')]")
     page.get_by_role("tab", name="Export").click()
-    page.get_by_role("radio", name="Code", exact=True).click()
+    page.get_by_role("radio", name="SVG").click()
+    page.get_by_text("Show the code").click()
     shown = page.locator("[data-testid=stCode]")
     expect(shown).to_contain_text("hello")
     for step in (3, 2):
@@ -137,7 +138,6 @@ def test_the_code_takes_the_step_of_the_player_and_is_in_the_link(page: Page, se
     same_in_another(page, another, "export_format", "step", "explore_tab")
     page.get_by_role("tab", name="Masks").click()
     expect(page.get_by_text("Show the code")).to_have_count(1)
-    page.get_by_text("Show the code").click()
     expect(shown).to_contain_text("figures.mask")
     same_in_another(page, another, "code_of_tab", "explore_tab")
     assert page.evaluate("(before) => before.length && before.every((chart) => chart.isConnected)", charts)

@@ -149,7 +149,7 @@ def test_what_is_to_come_is_neither_in_the_page_nor_in_a_chart(open_viewers: Vie
     expect(page.locator("#first [data-part=output] .token").nth(2)).to_have_attribute("aria-label", "step 3: not written yet")
 
 
-def test_ways_terms_shares_and_measures(open_viewers: Viewers) -> None:
+def test_ways_terms_and_measures(open_viewers: Viewers) -> None:
     trace = build()
     rows, keys = trace.cross.weights.shape[2:]
     values = np.arange(rows * keys, dtype=np.float32).reshape(rows, keys) / 10
@@ -157,7 +157,6 @@ def test_ways_terms_shares_and_measures(open_viewers: Viewers) -> None:
     run = run_of(trace, ways={2: {"why": "why there?"}}, terms={"token": {"means": "A piece of text."}})
     run["hint"] = [("term", "token"), ("plain", " by token")]
     run["measures"] = [{"value": "weights", "words": "weights", "title": ""}, {"value": "cause", "words": "cause", "title": ""}]
-    run["output"] = [{**token, "share": 0.25} for token in run["output"]]
     picture = page_templates.player_template(trace, "cross", measure=result)
     said = [[[[place] for place in range(rows)]]]
     run["pieces"] = [["plain", f"measured {t}"] for t in range(rows)] + run["pieces"]
@@ -170,12 +169,6 @@ def test_ways_terms_shares_and_measures(open_viewers: Viewers) -> None:
     page.wait_for_function(DRAWN, arg="first")
     root = page.locator("#first")
     expect(root.locator("[data-part=hint] dfn")).to_have_attribute("aria-description", "A piece of text.")
-    assert (
-        root.locator(".with-shares [data-part=output] .token").first.evaluate(
-            "(cell) => cell.style.getPropertyValue('--share')"
-        )
-        == "0.25"
-    )
     page.keyboard.press("ArrowRight")
     root.get_by_role("button", name="why there?").click()
     assert page.evaluate("heard.at(-1)") == ["first", "why"]

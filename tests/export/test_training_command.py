@@ -3,7 +3,6 @@
 import shlex
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -57,15 +56,3 @@ def test_a_hostile_name_is_one_word_of_a_shell(folder: str, read: str) -> None:
         ["sh", "-c", f"printf '%s|' {line.rpartition(' -o ')[2]}"], env={"HOME": "/home/me"}, capture_output=True, check=True
     )
     assert said.stdout.decode() == f"{read}|"
-
-
-def test_pretrained_embeddings_are_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    recipe = replace(recipe_for("reverse", "pre-norm"), frozen_embeddings=True)
-    files = {"source": "my 'best'.npy", "target": "t.safetensors"}
-    for name in files.values():
-        Path(name).touch()
-    line = command("reverse", "pre-norm", form.changes(recipe), folder="trained/mine", snapshots=1, samples=1, embeddings=files)
-    same_training(recipe_of(line), recipe)
-    _, given = commands.parse(shlex.split(line.replace("\\\n", " "))[3:])
-    assert {side: str(given[f"{side}_embedding"]) for side in files} == files

@@ -267,7 +267,7 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Masks, a model": state("Masks", {MODEL: "tiny-gpt2"}),
     "Compare, after training": state("Compare", "After training and at its 141st step"),
     "Compare, two models": state("Compare", "Two models of different size", "Swap A and B"),
-    "Compare, two strategies": state("Compare", "Greedy decoding and beam search", {"B: head": "B max"}),
+    "Compare, two strategies": state("Compare", "Greedy decoding and beam search"),
     "Compare, patched": state("Compare", "Two letters changed", "Patch A into B", {"What is put": "layers of A"}),
     "Compare, words": state(
         "Compare", "The same day, written in two orders", {"Tokens or words": "words", "B: edits": "cross.1.1:zero"}

@@ -23,7 +23,9 @@ def test_by_node(file: Path) -> None:
     assert "fail 0" in done.stdout and "tests 0" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["app.js", "page.js", "live.js", "worker.js", "figure.js", "survey.js", "player.js", "chart.js"])
+@pytest.mark.parametrize(
+    "name", ["app.js", "page.js", "live.js", "worker.js", "figure.js", "survey.js", "player.js", "chart.js"]
+)
 def test_scripts_made_of_modules_can_be_read(tmp_path: Path, name: str) -> None:
     """Node finds what no pattern does: two things of one name, and what strict mode forbids."""
     export = modules.FOLDER.parent / "export" / "page"

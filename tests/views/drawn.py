@@ -15,7 +15,7 @@ from transformer_viz.views.components.markdown import APART
 
 Start = Callable[..., AppTest]
 """The fixture `start`: a session on a page, with what its link says."""
-CODE = {"explore_tab": "Export", "export_format": "code"}
+CODE = {"explore_tab": "Export", "code_of_tab": "true"}
 """The tab of Explore with the lines that draw the pictures above it."""
 
 

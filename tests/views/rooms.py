@@ -26,13 +26,12 @@ MORE: dict[str | None, list[dict[str, object]]] = {
     None: [
         {"where": True},
         {"measure": "cause"},
-        {"measure": "more"},
         {"decoding": "beam"},
         {"decoding": "sample"},
         {"decoding": "forced"},
     ],
     "survey": [{"survey_beside": "reverse-small", "survey_number": "entropy_share"}],
-    "train": [{"where": True, "train_beside": "post-norm"}, {"learned": True, "text": "hello", "checkpoint": "reverse-small"}],
+    "train": [{"where": True}, {"learned": True, "text": "hello", "checkpoint": "reverse-small"}],
     "compare": [
         {"a_strategy": "beam", "b_strategy": "beam"},
         {"a_strategy": "sample", "b_strategy": "sample"},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import charts, is_chart
+from tests.views.drawn import CODE, charts, is_chart
 from tests.views.viewer import content, everything, has_viewer, viewer
 from tests.views.widgets import link_of
 from transformer_viz import Checkpoint, Trace, decode, load_checkpoint
@@ -139,7 +139,7 @@ def plant(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> Trace:
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("step", [0, 3, N])
 def test_only_revealed_steps_are_sent(start, plant, step, kind):
-    at = start(text="hello", explore_tab="Export", export_format="code", kind=kind, hide_answer="true", step=str(step + 1))
+    at = start(text="hello", **CODE, kind=kind, hide_answer="true", step=str(step + 1))
     tokens, others, weights = told(at)
     assert tokens == weights == {*range(step)}
     assert others <= {*range(step)}

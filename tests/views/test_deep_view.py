@@ -12,7 +12,6 @@ from tests.views.viewer import content, has_viewer, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
-from transformer_viz.figures.colour_scale import SCALES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import deep_mosaic, screen
 
@@ -70,31 +69,13 @@ def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start):
     assert tiles(at) == [[0, 0], [0, 1]]
 
 
-@pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
-def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start, scale, says):
-    at = start(checkpoint=GPT2, text=TEXT, explore_tab="Export", export_format="code", all_controls="true")
-    at.segmented_control(key="colours").set_value(scale).run()
-    assert link_of(at)["colours"] == dict(SCALES).get(scale)
-    sent = content(at)["kinds"]["decoder"]
-    assert sent["colouring"] == scale
-    layout = sent["picture"]["wide"]["layout"]
-    bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
-    assert bar["colorbar"]["title"]["text"] == says
-    assert "decoder self-attention (grey: masked), " in sent["mosaic"]["layout"]["title"]["text"]
-    assert any(f"scale='{scale}'" in code.value for code in at.code)
+def test_on_a_phone_the_colours_are_said_in_words(start, monkeypatch):
+    def told(at: AppTest) -> str:
+        return "".join(piece[1] for piece in content(at)["kinds"]["decoder"]["hint"])
 
-
-def test_on_a_phone_the_colours_are_said_in_words(start, trace, monkeypatch):
-    def told(at: AppTest, layer: int, head: int) -> str:
-        of_kind = content(at)["kinds"]["decoder"]
-        return "".join(piece[1] for piece in of_kind.get("hints", [[of_kind["hint"]] * 2] * 2)[layer][head])
-
-    assert "colour = weight" not in told(start(checkpoint=GPT2, text=TEXT), 0, 0)
+    assert "colour = weight" not in told(start(checkpoint=GPT2, text=TEXT))
     monkeypatch.setattr(screen, "is_narrow", lambda: True)
-    at = start(checkpoint=GPT2, text=TEXT, colours="head")
-    for layer, head in ((0, 0), (1, 1)):
-        words = f"0 to {trace.decoder.weights[layer, head].max():.2g}, this head's maximum"
-        assert f"colour = weight, {words}" in told(at, layer, head)
+    assert "colour = weight, 0 to 1" in told(start(checkpoint=GPT2, text=TEXT))
 
 
 def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_head_differs(start):

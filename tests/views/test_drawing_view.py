@@ -3,17 +3,12 @@
 import json
 from xml.etree.ElementTree import Element, tostring
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import markups, text_of
 from tests.views.viewer import press
-from tests.views.widgets import link_of
-from transformer_viz.model import variants
 from transformer_viz.model.architecture import architecture_of
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.training.recipes import recipe_for
-from transformer_viz.views.train.model_drawing import at_sizes_of
 
 
 def drawings(at: AppTest) -> list[Element]:
@@ -66,22 +61,3 @@ def test_on_train_it_changes_with_the_switches(start):
     assert names[0].count("Final norm") == 0
     assert names[1].count("Final norm") == 2
     assert [names[n].count("Cross-attention") for n in (0, 1)] == [2, 1]
-
-
-def test_what_differs_from_a_published_variant_is_marked_and_said(start):
-    at = start("train", where="true", train_variant="post-norm", train_beside="torch-reference")
-    mine, theirs = drawings(at)
-    marked = [titles_of(drawing, "marked") for drawing in (mine, theirs)]
-    assert marked == [["+ sinusoid positions"] * 2, ["+ sinusoid positions", "Final norm"] * 2]
-    said = " ".join(caption.value for caption in at.caption).replace("\\", "")
-    assert "Final norms: false here, true in torch-reference; Sinusoid base: 10000.0 here, 1000.0 in torch-reference" in said
-    assert link_of(at)["train_beside"] == "torch-reference"
-
-
-@pytest.mark.parametrize("variant", variants.names())
-def test_every_variant_stands_beside_every_other_at_its_sizes(variant):
-    for other in variants.names():
-        recipe = recipe_for("reverse", other)
-        config = ModelConfig(source_vocabulary_size=9, target_vocabulary_size=8, **{**variants.settings(other), **recipe.model})
-        beside = at_sizes_of(config, variant)
-        assert (beside.d_model, beside.n_heads, beside.key_width) == (config.d_model, config.n_heads, config.key_width)

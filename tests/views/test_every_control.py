@@ -31,13 +31,10 @@ EXCEPTIONS = {
     "theme-choice": "a browser's own, which Streamlit keeps there for all its pages",
     "screen": "that the window is narrow is the window's own",
     "drawing": "a press on an attention moves kind and layer",
-    "drawing-beside": "it is looked at and not pressed",
     "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",
     "open_name": "which opened file is looked at: a link cannot hold a file, which lives in the session",
     "open_0": "a box for files, likewise",
     "compare-box_0": "likewise; that a side is one is `a_file` or `b_file`",
-    "train_source_embedding": "a box for a file, which a link cannot hold; it is in no training before it is started",
-    "train_target_embedding": "likewise",
     "glossary_wanted": "what somebody looks up is no state of the page",
     "what_if_token": "what it did is `what_if_prefix`",
 }

@@ -36,7 +36,7 @@ def elsewhere(at: AppTest) -> str:
     ("page", "query"),
     [
         (None, {"text": MARKS}),
-        (None, {"text": MARKS, "explore_tab": "Export", "export_format": "table"}),
+        (None, {"text": MARKS, "explore_tab": "Export"}),
         (None, {"text": MARKS, "explore_tab": "What if", "what_if_how": "a target of your own", "what_if_target": BACK}),
         (None, {"text": MARKS, "decoding": "beam", "beam": "2"}),
         ("train", {"text": MARKS, **FILM, "position": "2"}),
@@ -101,7 +101,7 @@ def test_no_more_is_kept_of_what_a_stranger_types_beside_the_picture(start):
     ("page", "query", "n"),
     [
         (None, {"explore_tab": "Inside"}, 0),
-        (None, {"explore_tab": "Export", "export_format": "table"}, 0),
+        (None, {"explore_tab": "Export"}, 0),
         ("masks", {"sources": "hello\nab"}, 1),
         ("compare", {}, 4),
     ],
@@ -111,7 +111,6 @@ def test_a_projector_shows_pictures_alone(start, folder, page, query, n):
     at.toggle(key="projector").set_value(True).run()
     assert len(charts(at)) == n and not at.dataframe
     assert page == "masks" or not at.code
-    assert not [button for button in at.button if str(button.key).startswith("picture-")]
     if page is None:
         assert viewer.viewer(at)["large"]
     drawn = viewer.templates(at) if page is None else pictures(at)

@@ -24,7 +24,6 @@ def test_the_code_knows_what_is_hidden(start):
 
 
 def test_a_page_is_made_when_it_is_asked_for(start):
-    assert downloads(export(start, "csv")), "a small table is there at once"
     at = export(start, "html", step="2")
     assert not downloads(at)
     at.button(key="export-prepare").click().run()
@@ -42,10 +41,20 @@ def test_where_no_picture_can_be_made_it_says_what_to_install(start, monkeypatch
 
 
 def test_the_table_has_the_weights_of_the_run(start, model, offered):
-    export(start, "csv")
+    export(start, "html").button(key="data-csv").click().run()
     rows = csv.DictReader(io.StringIO(offered["attention-abc-reverse.csv"].decode()))
     wanted = tv.decode(model, "abc").to_frame().weight.tolist()
     assert [float(row["weight"]) for row in rows] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_rows_of_the_focus(start, model, offered):
+    """Of one head, or of all heads of a layer where their mean is in focus; of another run they have not been asked for."""
+    at = export(start, "html", kind="decoder", layer="2", head="1").button(key="data-focus").click().run()
+    frame = tv.decode(model, "abc").to_frame("decoder", 1, 0)
+    assert offered["attention-focus.csv"].decode() == frame.to_csv(index=False)
+    offered.clear()
+    enter(at, "abcd")
+    assert not offered
 
 
 def test_a_live_page_of_the_model(start):

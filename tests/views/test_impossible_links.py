@@ -41,6 +41,8 @@ def test_every_control_of_a_room_is_said_in_one_sentence(start, everything, page
         (None, {"decoding": "beam"}, "alpha", "nan"),
         (None, {"decoding": "beam"}, "node", "99999"),
         (None, HEADS, "aligner", "9.1"),
+        (None, HEADS, "heads_part", "By length"),
+        (None, {}, "measure", "more"),
         (None, WHAT_IF, "what_if_step", "99"),
         (None, WHAT_IF, "what_if_prefix", "é"),
         (None, {**WHAT_IF, "what_if_how": "banned tokens"}, "what_if_ban", "<end>"),

@@ -174,7 +174,7 @@ def many_keys(n: int, **others: Any) -> Inside:
 
 def test_of_200_keys_the_largest_and_the_rest_as_one():
     inside = many_keys(200)
-    looks = Looks("light", False, "fixed", inside.weights)
+    looks = Looks("light", False)
     pinned = int(inside.weights.argmin())
     drawn = picture(inside, looks, pinned)
     names = [name["text"] for name in drawn["names"]]
@@ -195,7 +195,7 @@ def test_of_200_keys_the_largest_and_the_rest_as_one():
 
 def test_what_a_model_does_not_tell_is_said_by_name():
     inside = many_keys(5)
-    drawn = picture(replace(inside, scores=None, scale=None), Looks("dark", False, "fixed", inside.weights))
+    drawn = picture(replace(inside, scores=None, scale=None), Looks("dark", False))
     assert [station["id"] for station in drawn["flow"]] == ["keys", "weights", "values", "output"]
     assert re.search("Not known of this model: .*the scores.*W_O", drawn["untold"])
 
@@ -213,7 +213,7 @@ def test_what_a_model_does_not_tell_is_said_by_name():
 )
 def test_scores_come_about_as_in_this_model(how, named):
     inside = many_keys(5, **how)
-    drawn = picture(inside, Looks("light", False, "fixed", inside.weights))
+    drawn = picture(inside, Looks("light", False))
     (scores,) = [station for station in drawn["flow"] if station["id"] == "scores"]
     assert [column["head"] for column in scores["columns"]] == named
     shown = figures(drawn)
@@ -236,7 +236,7 @@ def test_the_norm_stands_where_this_model_has_it(norm, stations):
     before, added, after = rng.normal(size=(3, 24))
     streams = {"entered": before, "residual_before": before, "added": added, "residual_after": after, "projected": added}
     inside = many_keys(5, norm=norm, norm_kind="layer", norm_epsilon=1e-5, **streams)
-    drawn = picture(inside, Looks("light", False, "fixed", inside.weights))
+    drawn = picture(inside, Looks("light", False))
     assert [station["id"] for station in (*drawn["enters"], *drawn["leaves"])] == stations
     shown = figures(drawn)
     if norm == "post":
@@ -264,7 +264,7 @@ def test_every_row_can_be_drawn(how, address, monkeypatch):
     monkeypatch.setattr(focus, "step", lambda: 0)
     monkeypatch.setattr(focus, "pinned", lambda: ())
     st.session_state.run = "run"
-    show_inside(inside, [address], Looks("light", False, "fixed", inside.weights), None, lambda _: None)
+    show_inside(inside, [address], Looks("light", False), None, lambda _: None)
     drawn = fromstring(markup.TEMPLATES.get_template("components/inside.html").render(sent))
     assert drawn.find(".//*[@class='explained']") is not None
     closed = [element.text for element in drawn.iter() if element.get("class", "").startswith("closed")]

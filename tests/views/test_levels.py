@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from tests.views.viewer import press, viewer
 from tests.views.widgets import controls, link_of
 
-OF_ALL = {"decoding", "colours", "device"}
+OF_ALL = {"decoding", "device"}
 """Layer and head are in the viewer, which is told whether all controls are shown."""
 
 
@@ -47,7 +47,7 @@ def test_what_a_click_on_a_small_map_sets_is_in_the_link_and_opens_no_more_contr
 
 
 def test_what_changes_the_picture_is_shown_on_either_level(start):
-    at = start(text="hello", decoding="beam", beam="3", colours="this head's maximum", all_controls="false")
-    assert {"decoding", "beam", "colours"} <= keys(at) and "device" not in keys(at) and not viewer(at)["isAll"]
+    at = start(text="hello", decoding="beam", beam="3", all_controls="false")
+    assert {"decoding", "beam"} <= keys(at) and "device" not in keys(at) and not viewer(at)["isAll"]
     at.button_group(key="decoding").set_value("greedy").run()
     assert "decoding" not in keys(at) and "decoding" not in link_of(at)

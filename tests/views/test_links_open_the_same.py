@@ -22,7 +22,7 @@ def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
 # These take the rest of the page with them: the projector hides the tabs, another task brings its own settings.
 ALONE = {"projector", "train_task", "train_variant"}
 # What these ask for takes long: `test_what_was_asked_for`.
-ASKING = {"by_length", "certificate", "effect", "gallery", "patching", "verdict", "knock_out", "curves", "counter_proof"}
+ASKING = {"certificate", "effect", "gallery", "patching", "verdict", "knock_out", "curves"}
 
 
 @pytest.mark.xdist_group("rooms")
@@ -97,10 +97,10 @@ def test_what_the_picture_shows(start, everything, change, words):
 
 def test_another_page_and_back_leaves_what_is_not_to_be_seen(start, visit, everything):
     """The boxes of a tab that is not open."""
-    at = start(**OPENINGS[None], explore_tab="Heads", by_length_samples="20", decoding="sample", seed="7")
+    at = start(**OPENINGS[None], explore_tab="Heads", trial_samples="20", decoding="sample", seed="7")
     at.session_state["explore_tab"] = "Masks"
     before = link_of(at.run())
-    assert {"by_length_samples", "seed"} <= before.keys()
+    assert {"trial_samples", "seed"} <= before.keys()
     assert link_of(visit(visit(at, "learn"), None)) == before
 
 
@@ -111,8 +111,8 @@ def test_what_was_typed(start, everything):
 
 
 def test_what_was_asked_for(start, everything):
-    at = start(text="ab", explore_tab="Heads", heads_part="By length", by_length_samples="20")
+    at = start(text="ab", explore_tab="Heads", heads_part="On trial")
     before = seen(at)
-    at.toggle(key="by_length").set_value(True).run(timeout=120)
-    assert seen(at)["texts"] != before["texts"] and link_of(at)["by_length"] == "true"
+    at.toggle(key="verdict").set_value(True).run(timeout=120)
+    assert seen(at)["texts"] != before["texts"] and link_of(at)["verdict"] == "true"
     opens_the_same(start, None, at)

@@ -6,25 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.figures.sent import numbers
 from tests.until import until
-from tests.views.drawn import programs, said
+from tests.views.drawn import CODE, programs, said
 from tests.views.test_long_jobs import finished, queue  # noqa: F401
 from tests.views.viewer import array, beside, content, has_viewer, measured, press, viewer, weights
-from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import MODES
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.views.cache import runs
 
 HELLO = {"text": "hello"}
-
-
-def output(at: AppTest) -> list[dict[str, Any]]:
-    """The tokens of the output strip, as the page has them or else the run."""
-    return viewer(at)["parts"].get("output") or content(at)["output"]
 
 
 @pytest.fixture
@@ -77,43 +70,19 @@ def test_by_value_large_and_small_maps_have_norms(start, model):
     assert "weights" not in encoder and encoder["mosaic"]["layout"]["title"]["text"] == "encoder self-attention: weights"
 
 
-@pytest.mark.parametrize("method", ["value_weighted_sum", "rollout", "gradient", "alti"])
-def test_other_measures_are_behind_more(start, model, method):
-    trace = tv.decode(model, "hello")
-    at = start(**HELLO, step=str(trace.n_steps), measure="more", other_measure=method)
-    values = tv.attribute(model, trace, method).values
-    np.testing.assert_allclose(beside(at), values, atol=1e-6)
-    # What is drawn of a gradient are parts of its row's largest.
-    assert (measured(at)["second"]["unit"] == "of the row's largest") == (method == "gradient")
-    assert any("share" in token for token in output(at)) == (method == "alti")
-
-
-def test_shares_of_source_and_prefix_stand_on_the_tokens_and_in_words(start, model):
-    trace = tv.decode(model, "hello")
-    shares = tv.attribute(model, trace, "alti").values.sum(-1)
-    for kind in ("cross", "decoder", "encoder"):
-        at = start(**HELLO, measure="more", other_measure="alti", kind=kind)
-        said_of, pieces = measured(at)["measured"][0][0], content(at)["pieces"]
-        assert [token["share"] for token in output(at)] == pytest.approx(shares, abs=5.1e-5)
-        for step, share in enumerate(shares):
-            words = f"{percent_words(share)} from the source, {percent_words(1 - share)} from the prefix"
-            assert words in output(at)[step]["title"]
-            assert words in "".join(pieces[number][1] for number in said_of[step])
-
-
 def test_nothing_is_computed_unless_asked_and_once_if_asked(start, asked):
     at = start(**HELLO)
     assert not asked and viewer(at)["parts"]["measures"] is None, "a first visitor sees weights alone"
     at.toggle(key="all_controls").set_value(True).run()
     assert not asked and not measured(at)
-    assert [button["value"] for button in viewer(at)["parts"]["measures"]] == ["weights", "value", "cause", "more"]
+    assert [button["value"] for button in viewer(at)["parts"]["measures"]] == ["weights", "value", "cause"]
     press(at, measure="cause")
     press(at, step=1)
     assert asked == ["occlusion word cross"]
     press(at, measure="value")
     assert asked[1:] == ["value_weighted word cross", "value_weighted word decoder"]
     at.toggle(key="hide_answer").set_value(True).run()
-    press(at, measure="more")
+    press(at, measure="cause")
     assert viewer(at)["parts"]["measures"] is None
     assert len(asked) == 3, "it would tell the answer"
 
@@ -132,8 +101,8 @@ def test_an_encoder_has_none_and_its_weights_stay(start, query, words):
 
 
 def test_models_of_transformers_are_measured_or_refused(start, models):
-    at = start(checkpoint="tiny-gpt2", text="hello", measure="more", other_measure="alti")
-    assert beside(at).size and not any("share" in token for token in output(at)), "all of it is prefix"
+    at = start(checkpoint="tiny-gpt2", text="hello", measure="value")
+    assert array(measured(at, "decoder")["weights"]).size
     at = start(checkpoint="tiny-gpt2", text="hello", measure="cause", cause_mode="word")
     assert "has no token for what it does not know; take mode position or deleted" in said(at)
     at = start(checkpoint="tiny-bert", text="hello", measure="cause")
@@ -161,7 +130,7 @@ def test_a_long_measure_is_waited_for_beside_the_weights(start, queue, own_folde
 
 @pytest.mark.parametrize(("measure", "n"), [("value", 2), ("cause", 1)])
 def test_the_lines_of_python_make_the_file_that_is_offered(start, offered, run_code, tmp_path, measure, n):
-    at = start(**HELLO, explore_tab="Export", export_format="npz", code_of_tab="true", measure=measure)
+    at = start(**HELLO, **CODE, measure=measure).button(key="data-npz").click().run()
     run_code(programs(at)[0])
     (made,) = tmp_path.glob("*.npz")
     again, there = tv.load_trace(made).attributions, tv.load_trace(offered[made.name]).attributions

@@ -38,7 +38,6 @@ def test_each_kind_of_model_opens_and_every_tab_of_it(start, name):
     assert not at.error and not at.warning
     assert link_of(at)["checkpoint"].startswith(name)
     offered = titles(at)
-    assert "By length" not in offered
     assert ("What if" in offered) == (name != BERT)
     for title in offered:
         at = tab(at, title)

@@ -32,14 +32,11 @@ def test_what_the_file_holds_is_shown_as_of_a_run(start, measured):
     last = {"kind": "cross", "step": str(measured.n_steps)}
     at = opened(start, measured, **last, measure="cause", **CODE)
     sent = viewer(at)
-    assert [each["value"] for each in sent["parts"]["measures"]] == ["weights", "value", "cause", "more"]
+    assert [each["value"] for each in sent["parts"]["measures"]] == ["weights", "value", "cause"]
     assert sent["start"]["measure"] == "cause"
     np.testing.assert_allclose(beside(at), measured.attributions["occlusion_word_cross"].values, atol=1e-6)
     assert len(shown(at)["measured"][0][0]) == measured.n_steps
     assert "measure = trace.attributions['occlusion_word_cross']" in codes(at)
-    at = opened(start, measured, **last, measure="more")
-    assert at.session_state["other_measure"] == "alti"
-    assert all("share" in token for token in viewer(at)["parts"]["output"][:-1])
 
 
 def test_by_value_is_of_every_kind_that_has_it(start, measured):

@@ -7,8 +7,6 @@ from tests.views.drawn import drop, pictures
 from tests.views.viewer import content
 from transformer_viz.trace.store import load_trace
 
-EXPORT = {"explore_tab": "Export", "export_format": "npz"}
-
 
 @pytest.mark.parametrize(
     ("run", "place"),
@@ -18,7 +16,7 @@ EXPORT = {"explore_tab": "Export", "export_format": "npz"}
     ],
 )
 def test_out_of_explore_and_in_again(start, offered, run, place):
-    at = start(**run, **place, **EXPORT)
+    at = start(**run, **place, explore_tab="Export").button(key="data-npz").click().run()
     before, sent = pictures(at), content(at)
     (name, data), *_ = offered.items()
     at = drop(start(checkpoint="trace file", **place), (name, data))
@@ -29,9 +27,8 @@ def test_out_of_explore_and_in_again(start, offered, run, place):
         nodes = [[part["customdata"] for part in of["data"] if "customdata" in part] for of in (tree, other)]
         assert nodes[0] and nodes[0] == nodes[1]
     offered.clear()
-    for key, value in EXPORT.items():
-        at.session_state[key] = value
-    at.run()
+    at.session_state["explore_tab"] = "Export"
+    at.run().button(key="data-npz").click().run()
     assert [*offered.values()] == [data], "and out again: the same bytes"
     (found,) = at.session_state["opened"].values()
     assert is_same(found.trace, load_trace(data))

@@ -32,7 +32,7 @@ SCRIPT = """
 from transformer_viz.views.explore import trace_file
 from transformer_viz.views.state import display_options
 
-display_options.popover("explore", with_colours=True)
+display_options.popover("explore")
 trace_file.show()
 """
 
@@ -47,10 +47,11 @@ for file in map(Path, sys.argv[1:]):
         print(file.stem, tab, len(pictures(at)))
     for kind in content(at)["kinds"]:
         print(file.stem, kind, *weights(at, kind).shape)
-    for made in ("csv", "npz", "table", "code"):
-        at.session_state["explore_tab"], at.session_state["export_format"] = "Export", made
-        at.run()
-        assert not at.exception and (made == "code" or at.get("download_button")), made
+    at.session_state["explore_tab"], at.session_state["code_of_tab"] = "Export", True
+    at.run()
+    for made in ("csv", "npz", "focus"):
+        at.button(key=f"data-{made}").click().run()
+        assert not at.exception and at.code and at.get("download_button"), made
 assert "torch" not in sys.modules
 '''
 

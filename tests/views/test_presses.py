@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from tests import inside
 from tests.views.widgets import link_of
 
-QUERY_2, QUERY_3 = {"query": 1, "key": 2}, {"query": 2, "key": 0}
+SEEN = {"of": "cross.1.1:zero"}
+QUERY_2, QUERY_3 = {"query": 1, "key": 2, **SEEN}, {"query": 2, "key": 0, **SEEN}
 
 
 def tell(at: AppTest, *presses: Any) -> AppTest:
@@ -28,6 +29,16 @@ def test_two_presses_that_come_together_both_count_and_neither_twice(start, fold
 
 
 NONSENSE = (3, "x", {}, {"n": "9"}, {"n": True}, {"n": 2**60, "what": QUERY_2}, {"n": -1, "what": QUERY_2})
+
+
+def test_a_press_counts_for_the_head_that_was_seen(start, folder):
+    at = start("masks", sources="hello\nab", masks_tab="Change and run again", reach="this head", kind="cross-attention")
+    at.session_state["kind"] = "decoder"
+    tell(at, {"n": 3, "what": {"query": 1, "key": 0, "of": "cross.2.3:zero"}})
+    assert link_of(at)["edits"] == "cross.2.3:2-1"
+    for number, nonsense in enumerate(("", "cross:1-2", "cross.2.3:zero, cross.1.1:zero", "cross.9.9:zero", "$", 7), start=4):
+        tell(at, {"n": number, "what": {"query": 1, "key": 0, "of": nonsense}})
+    assert link_of(at)["edits"] == "cross.2.3:2-1" and not at.error
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE)

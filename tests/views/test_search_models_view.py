@@ -58,15 +58,15 @@ def test_an_encoder_alone_is_read_whatever_decoding_the_link_says(models, start)
     ("name", "query", "switches"),
     [
         (GPT2, {"chat": "true", "generation": "false", "search_length": "5"}, ModelOptions(chat=True, generation=False)),
-        slow(MBART, {**LANGUAGES, "refill": "true"}, ModelOptions(**LANGUAGES)),
+        slow(MBART, {**LANGUAGES, "search_length": "5"}, ModelOptions(**LANGUAGES)),
     ],
 )
 def test_a_switched_model_is_searched_so_in_the_lines_too(models, start, name, query, switches, run_code):
     at = start(decoding="beam", checkpoint=name, text="The house", beam="2", **query, **CODE)
     assert not at.warning
     assert query.keys() <= link_of(at).keys()
-    how: Any = {"refill": True} if "refill" in query else {"max_length": 5}
-    trace = decode(load_model(name, "cpu").with_options(switches), "The house", strategy="beam", beam_size=2, **how)
+    model = load_model(name, "cpu").with_options(switches)
+    trace = decode(model, "The house", strategy="beam", beam_size=2, max_length=5)
     assert trace.search is not None
     np.testing.assert_allclose(table_of(at, "rank")["log p"], [trace.search.nodes[n].total for n in trace.search.best])
     again = run_code(codes(at))

@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.needs import slow
 from tests.trace.conftest import is_same
 from tests.views import viewer
 from tests.views.drawn import CODE, codes, finished, on_page, pictures, programs, said, shown, table_of
@@ -24,11 +22,10 @@ OPEN = dict.fromkeys(("code", "code_of_tab", "code_of_job", "code_of_moments"), 
 """Every fold is open."""
 EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "step": "4"}
 WHAT_IF, TRIAL = {**EXPLORE, "explore_tab": "What if"}, {"text": "hello", "explore_tab": "Heads", "heads_part": "On trial"}
-ON_TRIAL = {**TRIAL, "kind": "decoder", "trial_together": "the heads of its layer"}
-LENGTHS = {"text": "ab", "explore_tab": "Heads", "heads_part": "By length", "by_length_samples": "20", "by_length": "true"}
-SEARCH = {"decoding": "beam", "text": "abc", "beam": "3", "node": "2", "stop": "first"}
+ON_TRIAL = {**TRIAL, "kind": "decoder"}
+SEARCH = {"decoding": "beam", "text": "abc", "beam": "3", "node": "2"}
 FILM = {"learned": "true", "checkpoint": "reverse-small", "text": HOSTILE, "position": "2", "kind": "decoder"}
-SIDES = {"a_snapshot": "8", "kind": "decoder", "layer": "1", "head": "2", "b_head": "mean", "scale": "largest"}
+SIDES = {"a_snapshot": "8", "kind": "decoder", "layer": "1", "head": "2", "scale": "largest"}
 SAMPLED = {"b_strategy": "sample", "b_seed": "7", "b_temperature": "1.5", "device": "cpu"}
 MASKS = {"sources": f"hello\n{HOSTILE}\nab", "targets": "olleh\n\nb'a", "sentence": "2"}
 MASKS |= {"kind": "cross", "layer": "2", "head": "3"}
@@ -45,9 +42,7 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**WHAT_IF, "what_if_how": "a target of your own", "what_if_target": "x\\y"}, 0, None),
         (None, {**EXPLORE, "explore_tab": "Heads", "tint": "entropy_share"}, 0, None),
         (None, {**EXPLORE, "explore_tab": "Masks"}, 0, None),
-        slow(None, LENGTHS, 0, None),
         (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 0, None),
-        (None, {**ON_TRIAL, "question": "Could it look elsewhere?", "counter_proof": "true"}, 0, None),
         (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),
         ("train", FILM, 1, None),
         ("compare", OPENINGS["compare"] | SIDES, 0, 1),
@@ -63,7 +58,7 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
 )
 def test_the_pictures_are_drawn_again_by_public_names(start, everything, run_code, page, query, first, last):
     at = start(page, **OPEN | query)
-    lines = codes(at) if query.get("export_format") == "code" else programs(at)[0]
+    lines = programs(at)[0]
     assert on_page(at, first, last)
     assert shown(run_code(lines)) == on_page(at, first, last)
     assert [line for line in lines.splitlines() if "import" in line] == ["import transformer_viz as tv"]
@@ -81,7 +76,7 @@ def test_the_pictures_are_drawn_again_by_public_names(start, everything, run_cod
 )
 def test_the_picture_of_explore_is_drawn_again(start, everything, run_code, query, first):
     """In the order of the page, after the tree of a search; the numbers are those that the viewer has."""
-    at = start(**OPEN, **query, **CODE)
+    at = start(**query, **OPEN | CODE)
     again = shown(run_code(codes(at)))
     assert again[:first] == on_page(at, 0, first)
     is_the_picture(again[first:], at)
@@ -133,11 +128,6 @@ def test_the_verdict(start, everything, run_code):
     np.testing.assert_allclose(table_of(at, "map")["at the cause, word"], tops)
 
 
-def from_zero(table: pd.DataFrame) -> pd.DataFrame:
-    """The page counts from 1, code from 0."""
-    return table.assign(**{name: table[name] - 1 for name in ("layer", "head", "query", "key")})
-
-
 def test_inside(start, everything, run_code):
     place = {"kind": "decoder", "layer": "1", "head": "2", "step": "3"}
     again = run_code(programs(start(**OPEN, text="hello", explore_tab="Inside", **place, explained="weight.2"))[0])
@@ -145,20 +135,21 @@ def test_inside(start, everything, run_code):
     assert "Explanation(address='weight.2'" in again["said"]
 
 
-def test_numbers(start, everything, run_code):
-    at = start(**OPEN, text="hello", explore_tab="Export", export_format="table", kind="encoder", layer="1", head="2")
-    again = run_code(programs(at)[0])["table"]
-    assert again.to_csv(index=False) == from_zero(at.dataframe[0].value).to_csv(index=False)
-
-
-@pytest.mark.parametrize("format", ["npz", "csv", "html"])
-def test_export(start, everything, run_code, tmp_path, format):
-    at = start(**OPEN, **EXPLORE, explore_tab="Export", export_format=format)
-    if format == "html":
-        at.button(key="export-prepare").click().run()
-    run_code(programs(at)[0])
-    (made,) = tmp_path.glob(f"*.{format}")
-    assert f"Download {made.name} (" in at.get("download_button")[-1].proto.label.replace("\\", "")
+def test_export(start, everything, run_code, tmp_path, offered):
+    """A page, and the run as data: what the lines save is what is offered."""
+    at = start(**OPEN, **EXPLORE, explore_tab="Export")
+    at.button(key="export-prepare").click().run()
+    for name in ("npz", "csv", "focus"):
+        at.button(key=f"data-{name}").click().run()
+        # The page is saved each time.
+        for page in tmp_path.glob("*.html"):
+            page.unlink()
+        run_code(programs(at)[0])
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(path.rsplit(".")[-1] for path in made) == ["csv", "csv", "html", "npz"]
+    assert made.keys() == offered.keys()
+    for name in (name for name in made if name.endswith(".csv")):
+        assert made[name] == offered[name]
 
 
 OF_MASKS = [title for title in masks_page.TABS if title != "Certificate"]
@@ -176,28 +167,25 @@ def test_every_tab_shows_code_that_runs(start, everything, run_code, page, name,
     run_code(lines)
 
 
-@pytest.mark.parametrize(
-    ("tab", "format"), [("Heads", "html"), ("Masks", "html"), ("Export", "table"), ("Export", "npz"), ("Export", "code")]
-)
+@pytest.mark.parametrize("tab", ["Heads", "Masks", "Export"])
 @pytest.mark.parametrize("name", ["run", "tree"])
-def test_open(start, everything, run_code, tmp_path, name, tab, format):
+def test_open(start, everything, run_code, tmp_path, name, tab):
     held = files(name)
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
     place = {"kind": "decoder", "layer": "2", "head": "1", "node": "2"}
-    at = start(None, held, checkpoint="trace file", explore_tab=tab, export_format=format, **place, **OPEN)
+    at = start(None, held, checkpoint="trace file", explore_tab=tab, **place, **OPEN)
+    if tab == "Export":
+        at.button(key="data-npz").click().run()
     n_charts = 0 if name == "run" else 1
-    again = run_code(codes(at) if format == "code" else programs(at)[0])
-    if format == "code":
+    again = run_code(programs(at)[0])
+    if tab == "Export":
         figures = shown(again)
         assert figures[:n_charts] == on_page(at, 0, n_charts)
         is_the_picture(figures[n_charts:], at)
-    elif tab in ("Heads", "Masks"):
-        assert shown(again) == on_page(at, n_charts)
-    elif format == "table":
-        assert again["table"].to_csv(index=False) == from_zero(at.dataframe[-1].value).to_csv(index=False)
-    else:
         (made,) = set(tmp_path.glob("attention-*.npz"))
         assert is_same(load_trace(made), held[name].trace)
+    else:
+        assert shown(again) == on_page(at, n_charts)
 
 
 @pytest.mark.slow

@@ -1,18 +1,15 @@
 """The Train page: the form makes the recipe that it shows, refuses what cannot be, and its link says everything."""
 
-import pickle
 import subprocess
-from io import BytesIO
 from typing import Any
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 
 from tests.training import tiny
 from tests.views.drawn import press, said
 from tests.views.widgets import link_of
-from transformer_viz import app_folders, server_settings, tasks
+from transformer_viz import app_folders, server_settings
 from transformer_viz.errors import OptionError
 from transformer_viz.training import jobs
 from transformer_viz.training.jobs import Job, Visitor
@@ -21,19 +18,14 @@ from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.server import visitors
 from transformer_viz.views.train import form
 
-given: dict[str, Any] = {}
-"""The embeddings of the last start."""
-
 
 @pytest.fixture
 def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
     """Nothing is really trained: what would be started is collected."""
     calls: list[tuple[Recipe, str]] = []
-    given.clear()
 
-    def start(recipe, name, visitor, embeddings):
+    def start(recipe, name, visitor):
         calls.append((recipe, name))
-        given.update(embeddings)
         return Job(folder=tmp_path / ".jobs" / name, recipe=recipe, started=0.0)
 
     monkeypatch.setattr(jobs, "start", start)
@@ -217,46 +209,3 @@ def test_where_training_is_closed_the_page_says_why(start, browser, annas, monke
     assert "Discard annas" in labels(at) and "Start training" not in labels(at)
     assert at.session_state["learned"] and "How it learned" in [fold.label for fold in at.expander]
     assert not at.number_input, "the form is hidden"
-
-
-# Pretrained embeddings
-
-
-def matrix(rows: int, width: int) -> bytes:
-    file = BytesIO()
-    np.save(file, np.arange(rows * width, dtype=np.float32).reshape(rows, width))
-    return file.getvalue()
-
-
-def with_file(start: Any, data: bytes, name: str = "mine.npy") -> Any:
-    at = start("train", train_task="german-toy", train_d_model="24", train_n_heads="2")
-    at.file_uploader(key="train_source_embedding").upload(name, data)
-    return at.run()
-
-
-def test_embeddings_of_the_right_shape_reach_the_training(start, begun):
-    rows = len(tasks.make_task("german-toy").source_vocabulary)
-    at = with_file(start, matrix(rows, 24))
-    at.toggle(key="train_frozen_embeddings").set_value(True).run()
-    assert not at.error
-    press(at, "Start training")
-    assert begun[0][0].frozen_embeddings
-    assert list(given) == ["source"]
-    assert given["source"].shape == (rows, 24)
-    assert link_of(at)["train_frozen_embeddings"] == "true"
-
-
-def test_embeddings_of_another_shape_are_refused_with_both_shapes(start, begun):
-    rows = len(tasks.make_task("german-toy").source_vocabulary)
-    at = with_file(start, matrix(rows + 1, 24))
-    assert f"({rows + 1}, 24)" in said(at) and f"({rows}, 24)" in said(at)
-    assert not [button for button in at.button if button.label == "Start training"]
-    tied = start("train", train_task="german-toy", train_d_model="24", train_n_heads="2", train_tied_embeddings="all")
-    tied.file_uploader(key="train_source_embedding").upload("mine.npy", matrix(rows, 24))
-    assert "tied" in tied.run().error[0].value
-
-
-@pytest.mark.parametrize("data", [b"", b"nonsense", matrix(3, 3)[:70], pickle.dumps({"a": 1})])
-def test_what_is_no_matrix_is_refused(start, begun, data):
-    at = with_file(start, data, "<b>mine</b>.npy")
-    assert "cannot be read" in said(at) or "can be read" in said(at)

@@ -17,7 +17,6 @@ from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
-from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore import on_trial
 from transformer_viz.views.explore.on_trial import QUESTIONS
 
@@ -86,19 +85,6 @@ def test_the_two_halves_are_apart(start, copiers, name, stay):
     assert points in said(at) and f"; without this head {stay} of 2 right answers stay" in said(at)
 
 
-def test_the_proof_moves_the_head_alone_and_with_others(start, copiers):
-    at = start(**HERE, checkpoint="two", question="Could it look elsewhere?", counter_proof="true")
-    model = copiers("two")
-    trace = tv.decode(model, planted.TEXT)
-    proofs = [tv.counter_proof(model, trace, scope=scope) for scope in ("cross.1.1", "cross.1", "cross")]
-    for row, proof in zip(at.table[0].value.values.tolist(), proofs, strict=True):
-        assert row[:4] == [f"{each.share:.2f}" for each in proof.moved]
-        assert row[4:] == [percent_words(proof.farthest.distance), f"{proof.farthest.change:.4f}"]
-    alone, _, joint = (proof.farthest.distance for proof in proofs)
-    assert f"Alone, this head can have {percent_words(alone)} of the weight" in charts(at)[-1].words
-    assert f"together with others, {percent_words(joint)}" in charts(at)[-1].words and alone != joint
-
-
 def test_curves_have_their_numbers_in_words(start, copiers):
     at = start(**HERE, checkpoint="one", question="Is its order faithful?", curves="true")
     model = copiers("one")
@@ -119,7 +105,7 @@ def test_nothing_is_computed_or_drawn_unless_asked(start, own_folder, monkeypatc
 
     COMPUTED = on_trial.compute
     monkeypatch.setattr(on_trial, "compute", counted)
-    toggles = ("verdict", "knock_out", "curves", "counter_proof")
+    toggles = ("verdict", "knock_out", "curves")
     at = start(text="hello", **dict.fromkeys(toggles, "true"))
     assert not computed and not [each for each in at.segmented_control if each.key == "question"]
     for toggle, question in zip(toggles, QUESTIONS, strict=True):
@@ -139,7 +125,7 @@ def test_nothing_is_computed_or_drawn_unless_asked(start, own_folder, monkeypatc
     [
         ({"kind": "encoder"}, "No single step depends on one row"),
         ({"head": "mean", "question": "Is it needed?"}, "Choose a head above"),
-        ({"head": "max", "question": "Could it look elsewhere?", "counter_proof": "true"}, "Choose a head above"),
+        ({"question": "Could it look elsewhere?"}, "question=Could it look elsewhere?"),
         ({"text": "a", "verdict": "true"}, "has nothing to point at: "),
         ({"text": "a", "question": "Is its order faithful?", "curves": "true"}, "No step can be judged"),
         ({"question": "Is it needed?", "trial_texts": "x\n" * 201}, "201 lines are too many; at most 200 texts are possible"),

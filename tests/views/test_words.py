@@ -19,11 +19,11 @@ EVERYDAY = {
     *("a click on the mask", "a sentence of it", "a string to watch", "after", "after the mask", "all controls"),
     *("and reaches", "answer", "as the file says", "at most", "at step", "attention", "before", "check reverse", "colours"),
     *("compared", "edits", "edits as text", "every head", "file", "fit"),
-    *("freeze: training leaves the embeddings as they are", "fresh texts", "hide the answer", "instead of t"),
+    *("fresh texts", "hide the answer", "instead of t"),
     *("judge this run", "k", "key_token", "kind", "line", "look up a term", "map", "masked", "masked scores become"),
-    *("measure", "move the weights", "name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
+    *("name", "name of the checkpoint", "opened file", "order", "p after", "p before"),
     *("patch a into b", "projector: large letters, maps only", "query_token", "rank", "row", "rule", "sentence", "show"),
-    *("source strings, one a line", "source text", "step", "strings per length", "take it away", "take tokens away"),
+    *("source strings, one a line", "source text", "step", "take it away", "take tokens away"),
     *("target strings, one a line (optional)", "text", "texts of your own, one a line", "the question", "the row"),
     *("tinted by", "tokens", "training", "what", "what if it had …", "why", "written", "… and over 500 strings"),
 }
@@ -35,12 +35,11 @@ ROOMS = {
     "survey": [{"survey_tab": tab} for tab in ("This head", "Agreement", "Outputs", "On trial", "How it was made")],
     "explore": [
         {"measure": "cause"},
-        {"measure": "more"},
         *({"decoding": name} for name in ("beam", "sample", "forced")),
         *({"explore_tab": tab} for tab in ("Inside", "What if", "Heads", "Masks", "Export")),
         *(
             {"explore_tab": "Heads", "heads_part": "On trial", "question": name, toggle: "true", "trial_every": "true"}
-            for name, toggle in zip(QUESTIONS, ("verdict", "knock_out", "curves", "counter_proof"), strict=True)
+            for name, toggle in zip(QUESTIONS, ("verdict", "knock_out", "curves"), strict=True)
         ),
     ],
     "masks": [{"masks_tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],

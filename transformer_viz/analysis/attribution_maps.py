@@ -5,7 +5,6 @@ import numpy as np
 from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.analysis.word_pooling import noun
 from transformer_viz.errors import OptionError
-from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import Head, place_words
 from transformer_viz.trace.attention import combine_heads
 from transformer_viz.trace.attribution import Attribution
@@ -56,11 +55,6 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
             return sentence("Without any single one of them, ", written, " would be no less probable.")
         return sentence("Without ", token, place, ", ", written, f" would be {nats:.2f} nats less probable.")
     return sentence(f"Most by {result.title}: ", token, place, f", {row[key]:.2g}.") if row[key] > 0 else ()
-
-
-def source_words(share: float) -> str:
-    """`83 % from the source, 17 % from the prefix`."""
-    return f"{percent_words(share)} from the source, {percent_words(1 - share)} from the prefix"
 
 
 def norms_of_rows(trace: Trace, result: Attribution) -> np.ndarray:

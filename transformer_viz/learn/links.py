@@ -13,16 +13,16 @@ LONGEST = 2_000
 _MOST_VALUES = 40
 _OF_ALL = "all_controls checkpoint device head hide_answer kind layer projector text where"
 _OF_PAGES = {
-    "explore": "step pin lines measure other_measure cause_mode unit tint aligned_by aligner colours decoding beam alpha stop "
-    "search_length refill temperature seed forced_target node explore_tab heads_part overview_of head_order heads_page row "
-    "explained question verdict knock_out curves counter_proof trial_how trial_every trial_samples trial_texts "
-    "trial_together by_length by_length_samples export_format what_if_how what_if_step what_if_prefix what_if_ban "
-    "what_if_begin what_if_target this_run",
+    "explore": "step pin lines measure cause_mode unit tint aligned_by aligner decoding beam alpha "
+    "search_length temperature seed forced_target node explore_tab heads_part overview_of head_order heads_page row "
+    "explained question verdict knock_out curves trial_how trial_every trial_samples trial_texts "
+    "export_format what_if_how what_if_step what_if_prefix what_if_ban "
+    "what_if_begin what_if_target",
     "masks": "sources targets sentence mistake edits masks_tab masks_of row precision click fill reach certificate effect "
     "gallery many",
-    "compare": "a_beam a_edits a_seed a_snapshot a_strategy a_temperature b_beam b_checkpoint b_edits b_head b_layer b_seed "
+    "compare": "a_beam a_edits a_seed a_snapshot a_strategy a_temperature b_beam b_checkpoint b_edits b_seed "
     "b_snapshot b_strategy b_temperature b_text scale unit patching patch_by patch_place patch_layers",
-    "train": "learned form moment position train_job train_probe train_task train_variant train_beside train_steps",
+    "train": "learned form moment position train_job train_probe train_task train_variant train_steps",
     "survey": "survey survey_beside survey_number survey_tab",
 }
 """The controls that a link of each page may name; a test compares them with the pages."""

@@ -117,12 +117,6 @@ def unfolded(numbers: Sequence[int], focus: int) -> list[int | Folded]:
     return [*below, *range(first, last), *above]
 
 
-def differing(architecture: Architecture, other: Architecture) -> set[str]:
-    """Places of blocks that the other model does not have, or has in another way."""
-    there = {block.place: block.sentence for block in other}
-    return {block.place for block in architecture if there.get(block.place) != block.sentence}
-
-
 def summary(architecture: Architecture) -> str:
     """`encoder 2 layers → decoder 2 layers`."""
     return " → ".join(f"{stack.side} {count_words(len(stack.layers), 'layer')}" for stack in architecture.stacks)

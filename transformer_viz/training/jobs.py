@@ -5,7 +5,6 @@ A job is a folder `trained/.jobs/NAME`, beside which its checkpoint grows in `tr
 | file                         | what is in it                                                                            |
 |------------------------------|------------------------------------------------------------------------------------------|
 | `job.json`                   | the recipe, when it was started, and whose it is                                         |
-| `source.npy`, `target.npy`   | pretrained embeddings, where they were given                                             |
 | `state`                      | one word, `State`; what it says of a process that works holds while `lock` is held       |
 | `lock`                       | locked from before the process begins until it ends, however it does                     |
 | `request`                    | `pause` or `stop`, from a page                                                           |
@@ -24,15 +23,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
-
-import numpy as np
-from torch import Tensor
 
 from transformer_viz import app_folders, locks, server_settings, untrusted_files
 from transformer_viz.atomic_files import write_text
@@ -41,7 +36,6 @@ from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.training import estimate
-from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.result import Event, Row
@@ -173,19 +167,14 @@ class Job(JobDescription):
                 "paused, stopped, resumed or discarded."
             )
 
-    def embeddings(self) -> dict[Side, Path]:
-        """The files of the pretrained matrices that it begins with."""
-        return {side: file for side in SIDES if (file := self.folder / f"{side}.npy").exists()}
 
-
-def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side, Tensor] = MappingProxyType({})) -> Job:
+def start(recipe: Recipe, name: str, visitor: Visitor) -> Job:
     """Starts a training in a process of its own.
 
     Args:
         recipe: what to make.
         name: of the checkpoint.
         visitor: whose it will be.
-        embeddings: pretrained matrices (token, d_model) that it begins with.
 
     Raises:
         OptionError: training is closed here, too many are running or kept, the name is taken, or there is no room for it.
@@ -210,14 +199,11 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
             raise OptionError(
                 f"{count} trainings are kept here, the trash included; that is the most. Remove one for good first."
             )
-        more = estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values())
-        _check_room(known, more)
+        _check_room(known, estimate.folder_bytes(needed, recipe, SNAPSHOTS))
         about = JobDescription(recipe=recipe, started=time.time(), mark=visitor.mark)
         job = Job(folder=folder / name, **vars(about))
         shutil.rmtree(job.folder, ignore_errors=True)  # of a damaged job, which is not among them
         job.folder.mkdir()
-        for side, matrix in embeddings.items():
-            np.save(job.folder / f"{side}.npy", matrix.numpy())
         write_text(json.dumps(to_plain(about)), job.folder / "job.json")
         _launch(job)
     return job
@@ -305,8 +291,6 @@ def _launch(job: Job) -> None:
     command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(job.folder / "job.json")]
     command += ["-o", str(job.checkpoint), "--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(SAMPLES)]
     command += ["--job", str(job.folder)]
-    for side, matrix in job.embeddings().items():
-        command += [f"--{side}-embedding", str(matrix)]
     # Half of the cores at most: the page must stay quick.
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     # The child inherits the lock: it is held from before its first moment until it ends.

@@ -10,22 +10,26 @@ const AXIS = /^[xy]axis\d*$/;
 // A finger scrolls the page.
 const isTouch = () => window.matchMedia("(pointer: coarse)").matches;
 
-// Always the same one: Plotly makes a chart anew whose configuration is another.
-let button;
-const pictureButton = () => (button ??= {
-  name: "toImage", title: "Download plot as a PNG", icon: window.Plotly.Icons.camera, click: savePicture,
-});
+// Always the same ones: Plotly makes a chart anew whose configuration is another.
+let buttons;
+function pictureButtons() {
+  const { camera, disk } = window.Plotly.Icons;
+  return buttons ??= [
+    { name: "toImage", title: "Download plot as a PNG", icon: camera, click: (chart) => savePicture(chart, "png") },
+    { name: "toSvg", title: "Download plot as an SVG", icon: disk, click: (chart) => savePicture(chart, "svg") },
+  ];
+}
 
-// A chart as a PNG that says above it what it is of.
-function savePicture(chart) {
+// A chart as a file that says above it what it is of.
+function savePicture(chart, format) {
   const words = chart.dataset.title || document.title, own = chart.layout.title?.text, room = 32;
   const layout = structuredClone(chart.layout), height = chart.offsetHeight + room;
   const text = words.replace(/[&<>$]/g, (sign) => `&#${sign.charCodeAt(0)};`) + (own ? ` · ${own}` : "");
   const place = { x: 0, xanchor: "left", xref: "container", y: 1, yanchor: "top", yref: "container", pad: { t: 8, l: 8 } };
   layout.title = { text, ...place, font: { size: 15 } };
   layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 0) + room };
-  const filename = words.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
-  const file = { format: "png", scale: 2, width: chart.offsetWidth, height, filename };
+  const filename = chart.dataset.file || words.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  const file = { format, scale: format === "png" ? 2 : 1, width: chart.offsetWidth, height, filename };
   return window.Plotly.downloadImage({ data: PICTURES.get(chart) ?? chart.data, layout: { ...layout, height } }, file);
 }
 
@@ -37,7 +41,7 @@ export async function drawChart(host, { data, layout }, topic = "", picture = nu
   layout = structuredClone(layout);
   const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([, axis]) => axis);
   const canZoom = axes.some((axis) => !axis.fixedrange);
-  const config = { ...BARE, modeBarButtons: [[pictureButton()], ...(canZoom ? [ZOOMS] : [])] };
+  const config = { ...BARE, modeBarButtons: [pictureButtons(), ...(canZoom ? [ZOOMS] : [])] };
   const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
   await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
 }

@@ -1,6 +1,5 @@
 // @ts-check
-// What the maps show: weights, or a measure of what counts, beside them or instead; and above the written tokens how much of
-// each comes from the source.
+// What the maps show: weights, or a measure of what counts, beside them or instead.
 import { pieces } from "./sentence.js";
 
 export class Measures {
@@ -13,14 +12,6 @@ export class Measures {
     this.group.setAttribute("role", "group");
     this.group.setAttribute("aria-label", "What the maps show");
     root.querySelector('[data-part="slider"]').before(this.group);
-    this.legend = document.createElement("span");
-    this.legend.className = "share-legend";
-    this.legend.hidden = true;
-    for (const [name, words] of [["of-source", "from the source"], ["of-prefix", "from the prefix (written before)"]]) {
-      const sign = Object.assign(document.createElement("i"), { className: `share-sign ${name}` });
-      this.legend.append(sign, words);
-    }
-    root.querySelector(".strips").append(this.legend);
   }
 
   // A page without the switch says nothing of it.
@@ -45,13 +36,5 @@ export class Measures {
     const line = Object.assign(document.createElement("span"), { className: "measured" });
     line.append(" ", ...pieces(measured[step] ?? [], terms));
     return [line];
-  }
-
-  // Where all tokens of the output have a share, a bar stands on each: the source's below, hatched above it the prefix's.
-  share(tokens, cells) {
-    const has = tokens.some(({ share }) => share !== undefined);
-    this.root.classList.toggle("with-shares", has);
-    this.legend.hidden = !has;
-    tokens.forEach(({ share }, place) => has && cells[place]?.style.setProperty("--share", share));
   }
 }

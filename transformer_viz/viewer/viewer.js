@@ -236,7 +236,7 @@ export class Viewer {
     this.#player.update({
       run: run.run,
       step: this.#player.step,
-      hint: run.hint ?? kind.hints?.[layer]?.[kind.headNumber(head)] ?? kind.hint ?? [["plain", kind.legend]],
+      hint: run.hint ?? kind.hint ?? [["plain", kind.legend]],
       least: run.least,
       coveredFrom: run.coveredFrom,
       terms: run.terms,

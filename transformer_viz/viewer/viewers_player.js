@@ -25,11 +25,6 @@ export class ViewersPlayer extends Player {
     super.update(data);
   }
 
-  strip(name, tokens, act) {
-    super.strip(name, tokens, act);
-    if (name === "output") this.measures.share(tokens, [...this.part(name).children]);
-  }
-
   say() {
     const hadFocus = this.ways.hasFocus;
     super.say();

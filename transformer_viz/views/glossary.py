@@ -40,15 +40,11 @@ TERMS: dict[str, Term] = {
         "query",
         _RUNS,
     ),
-    "colours of the maps": Term(
-        "What the strongest colour means: a weight of 1, each head's largest weight, or 1 on a logarithmic scale", _EXPLORE
-    ),
     "the model": Term(
         "A drawing of the model: tokens enter below, the output leaves above, and the attention in focus is highlighted",
         _EXPLORE,
     ),
     "drawing of the model": Term("The model that the settings make: tokens enter below, the output leaves above", _TRAIN),
-    "beside it": Term("A published variant at the sizes of the form, to see where the two differ", _TRAIN),
     "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
     "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
     "attention": Term(
@@ -73,9 +69,6 @@ TERMS: dict[str, Term] = {
     "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _EXPLORE),
     "without it": Term(
         "How a token is removed. word: replaced by the unknown token; position: hidden; deleted: the text is shorter", _EXPLORE
-    ),
-    "measures": Term(
-        "Other ways to measure what counts: gradients, weights followed through the layers, shares of a sum", _EXPLORE
     ),
     "gradient × attention": Term(
         "Weights times what log p gains from them, followed through all layers", _EXPLORE, "Chefer et al. 2021"
@@ -160,17 +153,10 @@ TERMS: dict[str, Term] = {
     "lost with them alone": Term(
         "Sufficiency: probability that is lost where only the first k tokens are left", _EXPLORE, "DeYoung et al. 2020"
     ),
-    "moved together": Term(
-        "Heads whose weights are moved at once, so that no other of them can read what one no longer reads", _EXPLORE
-    ),
     "greedy decoding": Term("The likeliest token is written at each step", _RUNS),
     "beam": Term("The continuations that a beam search keeps from step to step", _RUNS),
     "beam size": Term("Continuations kept at each step; 1 is greedy decoding", _RUNS),
     "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", _EXPLORE),
-    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", _EXPLORE),
-    "as transformers does it": Term(
-        "The beam is kept full where hypotheses end, and stops where generate(num_beams=…) of transformers would", _EXPLORE
-    ),
     "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", _EXPLORE),
     "decoding": Term("How the next token is chosen: the likeliest, by beam search, drawn, or read from a target", _RUNS),
     "hypothesis": Term("One path through the search tree: the beginning of an output, with its score", _EXPLORE),

@@ -14,8 +14,7 @@ from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.evaluation.evaluate import accuracy_by_length, default_lengths, sample_texts
-from transformer_viz.evaluation.result import AccuracyByLength
+from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.inside_head.run import inside as look_inside
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
@@ -73,12 +72,6 @@ def attribution(
     if not waits:
         return computing.compute_if_quick(cost, attribute, model, trace, method, **how)
     return computing.compute(f"Measuring: {METHODS[method].title}", cost, attribute, model, trace, method, **how)
-
-
-def by_length(checkpoint: Checkpoint, samples: int) -> AccuracyByLength:
-    """Exact match by source length, beyond training too."""
-    cost = float(2 * samples * sum(default_lengths(checkpoint)) * checkpoint.n_parameters)
-    return computing.compute("Decoding strings of every length", cost, accuracy_by_length, checkpoint, samples=samples)
 
 
 def alignment_heads(model: LoadedModel, by: str, text: str) -> AlignmentHeads:

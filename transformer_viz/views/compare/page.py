@@ -8,7 +8,7 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.compare_words import heads_off_words, tokens_read
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
+from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.attention import SWITCHED_OFF
@@ -110,7 +110,7 @@ def show() -> None:
     figure = _maps(comparison, with_words=words.is_offered(a, b))
     patched = patching.show((a, b), asked, chosen.device, st.session_state.kind)
     if not chosen.is_large:
-        where = {name: value for name, value in place.of_b().items() if value is not None}
+        where = place.head_of_b(comparison)
         in_b = "".join(f", {name}={{}}" for name in where)
         difference = f"difference = {{}}.difference({{}}, {{}}, {{}}{in_b})"
         compared = Call(compare, comparison.a, comparison.b)
@@ -139,7 +139,7 @@ def _put(a: dict[str, Any], b: dict[str, Any]) -> None:
     """Fills both sides with an example; layer and head are then where it differs most."""
     sides.put(A, a)
     sides.put(B, b)
-    link.reset("kind", "layer", "head", "b_layer", "b_head")
+    link.reset("kind", "layer", "head")
 
 
 def _run_sides(a: sides.Asked, b: sides.Asked, device: str) -> tuple[tuple[Trace | None, str], tuple[Trace | None, str]]:
@@ -180,11 +180,12 @@ def _run(asked: sides.Asked, device: str, other: Trace | None) -> tuple[Trace | 
 
 def _maps(comparison: Comparison, *, with_words: bool) -> Any:
     """Draws the boxes, the three maps, which are returned, and all heads' differences."""
-    place.controls(with_words=with_words)
+    place.controls(comparison, with_words=with_words)
     _say_sizes(comparison)
-    looks: Any = {"limit": _limit(comparison), **place.of_b()}
+    where = place.head_of_b(comparison)
+    looks: Any = {"limit": _limit(comparison), **where}
     a, b, (kind, layer, head) = comparison.a, comparison.b, _focus()
-    b_place = head_title(*of_b(layer, head, **place.of_b()))
+    b_place = head_title(where.get("b_layer", layer), where.get("b_head", head))
     size_a, size_b = ("{} by {}".format(*run.attentions[kind].weights.shape[2:]) for run in (a, b))
     alt = (
         f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {size_a}, B's {b_place}, {size_b}, and the difference A − B. "
@@ -205,7 +206,9 @@ def _maps(comparison: Comparison, *, with_words: bool) -> Any:
 
 def _mosaic(comparison: Comparison, kind: Kind, **some: Any) -> None:
     """Draws A − B of all heads of a kind, or of those of some layers."""
-    tile = (st.session_state.layer, st.session_state.head) if kind == st.session_state.kind and place.is_same() else None
+    state = st.session_state
+    is_shown = kind == state.kind and not place.head_of_b(comparison)
+    tile = (state.layer, state.head) if is_shown else None
     looks: Any = {"limit": _limit(comparison), "clicks": ("tile", partial(place.go_to_tile, comparison=comparison)), **some}
     alt = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
     key = f"{player.MOSAIC_KEY}-{kind}"
@@ -237,7 +240,7 @@ def _limit(comparison: Comparison) -> float:
     """The size of a difference that has the strongest colour: 1, or the largest on the screen."""
     if st.session_state.scale == "fixed":
         return 1.0
-    here = float(np.nanmax(np.abs(comparison.difference(*_focus(), **place.of_b())), initial=0.0))
+    here = float(np.nanmax(np.abs(comparison.difference(*_focus(), **place.head_of_b(comparison))), initial=0.0))
     others = [abs(found.size) for kind in comparison.kinds if (found := comparison.farthest(kind))]
     return min(1.0, max([here, *others])) or 1.0
 
@@ -245,7 +248,7 @@ def _limit(comparison: Comparison) -> float:
 def _legend(comparison: Comparison) -> list[tuple[str, str]]:
     """What rows, columns and colours mean, and each pattern that is to be seen."""
     kind, layer, head = _focus()
-    laid = comparison.one_head(kind, layer, head, **place.of_b())
+    laid = comparison.one_head(kind, layer, head, **place.head_of_b(comparison))
     patterns = {
         "dotted: only one of them has the cell": laid.present != IN_BOTH,
         "hatched: masked": laid.masked == IN_BOTH,
@@ -273,7 +276,7 @@ def _say_sizes(comparison: Comparison) -> None:
     if shapes[0] != shapes[1]:
         sizes = [f"{count_words(layers, 'layer')} of {count_words(heads, 'head')}" for layers, heads in shapes]
         words.append(
-            f"A has {sizes[0]}, B {sizes[1]}. The small maps below show what both have; the boxes choose any head of each."
+            f"A has {sizes[0]}, B {sizes[1]}. The small maps below show what both have; the boxes choose any head of A."
         )
     for name, run, other in (("A", comparison.a, comparison.b), ("B", comparison.b, comparison.a)):
         if only := [KIND_TITLES[one] for one in run.kinds if one not in other.kinds]:

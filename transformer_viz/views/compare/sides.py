@@ -12,7 +12,6 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.compare.place import SAME
 from transformer_viz.views.components import bar, opened
 from transformer_viz.views.components.decoding import NUMBERS, STRATEGIES
 from transformer_viz.views.components.markdown import literal
@@ -169,14 +168,11 @@ def put(keys: Keys, values: dict[str, Any]) -> None:
 
 
 def swap() -> None:
-    """A becomes B and B becomes A, with their places among layers and heads."""
+    """A becomes B and B becomes A."""
     state = st.session_state
     of_a, of_b = ((keys.text, keys.checkpoint, *map(keys.of, _OWN), f"{keys.text}_checkpoint") for keys in (A, B))
     for first, second in zip(of_a, of_b, strict=True):
         state[first], state[second] = state.get(second), state.get(first)
-    for first, second in (("layer", "b_layer"), ("head", "b_head")):
-        if state.get(second, SAME) != SAME:
-            state[first], state[second] = state[second], state[first]
 
 
 def _snapshots(name: str) -> list[int]:

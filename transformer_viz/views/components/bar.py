@@ -53,7 +53,6 @@ def show(
     *,
     with_text: bool = True,
     with_models: bool = False,
-    with_colours: bool = False,
     with_files: bool = False,
     with_decoding: bool = False,
     is_own_text: bool = False,
@@ -65,7 +64,6 @@ def show(
         page: that has it.
         with_text: with the box for one source text.
         with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says why it has none.
-        with_colours: whether *Settings* has a box for the colours of the maps.
         with_files: whether a trace file may take the place of the model. Other pages have the model of before then.
         with_decoding: whether one may choose how the model writes.
         is_own_text: whether the text's box is that of the page's viewer.
@@ -91,7 +89,7 @@ def show(
     if state.checkpoint == FILE:
         with st.container(**row):
             model_box("Checkpoint", "checkpoint")
-            display_options.popover(page, with_colours=with_colours)
+            display_options.popover(page)
         return Bar("", None, state.device, is_file=True, **vars(display_options.current()))
     state.model_before_file = state.checkpoint
     is_served = with_models or state.checkpoint not in listed
@@ -125,7 +123,7 @@ def show(
             if with_decoding:
                 decoding.popover(chosen)
             switches.popover(chosen)
-        display_options.popover(page, lambda: link.selectbox("Device", key="device"), with_colours=with_colours)
+        display_options.popover(page, lambda: link.selectbox("Device", key="device"))
     if chosen is not None:
         limits.hidden_choice(chosen)
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None

@@ -36,7 +36,7 @@ class Chart {
     const { figure, ...about } = JSON.parse(text);
     this.about = about;
     this.host.setAttribute("aria-label", about.words);
-    this.host.dataset.title = about.title;
+    this.host.dataset.file = about.file;
     this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
     this.host.classList.toggle("clickable", ["tile", "cell"].includes(about.clicks));
     try {
@@ -62,6 +62,7 @@ class Chart {
     await this.react(figure);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
+    this.drawnOf = this.about.of;
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.__step = figure.layout.meta?.step;
     this.say("chart-drawn");
@@ -116,8 +117,13 @@ class Chart {
   // A click on a figure that is being drawn counts as soon as it is there.
   clicked(event) {
     if (!this.host.__drawn) return this.host.addEventListener("chart-drawn", () => this.clicked(event), { once: true });
-    if (this.about.clicks === "cell") this.report(areas(this.host).map((area) => cellAt(area, event)).find(Boolean) ?? null);
+    if (this.about.clicks === "cell") this.chooseCell(areas(this.host).map((area) => cellAt(area, event)).find(Boolean));
     else if (this.about.clicks === "tile") this.chooseTile(tileAt(this.host, event));
+  }
+
+  // What was seen: the page may have gone on meanwhile.
+  chooseCell(cell) {
+    this.report(cell ? { ...cell, of: this.drawnOf } : null);
   }
 
   clickedPoint(point) {

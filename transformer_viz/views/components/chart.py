@@ -12,19 +12,27 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from transformer_viz.viewer import modules
-from transformer_viz.views.components import figure_file, plotly_js, presses, style
+from transformer_viz.views.components import plotly_js, presses, style
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
 """Of the component, by which a test tells a chart from the page's widgets."""
 Clicks = tuple[Literal["tile", "cell", "point"], Callable[..., None]]
 """What the browser finds under the pointer, and what is called with it: with kind, layer and head of a tile and the step that
-the player is at; with query and key of a cell, of a label only the one; or with the `customdata` of a point."""
+the player is at; with query and key of a cell, of a label only the one, and what the figure is of; or with a point's
+`customdata`."""
 R = TypeVar("R")
 
 
 def draw(
-    function: Callable[..., R], *args: Any, key: str, words: str, file: str = "", clicks: Clicks | None = None, **options: Any
+    function: Callable[..., R],
+    *args: Any,
+    key: str,
+    words: str,
+    file: str = "",
+    clicks: Clicks | None = None,
+    of: str = "",
+    **options: Any,
 ) -> R:
     """Calls a figure function in the page's style, shows its figure in the chart `key`, and returns it.
 
@@ -33,14 +41,13 @@ def draw(
         args: of the function.
         key: of the chart, as of `show`.
         words: what a screen reader says of it.
-        file: the name under which the figure is offered as a file, without its ending; without one it is not offered.
+        file: the name of a picture that somebody saves, without its ending; without one that of the page.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
+        of: as of `show`.
         options: keywords of the function.
     """
     figure = call(function, *args, **{"style": style.figure_style(), **options})
-    show(figure, key, words, clicks=clicks)
-    if file:
-        figure_file.offer(figure, file)
+    show(figure, key, words, file=file, clicks=clicks, of=of)
     return figure
 
 
@@ -50,8 +57,9 @@ def show(
     words: str,
     *,
     run: str | None = None,
-    title: str = "",
+    file: str = "",
     clicks: Clicks | None = None,
+    of: str = "",
 ) -> None:
     """Draws a figure into the chart `key`.
 
@@ -60,8 +68,9 @@ def show(
         key: tells this chart from the page's others; the same key is the same chart.
         words: what a screen reader says of it.
         run: tells the run that it shows from others, in the browser.
-        title: above a picture that somebody saves, and its file's name; without one the page's.
+        file: as of `draw`.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
+        of: what it shows: a press counts for what was seen, also where the page has gone on meanwhile.
     """
     on, act = clicks or (None, None)
 
@@ -73,9 +82,9 @@ def show(
             elif on == "cell" and isinstance(report, dict):
                 cell = report.get("query"), report.get("key")
                 if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
-                    act(*cell)
+                    act(*cell, str(report.get("of", "")))
 
-    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME}
+    about = {"words": words, "run": run, "file": file, "clicks": on, "of": of, "plotly": plotly_js.NAME}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     _component()(key=key, data=data, **({"on_presses_change": clicked} if act else {}))

@@ -4,7 +4,6 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.decoding.beam import Stop
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views import glossary
 from transformer_viz.views.state import levels, link
@@ -18,7 +17,6 @@ NUMBERS: dict[str, tuple[Any, Any, Any]] = {
 }
 """Least, most, default."""
 _ALPHA = (-10.0, 10.0, 0.6)
-_STOPS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
 _OF_A_PROMPT, _LENGTHS = 20, (5, 10, 20, 50, 100, 200)
 """The most tokens that a search writes; 0 is what suits the model."""
 _LONGEST_TARGET = 512
@@ -31,9 +29,7 @@ def start(model: LoadedModel) -> None:
     for name, limits in NUMBERS.items():
         link.number(name, *limits)
     link.number("alpha", *_ALPHA)
-    link.option("stop", _STOPS)
     link.option("search_length", {0: f"{_longest(model)} tokens (auto)", **{n: f"{n} tokens" for n in _LENGTHS}})
-    link.is_on("refill")
     link.text("forced_target", most=_LONGEST_TARGET)
 
 
@@ -50,9 +46,7 @@ def popover(model: LoadedModel) -> None:
         if chosen == "beam":
             link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
             link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
-            link.selectbox("Stop when", key="stop", help=_help("Stop when"))
             link.selectbox("At most", key="search_length")
-            link.toggle("As transformers does it", key="refill", help=_help("As transformers does it"))
         elif chosen == "sample":
             link.number_input("Temperature", *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature"))
             link.number_input("Seed", *NUMBERS["seed"], key="seed", help=_help("Seed"))
@@ -71,8 +65,7 @@ def keywords(model: LoadedModel) -> dict[str, Any]:
     """What is chosen as keywords of `decode`, but for a target where none was typed."""
     state, chosen = st.session_state, strategy(model)
     if chosen == "beam":
-        beam = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
-        return {**beam, **({"refill": True} if state.refill else {}), **length(model)}
+        return {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, **length(model)}
     if chosen == "sample":
         return {"strategy": "sample", "temperature": state.temperature, "seed": state.seed}
     return {"target": state.forced_target} if chosen == "forced" and state.forced_target else {}

@@ -70,7 +70,7 @@ def figures(
     light = Style("light", chosen.is_large)
     heads = heads_of_page(trace, st.session_state.heads_page)
     place = room(len(heads), trace.attentions[now.kind].n_heads)
-    maps = plain(mosaic)(trace, now.kind, heads=heads, **place, scale=chosen.scale, measure=norms, style=light)
+    maps = plain(mosaic)(trace, now.kind, heads=heads, **place, measure=norms, style=light)
     drawn = {now.kind: {"data": maps.data, "layout": maps.layout}}
     if _is_covered(trace):
         return drawn, None

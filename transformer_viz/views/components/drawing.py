@@ -26,13 +26,11 @@ class Marks:
         focus: the attention that is lit, around whose layer the others are folded.
         head: of the focus, in words.
         may: attentions that can be pressed.
-        different: places of blocks that another model does not have, or has otherwise.
     """
 
     focus: Place | None = None
     head: str = ""
     may: Collection[Place] = ()
-    different: Collection[str] = ()
 
 
 def show(

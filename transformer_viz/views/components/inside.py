@@ -18,7 +18,6 @@ from markupsafe import Markup, escape
 from PIL import Image
 
 from transformer_viz.analysis.sentences import of_run
-from transformer_viz.figures import colour_scale
 from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
@@ -38,12 +37,10 @@ Cell = Column = Station = dict[str, Any]
 
 @dataclass(frozen=True)
 class Looks:
-    """How the page draws; `shares` are how far along the map's colours each weight is, (key,)."""
+    """How the page draws."""
 
     theme: ThemeName
     large: bool
-    scale: colour_scale.Scale
-    shares: np.ndarray
 
 
 def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, on_press: Callable[[Any], None]) -> None:
@@ -92,10 +89,10 @@ def _formula(text: str) -> Markup:
 
 
 @functools.cache
-def _palettes(theme: ThemeName, scale: colour_scale.Scale) -> tuple[np.ndarray, np.ndarray]:
+def _palettes(theme: ThemeName) -> tuple[np.ndarray, np.ndarray]:
     """uint8 (256, 3): the colours of numbers from the lowest to the largest, and of weights."""
     colours, found = THEMES[theme], []
-    for stops in (even_scale(colours.diverging), colour_scale.stops(colours, scale)):
+    for stops in (even_scale(colours.diverging), even_scale(colours.scale)):
         places, names = zip(*stops, strict=True)
         channels = np.transpose([*map(rgb, names)])
         found.append(np.stack([np.interp(np.linspace(0, 1, 256), places, channel) for channel in channels], -1))
@@ -129,7 +126,7 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
         hint = "A click on a row of the map shows another row."
     enters, flow, leaves = _enters(inside), _flow(inside, keys, looks), _leaves(inside)
     for station in (*enters, *flow, *leaves):
-        _paint(station["cells"], _palettes(looks.theme, looks.scale)[0])
+        _paint(station["cells"], _palettes(looks.theme)[0])
     untold = [words for name, words in _PARTS.items() if getattr(inside, name) is None]
     return {
         "large": looks.large,
@@ -263,8 +260,9 @@ def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
         together = _number(exps.sum(), "sum", "sum of the row", prefix="sum")
         columns.append(column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
     cells = _of_each(inside, "weight", keys)
-    shares = np.nan_to_num(colour_scale.share(looks.shares[keys], looks.scale)).clip(0, 1)
-    tints = _palettes(looks.theme, looks.scale)[1][(255 * shares).round().astype(int)]
+    # The colours that the map has.
+    shares = np.nan_to_num(inside.weights[keys]).clip(0, 1)
+    tints = _palettes(looks.theme)[1][(255 * shares).round().astype(int)]
     for tint, cell in zip(tints.tolist(), cells, strict=True):
         cell["tint"] = f"rgb{(*tint,)}"
     # Its own arithmetic is that of all but the largest.

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from transformer_viz.analysis import attribution_maps
-from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import join_names
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
@@ -13,16 +12,14 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.state import levels, link
 
-MEASURES = ("weights", "value", "cause", "more")
-"""What the maps show; the last one stands for those that have a box of their own."""
-BY_VALUE, BY_CAUSE, BY_SHARES = "value_weighted", "occlusion", "alti"
+MEASURES = ("weights", "value", "cause")
+"""What the maps show."""
+BY_VALUE, BY_CAUSE = "value_weighted", "occlusion"
 OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
-"""The measures that have a button of their own, and the one that bars above the written tokens are of."""
 _BUTTONS = {
     "weights": ("weights", "weight"),
     "value": ("by value", "value-weighted norm"),
     "cause": ("cause", "cause"),
-    "more": ("more …", "measures"),
 }
 
 
@@ -44,14 +41,12 @@ class Measured:
     Attributes:
         chosen: the switch of the player; nothing where it has none.
         results: of the kinds that have one.
-        shares: ALTI+ with the source's keys, which is drawn above the output strip.
         row: draws what there is to say, below the boxes of the focus.
         offered: the buttons of the switch.
     """
 
     chosen: str = ""
     results: Mapping[Kind, Attribution] = field(default_factory=dict)
-    shares: Attribution | None = None
     row: Callable[[], None] = lambda: None
     offered: Collection[str] = tuple(_BUTTONS)
 
@@ -70,21 +65,7 @@ class Measured:
     def step_words(self, trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
         """What is said below the sentence of a step."""
         result = self.results.get(kind)
-        words = () if result is None else attribution_maps.step_words(trace, result, layer, head, step)
-        if self.shares is None:
-            return words
-        said = attribution_maps.source_words(float(self.shares.values[step].sum()))
-        return (("plain", "What "), of_run(trace.output_tokens[step]), ("plain", f" is written from: {said}. "), *words)
-
-    def tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Each token of the output strip with the source's share of it."""
-        if self.shares is None:
-            return tokens
-        shares = map(float, self.shares.values.sum(-1))
-        return [
-            {**token, "title": f"{token['title']}; {attribution_maps.source_words(share)}", "share": round(share, 4)}
-            for token, share in zip(tokens, shares, strict=False)
-        ]
+        return () if result is None else attribution_maps.step_words(trace, result, layer, head, step)
 
 
 NOTHING = Measured()

@@ -19,7 +19,7 @@ from transformer_viz.views.state.display_options import DisplayOptions
 
 def map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
     """What draws the large map."""
-    looks: dict[str, Any] = {"scale": chosen.scale, "measure": measured.results.get(now.kind), "style": style.figure_style()}
+    looks: dict[str, Any] = {"measure": measured.results.get(now.kind), "style": style.figure_style()}
     return Call(plain(player_figure), trace, now.kind, now.layer, now.head, now.step, **looks)
 
 
@@ -44,6 +44,6 @@ def picture_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measur
 
 def mosaic_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> dict[Kind, Call]:
     """What draws all heads of every kind."""
-    looks: dict[str, Any] = {"scale": chosen.scale, "style": style.figure_style()}
+    looks: dict[str, Any] = {"style": style.figure_style()}
     tiles = {kind: (now.layer, now.head) if kind == now.kind else None for kind in trace.kinds}
     return {kind: Call(plain(mosaic), trace, kind, tile, measure=measured.of(kind), **looks) for kind, tile in tiles.items()}

@@ -17,9 +17,8 @@ from markupsafe import Markup
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.export import assets
 from transformer_viz.export.content import content, head_part
-from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.player import scale_words
-from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind
+from transformer_viz.terms import COMBINED, KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules
@@ -195,34 +194,24 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
     n_bytes = sum(attention.weights.nbytes for attention in trace.attentions.values())
     in_parts, mark = n_bytes > _IN_PARTS_FROM, term_tips.mark
     measured = (looks.measure, tuple((kind, id(each)) for kind, each in looks.measures.items()))
-    key = (measured, looks.maps_key, chosen.scale, chosen.is_large, screen.is_narrow())
+    key = (measured, looks.maps_key, chosen.is_large, screen.is_narrow())
     kept = _packed.setdefault(trace, {})
     if key not in kept:
         options: dict[str, Any] = {"measures": looks.measures, "measure": looks.measure, "said": said, "maps": looks.maps}
-        options |= {"theme": "auto", "large": chosen.is_large, "with_answer": True, "colours": chosen.scale}
+        options |= {"theme": "auto", "large": chosen.is_large, "with_answer": True}
         data = content(trace, mark=mark, in_parts=in_parts, **options)
         for kind, each in data["kinds"].items():
-            each["hint"] = mark(each["legend"], told=("token",))
+            hint = each["legend"]
             if screen.is_narrow():
-                each["hints"] = _hints(trace, kind, each["legend"], chosen.scale, looks.measures.get(kind))
+                # There is no room for a colour bar.
+                first = trace.attentions[kind].layers[0]
+                hint = f"{KIND_TITLES[kind]}: {hint} · {scale_words(trace, kind, first, 0, 'fixed', looks.measures.get(kind))}"
+            each["hint"] = mark(hint, told=("token",))
         if len(kept) >= _MOST_KEPT:
             kept.clear()
         kept[key] = sent_runs.packed({**data, "terms": term_tips.meanings()})
     part = partial(head_part, trace, with_answer=True, mark=mark)
     return sent_runs.send(kept[key], part, n_bytes if in_parts else 0)
-
-
-def _hints(trace: Trace, kind: Kind, legend: str, scale: Scale, measure: Attribution | None) -> list[list[Any]]:
-    """What is said of the map of each head where there is no room for a colour bar: its maximum is its own."""
-    attention, heads = trace.attentions[kind], [*range(trace.attentions[kind].n_heads), *COMBINED]
-
-    def hint(layer: int, head: Head) -> Any:
-        words = f"{KIND_TITLES[kind]}: {legend} · {scale_words(trace, kind, layer, head, scale, measure)}"
-        return term_tips.mark(words, told=("token",))
-
-    if scale == "head":
-        return [[hint(layer, head) for head in heads] for layer in attention.layers]
-    return [[hint(attention.layers[0], 0)] * len(heads)] * len(attention.layers)
 
 
 def _hear(on_way: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Buttons from Explore to Compare: this run beside another head or layer of it, an edited run, or another text."""
+"""Buttons from Explore to Compare: this run beside an edited run, or another text."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import streamlit as st
 from transformer_viz.addresses import Place
 from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, parse, written
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.compare.place import SAME, TO_LARGEST
+from transformer_viz.views.compare.place import TO_LARGEST
 from transformer_viz.views.compare.sides import A, B, put
 from transformer_viz.views.state import focus, link
 
@@ -24,25 +24,16 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
     """
     greedy = {"text": trace.source, "checkpoint": model.name}
     a, now = {**greedy, **decoding}, focus.current()
-    layers, n_heads = trace.attentions[now.kind].layers, trace.attentions[now.kind].n_heads
 
-    def offer(name: str, words: str, *edits: Edit, b: dict[str, Any] = a, same_text: bool = True, **place: int) -> None:
-        """Draws a button to B with these edits, or with another layer or head of it."""
+    def offer(name: str, words: str, *edits: Edit, b: dict[str, Any] = a, same_text: bool = True) -> None:
+        """Draws a button to B with these edits."""
         b = {**b, "edits": written(edits)} if edits else b
-        if st.button(
-            words, f"compare-{name}", on_click=_put, args=(a, b, place), kwargs={"same_text": same_text}, width="stretch"
-        ):
+        if st.button(words, f"compare-{name}", on_click=_put, args=(a, b), kwargs={"same_text": same_text}, width="stretch"):
             link.go_to("Compare")
 
     with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
         if decoding:
             offer("greedy", "the same text, decoded greedily", b=greedy)
-        if isinstance(now.head, int) and n_heads > 1:
-            head = (now.head + 1) % n_heads
-            offer("head", f"another head: {head_title(now.layer, head)}", b_head=head)
-        if len(layers) > 1:
-            layer = layers[(layers.index(now.layer) + 1) % len(layers)]
-            offer("layer", f"another layer: {head_title(layer, now.head)}", b_layer=layer)
         if isinstance(now.head, int):
             place = Place(now.kind, now.layer, now.head)
             offer("off", "an edit: this head switched off", HeadOff(place))
@@ -52,7 +43,7 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
         offer("text", "another text", same_text=False)
 
 
-def _put(a: dict[str, Any], b: dict[str, Any], place: dict[str, int], *, same_text: bool) -> None:
+def _put(a: dict[str, Any], b: dict[str, Any], *, same_text: bool) -> None:
     """Fills both sides of Compare; A's layer and head are those of Explore, but where that head was switched off: its own
     weights do not change."""
     st.session_state[TO_LARGEST] = any(isinstance(edit, HeadOff) for edit in parse(b.get("edits", "")))
@@ -60,4 +51,3 @@ def _put(a: dict[str, Any], b: dict[str, Any], place: dict[str, int], *, same_te
     put(B, b)
     if not same_text:
         st.session_state.b_text_wanted = True
-    st.session_state.update({"b_layer": SAME, "b_head": SAME, **place})

@@ -3,7 +3,7 @@
 Nothing is measured here, since that takes the model. What a link asks for and the file does not hold is refused by name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -14,7 +14,7 @@ from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribu
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.components.measured import BY_CAUSE, BY_SHARES, BY_VALUE, MEASURES, OF_SWITCH, Measured, switched
+from transformer_viz.views.components.measured import BY_CAUSE, BY_VALUE, MEASURES, OF_SWITCH, Measured, switched
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import link, words
 
@@ -36,20 +36,15 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
         why = str(error)
     switch = switched() if is_offered else MEASURES[0]
     link.option("cause_mode", MODES)
-    others = {each.method: TITLES.get(each.method, each.title) for each in results if each.method not in OF_SWITCH.values()}
-    if others:
-        link.option("other_measure", others, first_of(others))
-    method = OF_SWITCH.get(switch) or (state.other_measure if others else "")
     found: dict[Kind, Attribution] = {}
     if switch != "weights" and not why:
-        found, why = _found(trace, results, switch, method)
+        found, why = _found(trace, results, switch)
     methods = {each.method for each in results}
-    buttons = {"weights", switch, *(["more"] if others else []), *(name for name, of in OF_SWITCH.items() if of in methods)}
+    buttons = {"weights", switch, *(name for name, of in OF_SWITCH.items() if of in methods)}
     if not is_offered or buttons == {"weights"}:
         return Measured()
     # The one of a link stands among the buttons too.
     modes = dict.fromkeys([*(each.mode for each in results if each.method == BY_CAUSE and each.mode), state.cause_mode])
-    shares = found.get("cross") if method == BY_SHARES else None
 
     def draw_row() -> None:
         """Which measure of the file it is, what it is, and what is in its way."""
@@ -58,22 +53,22 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
         about = ""
         if found:
             one = next(iter(found.values()))
-            term = {BY_VALUE: "value-weighted norm", BY_CAUSE: "cause"}.get(one.method)
-            help_ = "" if term is None else f"{literal(glossary.sentence(term))}."
-            about = f"{literal(one.title[:1].upper() + one.title[1:])}, as the file has it. {help_}"
-        draw_boxes(switch, list(modes), others, about)
+            help_ = literal(glossary.sentence({BY_VALUE: "value-weighted norm", BY_CAUSE: "cause"}[one.method]))
+            about = f"{literal(one.title[:1].upper() + one.title[1:])}, as the file has it. {help_}."
+        draw_boxes(switch, list(modes), about)
         if why:
             st.info(literal(why), icon=":material/block:")
 
-    return Measured(switch, found, shares, draw_row, tuple(each for each in MEASURES if each in buttons))
+    return Measured(switch, found, draw_row, tuple(each for each in MEASURES if each in buttons))
 
 
-def _found(trace: Trace, held: Sequence[Attribution], switch: str, method: str) -> tuple[dict[Kind, Attribution], str]:
+def _found(trace: Trace, held: Sequence[Attribution], switch: str) -> tuple[dict[Kind, Attribution], str]:
     """The results of a measure by kinds, and why there is none of the kind in focus."""
+    method = OF_SWITCH[switch]
     state, mode = st.session_state, st.session_state.cause_mode if switch == "cause" else None
     there = {each.kind: each for each in held if each.method == method and (mode is None or each.mode == mode)}
     if not there:
-        title = TITLES.get(method, method.replace("_", " ")) or "other measure"
+        title = TITLES[method]
         known = ", ".join(dict.fromkeys(f"{each.title} of {KIND_TITLES[each.kind]}" for each in held)) or "no measure at all"
         return {}, f"This file holds no {title}{f' by {mode}' if mode else ''}; it holds {known}. {_MEASURED_BY}."
     title = next(iter(there.values())).title
@@ -84,17 +79,15 @@ def _found(trace: Trace, held: Sequence[Attribution], switch: str, method: str) 
         # A small map that has it keeps it, as on Explore.
         kept = there if switch == "value" else {}
         return kept, f"This file holds {title} of {listed}, and none of {KIND_TITLES[state.kind]}."
-    shown = {state.kind, *(["cross"] if method == BY_SHARES else [])}
-    return {kind: each for kind, each in there.items() if switch == "value" or kind in shown}, ""
+    return {kind: each for kind, each in there.items() if switch == "value" or kind == state.kind}, ""
 
 
-def draw_boxes(switch: str, modes: Sequence[str], others: Mapping[str, str], about: str) -> None:
+def draw_boxes(switch: str, modes: Sequence[str], about: str) -> None:
     """Draws the row of a measure below the boxes of the focus.
 
     Args:
         switch: the button of the player that is pressed.
         modes: ways to take a token away, for the causes.
-        others: titles of the measures without a button of their own.
         about: what the measure is, as Markdown.
     """
     quiet: Any = {"label_visibility": "collapsed"}
@@ -102,12 +95,5 @@ def draw_boxes(switch: str, modes: Sequence[str], others: Mapping[str, str], abo
         if switch == "cause":
             first = MODES[0] if MODES[0] in modes else modes[0]
             link.segmented_control("Without it", modes, key="cause_mode", default=first, **quiet)
-        if switch == "more" and others:
-            link.selectbox("Measure", others, key="other_measure", width=260, default=first_of(others), **quiet)
         if about:
             st.markdown(about, width="stretch")
-
-
-def first_of(others: Mapping[str, str]) -> str:
-    """The measure that a link leaves out: the source's shares, where they are among these."""
-    return BY_SHARES if BY_SHARES in others else next(iter(others))

@@ -1,4 +1,4 @@
-"""The tab Heads: every head of the run graded and named, and the parts On trial, By length and the aligning head."""
+"""The tab Heads: every head of the run graded and named, and the parts On trial and the aligning head."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import call
-from transformer_viz.views.explore import aligning, by_length
+from transformer_viz.views.explore import aligning
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options, link
 
 TITLE, ORDER, IN_LARGE = "Heads", 2, True
 TELLS = "What the heads do"
-GRADES, ON_TRIAL, BY_LENGTH = "Graded", "On trial", "By length"
+GRADES, ON_TRIAL = "Graded", "On trial"
 
 _BASELINES = {"": "", "uniform_": ", uniform", "untrained_": ", untrained"}
 
@@ -33,9 +33,8 @@ _BASELINES = {"": "", "uniform_": ", uniform", "untrained_": ", untrained"}
 def show(shown: Shown) -> None:
     """Draws one part of the tab; a projector shows a trial alone."""
     is_large = display_options.current().is_large
-    # A file and another decoding than greedy are graded alone; strings of any length come from a task.
-    model = shown.model if shown.is_decoded else None
-    parts = [GRADES, *([ON_TRIAL] if model is not None else []), *([BY_LENGTH] if model is not None and model.task else [])]
+    # A file and another decoding than greedy are graded alone.
+    parts = [GRADES, ON_TRIAL] if shown.is_decoded else [GRADES]
     part = link.option("heads_part", parts)
     if not is_large and len(parts) > 1:
         link.segmented_control("Heads", parts, key="heads_part", label_visibility="collapsed")
@@ -45,7 +44,7 @@ def show(shown: Shown) -> None:
 
         on_trial.show(shown)
     elif not is_large:
-        (_show_grades if part == GRADES else by_length.show)(shown)
+        _show_grades(shown)
 
 
 def _show_grades(shown: Shown) -> None:

@@ -15,7 +15,7 @@ from transformer_viz.numbers_in_words import times_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, figure_file, screen, table
+from transformer_viz.views.components import chart, screen, table
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.state import display_options, link
 
@@ -43,7 +43,8 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
     with left, st.container(key="search-tree"):
         words = "The search tree; the table beside it names the finished hypotheses"
         heard = "point", partial(_go_to, search)
-        figure = chart.draw(figures.search_tree, trace, node, greedy=greedy, key="search-tree-chart", words=words, clicks=heard)
+        looks: Any = {"key": "search-tree-chart", "words": words, "file": "search-tree", "clicks": heard}
+        figure = chart.draw(figures.search_tree, trace, node, greedy=greedy, **looks)
     with right:
         # The finished hypotheses and the node in focus, to choose one.
         numbers = [*search.best, *([] if node in search.best else [node])]
@@ -64,7 +65,6 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
             columns["answer"] = [answer or "" for answer in answers] + [""] * (len(nodes) - finished)
         here = numbers.index(node)
         table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3)
-        figure_file.offer(figure, "search-tree")
     return figure
 
 

@@ -9,7 +9,6 @@ import streamlit as st
 
 from transformer_viz.addresses import row_address
 from transformer_viz.errors import OptionError, TransformerVizError
-from transformer_viz.figures import colour_scale
 from transformer_viz.inside_head import explanations
 from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside
@@ -60,11 +59,8 @@ def show(shown: Shown) -> None:
     explained()
     way = _way(found, key)
     explained()
-    # With the colours that the map has.
-    is_large, scale = display_options.current().is_large, display_options.scale()
-    attention, at = trace.attentions[found.kind], (found.layer, found.head)
-    shares = colour_scale.scaled(attention.head(*at), attention.head_mask(*at), scale)[found.row]
-    looks = picture.Looks(style.theme(), is_large, scale, shares)
+    is_large = display_options.current().is_large
+    looks = picture.Looks(style.theme(), is_large)
     picture.show(found, way, looks, key, lambda pressed: _pressed(pressed, way))
     if not is_large:
         said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)

@@ -1,4 +1,4 @@
-"""The switch between weights, by value, cause and the other measures; each is computed when somebody chooses it.
+"""The switch between weights, by value and cause; each is computed when somebody chooses it.
 
 What is quick is there with the page. For another one the page is drawn with the weights, and then waits where the measure will
 be said, as for every long run. A measure that cannot be had is refused there by name.
@@ -10,18 +10,14 @@ from transformer_viz.attribution.methods import METHODS
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES, MODES, Kind
-from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribution
+from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.components.measured import BY_SHARES, BY_VALUE, OF_SWITCH, Measured, switched
+from transformer_viz.views.components.measured import BY_VALUE, OF_SWITCH, Measured, switched
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.file_measures import draw_boxes
 from transformer_viz.views.state import link, words
-
-_TITLES = {name: method.title for name, method in METHODS.items()}
-_TITLES[BY_SHARES] = f"source | prefix ({TITLES[BY_SHARES]})"
-_OTHERS = {name: title for name, title in _TITLES.items() if name not in OF_SWITCH.values()}
 
 
 class Measuring:
@@ -37,15 +33,14 @@ class Measuring:
         state = st.session_state
         self._run = (model, trace)
         self._is_offered, self._switch = is_offered, switched() if is_offered else "weights"
-        link.option("other_measure", _OTHERS, BY_SHARES, is_drawn=self._switch == "more")
         link.option("cause_mode", MODES, is_drawn=self._switch == "cause")
-        self._method = OF_SWITCH.get(self._switch, state.other_measure)
-        self._mode = state.cause_mode if METHODS[self._method].modes else "word"
+        self._mode = state.cause_mode if self._switch == "cause" else "word"
         self._found: dict[Kind, Attribution] = {}
         self._refused, self._missing = "", list[Kind]()
         if self._switch == "weights":
             return
-        title, known = _TITLES[self._method], [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
+        self._method = OF_SWITCH[self._switch]
+        title, known = METHODS[self._method].title, [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
         if words.is_on(trace):
             self._refused = f"{title} is measured on tokens, not on words. Choose *tokens* above."
             return
@@ -54,12 +49,9 @@ class Measuring:
             more = f"Choose {others}." if others else "This model has nothing else."
             name = KIND_TITLES[state.kind].capitalize()
             self._refused = f"{name} has no {title}: an encoder writes nothing that could be measured. {more}"
-        # Of every kind by value, since small maps have it; else of the one in focus, and the source's shares.
-        shown = {BY_VALUE: known, BY_SHARES: [state.kind, "cross"]}.get(self._method, [state.kind])
         try:
-            for kind in known:
-                if kind not in shown:
-                    continue
+            # Of every kind by value, since small maps have it; else of the one in focus.
+            for kind in (kind for kind in known if self._method == BY_VALUE or kind == state.kind):
                 found = runs.attribution(*self._run, self._method, self._mode, kind, waits=False)
                 if found is None:
                     self._missing.append(kind)
@@ -73,8 +65,7 @@ class Measuring:
         """What the player and the maps show."""
         if not self._is_offered:
             return Measured()
-        shares = self._found.get("cross") if self._method == BY_SHARES else None
-        return Measured(self._switch, dict(self._found), shares, self._row)
+        return Measured(self._switch, dict(self._found), self._row)
 
     def kept(self, trace: Trace) -> Trace:
         """The run with what was found, for its file."""
@@ -87,7 +78,7 @@ class Measuring:
         if self._switch == "weights":
             return
         method = METHODS[self._method]
-        draw_boxes(self._switch, MODES, _OTHERS, f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.")
+        draw_boxes(self._switch, MODES, f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.")
         if self._refused:
             st.info(literal(self._refused), icon=":material/block:")
         elif self._missing:

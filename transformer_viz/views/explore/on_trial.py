@@ -1,4 +1,4 @@
-"""*On trial* in the tab Heads: four questions that test whether what the head in focus looks at matters.
+"""*On trial* in the tab Heads: three questions that test whether what the head in focus looks at matters.
 
 Everything is computed on request, shared by all sessions, and queued where it takes long. Needs torch.
 """
@@ -14,11 +14,9 @@ from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.attribute import attribute
-from transformer_viz.attribution.counter_proof import EPSILON, N_HALVINGS, counter_proof
 from transformer_viz.attribution.figures import TITLES
 from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.attribution.result.counter_proof import CounterProof
 from transformer_viz.attribution.result.knock_out import KnockOut
 from transformer_viz.attribution.result.verdict import (
     FLOOR_WORDS,
@@ -47,21 +45,17 @@ from transformer_viz.views.components import chart, code, table
 from transformer_viz.views.components.bar import MOST_TYPED
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, call, record
-from transformer_viz.views.explore.by_length import SAMPLES
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options, link
 
-QUESTIONS = ("Does it point at the cause?", "Is it needed?", "Is its order faithful?", "Could it look elsewhere?")
-VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock_out", "curves", "counter_proof"
+QUESTIONS = ("Does it point at the cause?", "Is it needed?", "Is its order faithful?")
+VERDICT, KNOCK_OUT, CURVES = "verdict", "knock_out", "curves"
 """The keys of the toggles that ask the questions."""
-FIRST_SAMPLES, _MOST_LINES = 50, 200
+SAMPLES, FIRST_SAMPLES, _MOST_LINES = (20, 50, 100, 200), 50, 200
 _MOST_WRITTEN = 20
 """Tokens for each of a person's lines, of a model that may not end by itself."""
-_PASSES = 4 * (2 + N_HALVINGS)
-"""Texts that a counter-proof reads."""
 _BESIDE = ("gradient", "rollout", "alti")
 """Measures beside the weights in the curves; those that the model cannot give are left out."""
-_TOGETHER = ("all heads of its kind", "the heads of its layer")
 
 
 def show(shown: Shown) -> None:
@@ -77,7 +71,7 @@ def show(shown: Shown) -> None:
         return
     place = QUESTIONS.index(link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed"))
     try:
-        (_show_verdict, _show_knock_out, _show_curves, _show_counter_proof)[place](trace, model)
+        (_show_verdict, _show_knock_out, _show_curves)[place](trace, model)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
 
@@ -100,7 +94,6 @@ def _made_of(trace: Trace, model: LoadedModel) -> dict[str, Hashable]:
     return {
         VERDICT: run,
         CURVES: (*run, *place),
-        COUNTER_PROOF: (*run, *place),
         KNOCK_OUT: (*name, texts, how, None if every else place),
     }
 
@@ -120,15 +113,6 @@ def _has_causes() -> bool:
     )
     st.info(words, icon=":material/info:")
     return False
-
-
-def _one_head() -> HeadPlace | None:
-    """The head in focus; where the mean or the maximum of heads is, says that one must be chosen and returns None."""
-    state = st.session_state
-    if isinstance(state.head, int):
-        return HeadPlace(state.kind, state.layer, state.head)
-    st.info("Mean and maximum are not heads and cannot be removed. Choose a head above.", icon=":material/info:")
-    return None
 
 
 def name_of(layer: int, head: Head) -> str:
@@ -267,7 +251,8 @@ def _draw_maps(found: Mapping[str, Verdicts], trace: Trace) -> None:
 def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
     """Draws the boxes for texts and what stands in a head's place, a toggle and, while it is on, what is lost."""
     state, is_large = st.session_state, display_options.current().is_large
-    if not link.is_on("trial_every") and _one_head() is None:
+    if not link.is_on("trial_every") and not isinstance(state.head, int):
+        st.info("Mean and maximum are not heads and cannot be removed. Choose a head above.", icon=":material/info:")
         return
     if not is_large:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -425,64 +410,3 @@ def _curves(
         except OptionError:  # the model cannot give this measure
             given.remove(name)
     return faithfulness(model, trace, given, mode=mode, kind=kind, on_progress=on_progress)
-
-
-# ---- could it look elsewhere?
-
-
-def _show_counter_proof(trace: Trace, model: LoadedModel) -> None:
-    """Draws a toggle and, while it is on, the farthest map of the head alone and together with others, beside its own."""
-    if (place := _one_head()) is None:
-        return
-    is_large = display_options.current().is_large
-    st.markdown(
-        "The weights of a head are replaced by (1 − λ) of themselves and λ of other weights, as far as no token's "
-        f"probability changes by more than {EPSILON:g}. The result is another map with the same output."
-    )
-    together = link.option("trial_together", _TOGETHER)
-    if not is_large:
-        link.segmented_control("Moved together", _TOGETHER, key="trial_together")
-    if not _is_asked(COUNTER_PROOF, trace, model, "Move the weights"):
-        return
-    scopes = {
-        f"{name_of(place.layer, place.head)} alone": str(place),
-        f"all heads of {layer_label(place.layer)}": f"{place.kind}.{place.layer + 1}",
-        f"all of {KIND_TITLES[place.kind]}": place.kind,
-    }
-    cost = _cost(trace, model, _PASSES)
-    proofs = {
-        moved: compute(f"Moving the weights of {scope}", cost, counter_proof, model, trace, scope=scope)
-        for moved, scope in scopes.items()
-    }
-    alone, of_layer, of_kind = proofs.values()
-    if not is_large:
-        rows = {
-            moved: {
-                **{f"λ, {each.target}": f"{each.share:.2f}" for each in proof.moved},
-                "elsewhere": percent_words(proof.farthest.distance),
-                "largest change of p": f"{proof.farthest.change:.4f}",
-            }
-            for moved, proof in proofs.items()
-        }
-        st.table(pd.DataFrame.from_dict(rows, orient="index").rename_axis("moved"))
-    shown = [alone, of_layer if together == _TOGETHER[1] else of_kind]
-    first, second = map(_farthest, shown)
-    words = f"Alone, this head can have {first} elsewhere without changing the output; together with others, {second}."
-    st.markdown(literal(words))
-    alt = f"The map as it is, and the farthest found with this head alone and together with others. {words}"
-    at = (place.layer, place.head)
-    figure = chart.draw(figures.counter_proof, trace, shown, *at, key="trial-moved", words=alt, file="counter-proof")
-    if is_large:
-        return
-    st.caption(
-        "λ is the farthest found by halving, not the farthest possible. Elsewhere: the share of the weight at other keys than "
-        "before, mean over rows, at the target where it is most. A head that may look anywhere may still do its work: with "
-        "weights that say nothing, or because others do it as well."
-    )
-    code.show(*(Call("print({}.words)", proof) for proof in shown), figure, key="code_of_tab")
-
-
-def _farthest(proof: CounterProof) -> str:
-    found = proof.farthest
-    towards = {"uniform": "all keys alike", "reversed": "the row reversed"}.get(found.target, f"the {found.target}")
-    return f"{percent_words(found.distance)} of the weight (λ = {found.share:.2f} towards {towards})"

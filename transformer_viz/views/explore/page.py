@@ -45,7 +45,7 @@ _LEAKS = (
 
 def show() -> None:
     """Draws the page."""
-    chosen = bar.show("explore", with_models=True, with_colours=True, with_files=True, with_decoding=True, is_own_text=True)
+    chosen = bar.show("explore", with_models=True, with_files=True, with_decoding=True, is_own_text=True)
     if chosen.is_file:
         trace_file.show()
         return

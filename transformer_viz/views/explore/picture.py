@@ -98,8 +98,6 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
         "measures": measured.switch,
     }
-    if measured.shares is not None:
-        parts["output"] = measured.tokens(output_strip(trace))
     if curtain.row is not None and not curtain.is_guessed:
         row = curtain.row
         # What a question may not tell, from a row on: of the run itself it has been taken out already.

@@ -1,4 +1,4 @@
-"""The line below the pictures: the model, its accuracy and the settings of this run; for a file, what the file says."""
+"""The small line below the pictures: the model, its accuracy and the settings of this run; for a file, what the file says."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def show(shown: Shown) -> None:
     """Draws a line that opens: with what is known of the model, or with the notes of a file."""
     trace = shown.tokens
     if shown.model is None:
-        with st.expander("What the file says of its run"):
+        with st.expander(":small[What the file says of its run]", type="compact"):
             _notes(trace)
         return
     part, made_by, seconds = limits.words_of(trace.made_by), trace.made_by, trace.made_by.get("seconds")
@@ -43,7 +43,8 @@ def show(shown: Shown) -> None:
     words += f", {did} on {made_by.get('device')}"
     if isinstance(seconds, int | float):
         words += f", {duration_words(seconds)} for {count_words(len(trace.rows), step_name(trace))}"
-    with st.expander(literal(f"This run: {words}" + (f"; kept: {part}" if part else ""))):
+    words += f"; kept: {part}" if part else ""
+    with st.expander(f":small[This run: {literal(words)}]", type="compact"):
         limits.caption(shown.whole or trace)
         about = _model(shown.checkpoint) if shown.checkpoint is not None else _sizes_of(shown.model)
         # Together: each further text is 1.5 ms of an Enter.

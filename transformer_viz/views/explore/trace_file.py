@@ -16,8 +16,6 @@ from transformer_viz.views.state import aligner, display_options, focus, link, w
 
 _EXAMPLE, _EXAMPLE_CHECKPOINT = "hello", "reverse"
 _LONGEST_WORDS = 80
-_OF_A_TASK = ("By length", "the untrained baseline")
-"""What a model that was trained for a task is measured with elsewhere."""
 _COMMAND = "python -m transformer_viz trace hello -o hello.npz"
 _PYTHON = """import transformer_viz as tv
 
@@ -30,7 +28,7 @@ tv.save_trace(trace, "mine.npz")"""
 
 
 _WAYS: tuple[tuple[str, ...], ...] = (
-    ("From this app", "The tab Export of any run: choose Trace, then download."),
+    ("From this app", "The tab Export of any run: Data, then Trace."),
     ("From the command line", "Any checkpoint or `--model`, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
     ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
 )
@@ -110,7 +108,7 @@ def _show_file() -> None:
         hypotheses.say(tokens, search, node)
     picture.show(shown, now, covers, held)
     tables.show(Shown(shown, tokens, whole=whole, measured=held, tree=tree))
-    if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
+    if left_out := [*["What if"] * whole.writes, *["the untrained baseline"] * ("task" in whole.made_by)]:
         st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")
 
 

@@ -82,6 +82,7 @@ def show(setup: Setup) -> None:
         # Of the sound model: one for all layers and heads.
         sound = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
         looks: Any = {"height": height, "before": sound, "clicks": ("cell", partial(_clicked, after))}
+        looks["of"] = str(HeadOff(Place(kind, layer, head)))
         words = "The mask; the field below edits it by text"
         mask = chart.draw(figures.mask, after, kind, layer, head, key="lab-edit-chart", words=words, file="mask", **looks)
     with result:
@@ -210,10 +211,15 @@ def _steps(before: Trace, after: Trace) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars)
 
 
-def _clicked(trace: Trace, query: int | None, key: int | None) -> None:
-    """Edits a clicked cell, or the row or column of a clicked label."""
-    state, (kind, layer, head) = st.session_state, _one_head()
+def _clicked(trace: Trace, query: int | None, key: int | None, of: str) -> None:
+    """Edits a clicked cell, or the row or column of a clicked label, of the head that was seen."""
+    state, seen = st.session_state, _head_of(of)
+    if seen is None or seen[0] not in trace.kinds:
+        return
+    kind, layer, head = seen
     attention = trace.attentions[kind]
+    if layer not in attention.layers or head >= attention.n_heads:
+        return
     if (query is not None and query >= len(attention.queries)) or (key is not None and key >= len(attention.keys)):
         return
     what, reach = state.get("click", _CLICKS[0]), state.get("reach", _REACHES[0])
@@ -224,6 +230,16 @@ def _clicked(trace: Trace, query: int | None, key: int | None) -> None:
         _toggle(Force(place, query, ((key, 1.0),)))
     else:
         _toggle(Flip(place, None if what == _CLICKS[2] else query, None if what == _CLICKS[1] else key))
+
+
+def _head_of(said: str) -> tuple[Kind, int, int] | None:
+    """The head that the browser says was pressed; None for nonsense."""
+    try:
+        [edit] = plain_edits.parse(said)
+    except (OptionError, ValueError):
+        return None
+    place = edit.place if isinstance(edit, HeadOff) else Place("cross")
+    return None if place.layer is None or place.head is None else (place.kind, place.layer, place.head)
 
 
 def _toggle(edit: Edit) -> None:

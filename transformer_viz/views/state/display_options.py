@@ -11,7 +11,6 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.correctness import answer_words
-from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary, names
 from transformer_viz.views.components.markdown import said
@@ -43,8 +42,6 @@ class DisplayOptions:
     with_answer: bool
     unfolds: bool = False
     """Whether nothing of a run is seen before its step has come."""
-    scale: Scale = "fixed"
-    """What has the strongest colour in the maps of weights."""
 
 
 def current() -> DisplayOptions:
@@ -54,14 +51,7 @@ def current() -> DisplayOptions:
         is_large=state.projector,
         with_answer=not state.hide_answer,
         unfolds=link.opened_bare() and not levels.is_all(),
-        scale=scale(),
     )
-
-
-def scale() -> Scale:
-    """What has the strongest colour; on a page that does not offer it, a weight of 1."""
-    state = st.session_state
-    return state.colours if state.get("has_colours") else "fixed"
 
 
 def is_hidden(what: str) -> bool:
@@ -89,17 +79,14 @@ def answer_of(trace: Trace) -> str:
     return f" ({said(words)})" if words else ""
 
 
-def popover(page: str, device: Callable[[], None] | None = None, *, with_colours: bool = False) -> None:
+def popover(page: str, device: Callable[[], None] | None = None) -> None:
     """Settings in a row of controls, the words of the page, and the switch of all controls.
 
     Args:
         page: that has it.
         device: draws the box of the device, on a page that runs a model. Seldom touched, it would cost each page as much to
             mount as any other box.
-        with_colours: whether maps of weights may be coloured otherwise.
     """
-    state = st.session_state
-    state.has_colours = with_colours
     words = "Projector, hide the answer, light or dark" + ("" if device is None else ", device")
     with st.popover("Settings", icon=":material/tune:", help=words):
         link.toggle("Projector: large letters, maps only", key="projector")
@@ -109,13 +96,10 @@ def popover(page: str, device: Callable[[], None] | None = None, *, with_colours
             help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
             on_change=_begin_anew,
         )
-        if with_colours and (link.option("colours", SCALES) != next(iter(SCALES)) or levels.is_all()):
-            help_ = glossary.sentence("Colours of the maps")
-            link.segmented_control("Colours of the maps", key="colours", help=help_)
         # One of its buttons loads the page again: the link keeps what was chosen, an opened file is not kept.
         # Explore is the bare address.
         _theme_choice()(key="theme-choice", data={"pages": ["", *names()]})
-        if device is not None and (levels.is_all() or state.device != AUTO):
+        if device is not None and (levels.is_all() or st.session_state.device != AUTO):
             device()
     if page != "train":  # has them at its beginning
         glossary_popover(page)

@@ -10,7 +10,7 @@ from transformer_viz.figures.theme import Style
 from transformer_viz.surveys import sentences
 from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import figure_file, style
+from transformer_viz.views.components import made_file, style
 from transformer_viz.views.components.markdown import sentence
 from transformer_viz.views.survey.found import FOLDER
 from transformer_viz.views.survey.shown import Shown
@@ -37,7 +37,7 @@ def show(shown: Shown) -> None:
         if state.get("survey_report") == asked:
             looks, of = Style(style.theme()), ("survey report", *shown.identity, style.theme())
             name, make = "report.html", lambda: export.survey_html(survey, style=looks).encode()
-            figure_file.download(name, "text/html", "survey-report-file", of, make)
+            made_file.download(name, "text/html", "survey-report-file", of, make)
     st.markdown("One of your own, over the texts of a file, one a line:")
     name = survey.model.name
     option = "--model" if name in model_list.models() else "--checkpoint"

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
 import streamlit as st
@@ -57,7 +56,7 @@ NUMBERS = {
 CHOICES = {"optimizer": "Optimizer", "schedule": "Schedule", "loss": "Loss"}
 FLOATS = {"dropout": ("Dropout", 0.0, 0.99), "sinusoid_base": ("Sinusoid base", 1.01, 1e6)}
 MODEL = (*SIZES, *SWITCHES, *FLOATS)
-FIELDS = (*MODEL, *NUMBERS, *CHOICES, "frozen_embeddings")
+FIELDS = (*MODEL, *NUMBERS, *CHOICES)
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
 _WIDTH = 90
 """Of a line of the command."""
@@ -226,11 +225,6 @@ def _help(label: str) -> str:
     return literal(glossary.sentence(label))
 
 
-def written(value: Any) -> str:
-    """The value as text, with `true` and `false` as in files of settings."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def same(value: Any, other: Any) -> bool:
     """Whether two values of a setting are equal, floats up to rounding."""
     return math.isclose(value, other) if isinstance(value, float) and isinstance(other, int | float) else value == other
@@ -244,7 +238,6 @@ def command(
     folder: str,
     snapshots: int,
     samples: int,
-    embeddings: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The command line, broken where it is long.
 
@@ -255,12 +248,10 @@ def command(
         folder: where the checkpoint goes; a `~/` in front is the reader's own folder.
         snapshots: weights kept along the way.
         samples: texts of the evaluation at the end.
-        embeddings: files of pretrained matrices, by their side.
     """
     parts = [
         f"python -m transformer_viz train {shlex.quote(task)} --variant {shlex.quote(variant)}",
         *(_option(setting, value) for setting, value in settings.items()),
-        *(f"--{side}-embedding {_path(file)}" for side, file in embeddings.items()),
         f"--snapshots {snapshots}",
         f"--samples {samples}",
         f"-o {_path(folder)}",
@@ -281,8 +272,6 @@ def _path(path: str) -> str:
 
 
 def _option(name: str, value: Any) -> str:
-    if name == "frozen_embeddings":
-        return "--freeze-embeddings"
     flag = name.removeprefix("n_").replace("_", "-")
     if isinstance(value, bool):
         return f"--{flag}" if value else f"--no-{flag}"

@@ -18,7 +18,6 @@ from transformer_viz.views.components import (
     bar,
     chart,
     code,
-    figure_file,
     lesson_card,
     pictures,
     player,
@@ -96,8 +95,7 @@ def _show() -> None:
             "and the candidates of one position. The sentence above describes it."
         )
         figure = last_of_all()
-        chart.show(figure, "film-chart", words, run=now.run)
-        figure_file.offer(figure, "film")
+        chart.show(figure, "film-chart", words, run=now.run, file="film")
     st.caption(f"All heads. {when(found[now.step].step)}, reading the same target:")
     trace = record(found[now.step].forced, Call("trace = {}.forced", found[now.step]))
     pictures.mosaics(trace, chosen, now, partial(_go_to_tile, found))

@@ -3,18 +3,15 @@
 The training runs in a process of its own.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.typing import UploadedFile
 
 from transformer_viz import app_folders, figures, server_settings
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
-from transformer_viz.training import embeddings, estimate, jobs
-from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
+from transformer_viz.training import estimate, jobs
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code
@@ -24,9 +21,6 @@ from transformer_viz.views.train import form, how_it_learned, model_drawing, pro
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
-Files = Mapping[Side, UploadedFile]
-"""Uploaded files of pretrained embeddings."""
-_MOST_MEGABYTES = 64
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
 _estimate = st.cache_resource(max_entries=64, show_spinner="Estimating …")(estimate.estimate)
@@ -51,7 +45,7 @@ def show() -> None:
                         f"preset-{preset.task}",
                         preset.help,
                         _begin,
-                        args=(preset.recipe, None, {}),
+                        args=(preset.recipe, None),
                         icon=":material/bolt:",
                         width="stretch",
                     )
@@ -59,23 +53,8 @@ def show() -> None:
                 st.error(literal(said), icon=":material/error:")
             with link.expander("A training of your own", key="form", icon=":material/tune:"):
                 recipe = form.show()
-                files: dict[Side, UploadedFile] = {}
-                with st.expander("Pretrained embeddings"):
-                    st.caption(
-                        "Training can begin with embeddings that you have: a .npy or .safetensors file with one matrix "
-                        "(tokens, d_model), its rows in the order of the vocabulary."
-                    )
-                    for column, side in zip(st.columns(2), SIDES, strict=True):
-                        label, kinds, key = (
-                            f"{side.capitalize()} embedding",
-                            [name[1:] for name in SUFFIXES],
-                            f"train_{side}_embedding",
-                        )
-                        if (file := column.file_uploader(label, kinds, key=key, max_upload_size=_MOST_MEGABYTES)) is not None:
-                            files[side] = file
-                    link.toggle("Freeze: training leaves the embeddings as they are", key="train_frozen_embeddings")
                 if recipe is not None:
-                    _start_box(recipe, files)
+                    _start_box(recipe)
                 model_drawing.show(recipe)
         with right:
             _show_job()
@@ -99,9 +78,7 @@ def _show_job() -> None:
         words = "type your own; empty: an example of the task"
         link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
         _live(job.name)
-        folder = f"{app_folders.trained_as_typed()}/.jobs/{job.name}"
-        matrices: dict[str, str] = {side: f"{folder}/{file.name}" for side, file in job.embeddings().items()}
-        _show_command(job.recipe, job.name, matrices, "code_of_job")
+        _show_command(job.recipe, job.name, "code_of_job")
     elif server_settings.trains():
         st.markdown(
             "**What will appear here.** "
@@ -132,9 +109,8 @@ def _live(name: str) -> None:
         st.rerun()
 
 
-def _start_box(recipe: Recipe, files: Files) -> None:
+def _start_box(recipe: Recipe) -> None:
     try:
-        embeddings.check_fit(_matrices(files), form.config(recipe))
         needed = _estimate(recipe)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
@@ -147,45 +123,34 @@ def _start_box(recipe: Recipe, files: Files) -> None:
         st.caption(f"This page ends a training after {jobs.MOST_SECONDS // 60} minutes and keeps what it has learned by then.")
     state = st.session_state
     link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
-    begin: Any = {"on_click": _begin, "args": (recipe, "train_name", files)}
+    begin: Any = {"on_click": _begin, "args": (recipe, "train_name")}
     st.button("Start training", type="primary", icon=":material/play_arrow:", **begin)
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
-    _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")
+    _show_command(recipe, state.train_name.strip(), "code")
 
 
-def _matrices(files: Files) -> dict[Side, embeddings.Matrix]:
-    """The matrices in the files, by their side.
-
-    Raises:
-        ConfigError: a file that cannot be read.
-    """
-    return {side: embeddings.parse_matrix(file.name, file.getvalue()) for side, file in files.items()}
-
-
-def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
+def _show_command(recipe: Recipe, name: str, fold: str) -> None:
     """Draws the command that does this training in a terminal, without this page's limits."""
     how = {
         "folder": f"{app_folders.trained_as_typed()}/{name}",
         "snapshots": jobs.SNAPSHOTS,
         "samples": jobs.SAMPLES,
-        "embeddings": matrices,
     }
     code.show_command(form.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold)
 
 
-def _begin(recipe: Recipe, name: str | None, files: Files) -> None:
+def _begin(recipe: Recipe, name: str | None) -> None:
     """Starts a training, which the page then shows, or keeps why it cannot be started.
 
     Args:
         recipe: of the training.
         name: the session's key of its name; None where it is to be free.
-        files: pretrained embeddings.
     """
     state = st.session_state
     typed = _free_name(recipe) if name is None else state[name].strip()
     try:
-        job = jobs.start(recipe, typed, progress.visitor(), _matrices(files))
+        job = jobs.start(recipe, typed, progress.visitor())
     except TransformerVizError as error:
         state["preset_refused" if name is None else "train_refused"] = str(error)
         return
