@@ -135,7 +135,7 @@ class Chart {
   }
 }
 
-// Resolves once plotly.js is there; `name` is the file that `plotly_js.py` serves beside the page.
+// Resolves once plotly.js is there; `name` is the file that `plotly_js.py` names, beside the page.
 function plotlyFrom(name) {
   window.__plotly ??= new Promise((found, failed) => {
     const script = document.createElement("script");

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from transformer_viz.viewer import modules
-from transformer_viz.views.components import figure_file, plotly_js, style
+from transformer_viz.viewer import modules, plotly_js
+from transformer_viz.views.components import figure_file, style
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
@@ -77,7 +77,7 @@ def show(
             if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
                 act(*cell)
 
-    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.NAME}
+    about = {"words": words, "run": run, "title": title, "clicks": on, "plotly": plotly_js.name()}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     _component()(key=key, data=data, **({"on_click_change": clicked} if act else {}))
