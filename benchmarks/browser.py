@@ -72,6 +72,21 @@ def visit(running: Browser, url: str, drawn: str) -> float:
     return found
 
 
+def bytes_of_visit(running: Browser, url: str, drawn: str) -> tuple[int, int]:
+    """Bytes of all that another person's browser fetches until a condition holds: as they are sent, and unpacked.
+
+    The messages of Streamlit's own connection are not among them.
+    """
+    page = new_page(running, _SCRIPT)
+    page.goto(url, wait_until="commit")
+    page.wait_for_function(drawn, polling=_LOOK_MS)
+    entries = "['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind))"
+    sizes = page.evaluate(f"{entries}.map((one) => [one.encodedBodySize, one.decodedBodySize])")
+    page.context.close()
+    sent, unpacked = map(sum, zip(*sizes, strict=True))
+    return sent, unpacked
+
+
 def opened(running: Browser, url: str, drawn: str) -> Page:
     """A page on which what its first run draws is there, and which has come to rest."""
     page = new_page(running, _SCRIPT)

@@ -211,7 +211,8 @@ class Bursts:
         kind = self.dice.choice([*KIND_TITLES])
         shape = self._trace.attentions[kind].weights.shape
         layer, head = self.dice.randrange(shape[0]), self.dice.randrange(shape[1])
-        self._click_chart(
+        click_chart(
+            self.page,
             self.page.locator(".viewer [data-part=mosaics] .chart").nth([*KIND_TITLES].index(kind)),
             lambda meta: ((head + 0.5) * meta["pitch_x"], (layer + 0.4) * meta["pitch_y"]),
         )
@@ -296,7 +297,7 @@ class Bursts:
         row = self.dice.randrange(rows if self.want.kind == "encoder" else self.want.step + 1)
         # What the decoder reads later is not there yet.
         column = self.dice.randrange(self.want.step + 1 if self.want.kind == "decoder" else columns)
-        self._click_chart(self.page.locator(".viewer [data-part=focus]"), lambda _: (column, row))
+        click_chart(self.page, self.page.locator(".viewer [data-part=focus]"), lambda _: (column, row))
         self._pin((row, column))
         return f"{row + 1},{column + 1}"
 
@@ -317,21 +318,6 @@ class Bursts:
 
     def _pin(self, pin: tuple[int | None, int | None]) -> None:
         self.want = replace(self.want, pin=() if self.want.pin == pin else pin)
-
-    def _click_chart(self, chart: Locator, place: Callable[[Any], tuple[float, float]]) -> None:
-        """A click at a place of a chart's axes, where it is now."""
-        chart.scroll_into_view_if_needed()
-        meta = chart.evaluate("(chart) => chart.layout.meta")
-        x, y = chart.evaluate(
-            """(chart, [x, y]) => {
-              const box = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
-              const [left, right] = chart.layout.xaxis.range, [bottom, top] = chart.layout.yaxis.range;
-              const across = (x - left) / (right - left), up = (y - bottom) / (top - bottom);
-              return [box.left + box.width * across, box.bottom - box.height * up];
-            }""",
-            list(place(meta)),
-        )
-        self.page.mouse.click(x, y)
 
     # ---- what is there
 
@@ -406,6 +392,22 @@ class Bursts:
         if drawn.shape != right.shape or not np.allclose(drawn, right, atol=1e-6, equal_nan=True):
             return f"the map has other numbers than {want.kind}.{want.layer + 1}.{head} at step {want.step + 1}"
         return None
+
+
+def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, float]]) -> None:
+    """Clicks at a place of a chart's axes, where it is now; `place` is given the chart's `layout.meta`."""
+    chart.scroll_into_view_if_needed()
+    meta = chart.evaluate("(chart) => chart.layout.meta")
+    x, y = chart.evaluate(
+        """(chart, [x, y]) => {
+          const box = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
+          const [left, right] = chart.layout.xaxis.range, [bottom, top] = chart.layout.yaxis.range;
+          const across = (x - left) / (right - left), up = (y - bottom) / (top - bottom);
+          return [box.left + box.width * across, box.bottom - box.height * up];
+        }""",
+        list(place(meta)),
+    )
+    page.mouse.click(x, y)
 
 
 def _changes(values: Iterable[Any]) -> list[Any]:

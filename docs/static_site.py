@@ -10,9 +10,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import transformer_viz as tv
-from transformer_viz.export.pages import BESIDE, plotly_file
 from transformer_viz.learn.lesson import read_lessons
 from transformer_viz.learn.sheet import sheet_html
+from transformer_viz.viewer import plotly_js
 
 DOCS = Path(__file__).resolve().parent
 MODELS = {
@@ -33,7 +33,7 @@ def main(folder: Path, docs: Path | None = None) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     # One copy for all live pages: their maps are drawn by it.
-    (folder / BESIDE).write_bytes(plotly_file())
+    shutil.copy(plotly_js.path(), folder)
     for name in MODELS:
         tv.export.live(tv.load_checkpoint(name), folder / f"{name}.html", plotlyjs=False)
     for language in ("en", "zh"):
@@ -43,9 +43,8 @@ def main(folder: Path, docs: Path | None = None) -> None:
     if docs is not None:
         shutil.copytree(docs, folder / "docs", dirs_exist_ok=True)
     templates = Environment(loader=FileSystemLoader(DOCS / "static"), autoescape=True, undefined=StrictUndefined)
-    page = templates.get_template("index.html").render(
-        models=MODELS, lessons=read_lessons()[0], has_docs=docs is not None, version=tv.__version__
-    )
+    about = {"models": MODELS, "lessons": read_lessons()[0], "has_docs": docs is not None}
+    page = templates.get_template("index.html").render(**about, version=tv.__version__, plotly=plotly_js.path().name)
     (folder / "index.html").write_text(page, encoding="utf-8")
     # What a static Space of Hugging Face reads. GitHub's own page builder, which would leave files out, is not wanted.
     shutil.copy(DOCS / "static" / "space.md", folder / "README.md")

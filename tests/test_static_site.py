@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from docs import static_site
+from transformer_viz.viewer import plotly_js
 
 _LINK = re.compile(r'(?:href|src|srcset)="([^"#]+)')
 
@@ -31,10 +32,10 @@ def test_every_link_leads_to_a_file_of_the_site(folder: Path) -> None:
 
 
 def test_live_pages_share_one_copy_of_plotly(folder: Path) -> None:
-    assert (folder / "plotly.min.js").stat().st_size > 2**20
+    assert (folder / plotly_js.BUNDLE.name).stat().st_size > 2**20
     for name in static_site.MODELS:
         page = (folder / f"{name}.html").read_text(encoding="utf-8")
-        assert 'src="plotly.min.js"' in page
+        assert f'src="{plotly_js.BUNDLE.name}"' in page
         policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]+)"', page)[0])
         assert "default-src 'none'" in policy and "connect-src" not in policy
 

@@ -147,6 +147,8 @@ def test_the_wheel_says_its_version_licence_and_command(wheel: Path) -> None:
     metadata = Parser().parsestr(about["METADATA"])
     assert (metadata["Version"], metadata["License-Expression"]) == (tv.__version__, "MIT")
     assert about["LICENSE"] == (ROOT / "LICENSE").read_text(encoding="utf-8")
+    of_plotly = ROOT / "transformer_viz" / "viewer" / "plotly" / "LICENSE.txt"
+    assert about["LICENSE.txt"] == of_plotly.read_text(encoding="utf-8") and "Plotly" in about["LICENSE.txt"]
     assert "transformer-viz = transformer_viz.__main__:run" in about["entry_points.txt"]
 
 

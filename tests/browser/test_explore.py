@@ -31,7 +31,7 @@ from tests.browser.charts import (
 )
 from tests.needs import slow
 from transformer_viz.terms import KIND_TITLES, place_label, row_labels
-from transformer_viz.views.components import plotly_js
+from transformer_viz.viewer import plotly_js
 
 pytestmark = pytest.mark.browser
 
@@ -189,7 +189,7 @@ def test_plotly_is_asked_for_ahead_of_the_charts_that_need_it_and_loaded_once(pa
     wait_until_drawn(page, "[role=tabpanel] .js-plotly-plot")
     entries = "performance.getEntriesByType('resource').filter((one) => one.name.includes('lotly'))"
     fetched = page.evaluate(f"{entries}.map((one) => [one.name, one.transferSize])")
-    assert {url for url, _ in fetched} == {f"{server}/{plotly_js.NAME}"}
+    assert {url for url, _ in fetched} == {f"{server}/{plotly_js.name()}"}
     assert sum(n_bytes > 1_000_000 for _, n_bytes in fetched) <= 1
 
 

@@ -1,9 +1,11 @@
 """The exported page's small maps, masks and numbers; hostile tokens; in a notebook, and beside or without plotly.js."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -12,10 +14,10 @@ from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
 from tests.figures.conftest import build
 from tests.figures.test_hovers import run
 from transformer_viz import figures
-from transformer_viz.export.pages import plotly_file
 from transformer_viz.figures.theme import Style, ThemeName
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
+from transformer_viz.viewer import plotly_js
 
 pytestmark = pytest.mark.browser
 
@@ -155,16 +157,25 @@ def test_in_a_notebook_neither_reaches_the_other(open_page: Callable[..., Page])
 
 @pytest.mark.slow
 def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_path: Path) -> None:
-    (tmp_path / "plotly.min.js").write_bytes(plotly_file())
+    beside = Path(shutil.copy(plotly_js.path(), tmp_path))
     trace = build()
     page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False))
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, trace, "cross", 0, 0, 2)
-    (tmp_path / "plotly.min.js").unlink()
-    page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False), lacks="plotly.min.js")
-    expect(page.get_by_text("plotly.min.js is not where this page looks for it")).to_be_visible()
+    beside.unlink()
+    page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False), lacks=beside.name)
+    expect(page.get_by_text("plotly.js is not where this page looks for it")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 4 of 7")
+
+
+@pytest.mark.slow
+def test_the_bundle_draws_the_traces_that_are_said_and_the_whole_draws_others(open_page: Callable[..., Page]) -> None:
+    page = open_page(tv.export.figure_html(go.Figure([go.Pie(labels=["a", "b"], values=[1, 2])])))
+    page.wait_for_selector("#figure .slice")
+    assert set(page.evaluate("Object.keys(Plotly.PlotSchema.get().traces)")) == plotly_js.CARTESIAN
+    page = open_page(tv.export.figure_html(go.Figure(go.Sunburst(labels=["a", "b"], parents=["", "a"]))))
+    page.wait_for_selector("#figure .slice")
 
 
 @pytest.mark.slow

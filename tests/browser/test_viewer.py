@@ -11,11 +11,11 @@ from playwright.sync_api import Page, expect
 from tests.figures.conftest import build
 from transformer_viz.export.assets import templates
 from transformer_viz.export.content import content
-from transformer_viz.figures import files, page_templates
+from transformer_viz.figures import page_templates
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.viewer import modules
+from transformer_viz.viewer import modules, plotly_js
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +46,7 @@ def open_viewers(open_page: Callable[..., Page]) -> Callable[[dict[str, Any]], P
         parts = {
             "style": modules.styles("player.css", "lines.css", "measures.css", "viewer.css"),
             "viewer": templates().get_template("viewer.html").render(),
-            "plotly": files.plotly_js(),
+            "plotly": plotly_js.path().read_text(encoding="utf-8"),
             "data": json.dumps(run, default=typed).replace("<", "\\u003c"),
             "script": modules.script("viewer.js"),
         }

@@ -14,15 +14,17 @@ from transformer_viz.figures import files
 from transformer_viz.figures.theme import escape
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
+from transformer_viz.viewer import plotly_js
 
-PLOTLY = "window.Plotly = undefined"
+PLOTLY, BESIDE = "window.Plotly = undefined", plotly_js.BUNDLE.name
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty one, where the command runs; plotly.js is a word, so that pages are small."""
+    (plotly := tmp_path_factory.mktemp("plotly") / BESIDE).write_text(PLOTLY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "plotly_js", lambda: PLOTLY)
+    monkeypatch.setattr(plotly_js, "path", lambda types=(): plotly)
     return tmp_path
 
 
@@ -52,11 +54,11 @@ def test_a_page_of_the_whole_run(run: Trace, cli: Callable[..., Any]) -> None:
 def test_without_plotlyjs_it_stands_beside_the_page(run: Trace, cli: Callable[..., Any]) -> None:
     done = cli("render", "run.npz", "-o", "run.html", "--without-plotlyjs")
     assert done.code == 0
-    assert Path("plotly.min.js").read_text(encoding="utf-8") == PLOTLY
+    assert Path(BESIDE).read_text(encoding="utf-8") == PLOTLY
     assert PLOTLY not in Path("run.html").read_text(encoding="utf-8")
-    Path("plotly.min.js").write_text("mine", encoding="utf-8")
+    Path(BESIDE).write_text("mine", encoding="utf-8")
     assert cli("render", "run.npz", "-o", "two.html", "--without-plotlyjs").out.count("\n") == 1
-    assert Path("plotly.min.js").read_text(encoding="utf-8") == "mine"
+    assert Path(BESIDE).read_text(encoding="utf-8") == "mine"
 
 
 def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +105,7 @@ def test_a_page_with_the_model(folder: Path, cli: Callable[..., Any]) -> None:
     given = ("--source", "abc", "--precision", "float32", "--without-plotlyjs")
     done = cli("live", "--checkpoint", "reverse-leak", "-o", "page.html", *given)
     assert (done.code, done.err) == (0, "") and re.match(r"page.html: [\d.]+ (kB|MB)\n", done.out)
-    assert {path.name for path in folder.iterdir()} == {"page.html", "plotly.min.js"}
+    assert {path.name for path in folder.iterdir()} == {"page.html", BESIDE}
     page = opened("page.html")["live"]
     assert page["source"] == page["examples"][0] == "abc"
     assert page["model"]["config"]["d_model"] == 64

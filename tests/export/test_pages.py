@@ -8,18 +8,22 @@ import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
+from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 import transformer_viz as tv
 from tests.trace import planted
 from transformer_viz.errors import OptionError
 from transformer_viz.export import pages, saving
-from transformer_viz.export.pages import html, plotly_file
+from transformer_viz.export.pages import figure_html, html
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
+from transformer_viz.viewer import plotly_js
 
 
 class Elements(HTMLParser):
@@ -87,7 +91,7 @@ def test_the_page_may_load_nothing_and_runs_its_own_scripts_only(trace: Trace) -
 @pytest.mark.parametrize(
     ("plotlyjs", "sources", "src"),
     [
-        (False, "'self' file:", "plotly.min.js"),
+        (False, "'self' file:", "plotly-cartesian.min.js"),
         ("lib/plotly.js", "'self' file:", "lib/plotly.js"),
         ("https://example.org/p.js", "https://example.org/p.js", "https://example.org/p.js"),
     ],
@@ -101,7 +105,7 @@ def test_plotly_from_elsewhere_is_named_and_allowed(trace: Trace, plotlyjs: Any,
 def test_the_makers_server_is_asked_with_a_hash(trace: Trace) -> None:
     (attributes,) = [a for a in Elements(html(trace, plotlyjs="cdn")).named("script") if "src" in a]
     assert re.fullmatch(r"https://cdn\.plot\.ly/plotly-[\d.]+\.min\.js", str(attributes["src"]))
-    digest = base64.b64encode(hashlib.sha256(plotly_file()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(get_plotlyjs().encode()).digest()).decode()
     assert attributes["integrity"] == f"sha256-{digest}"
 
 
@@ -115,13 +119,37 @@ def test_other_addresses_are_refused(trace: Trace, plotlyjs: str) -> None:
 
 def test_compressed_plotly_is_the_same_script(trace: Trace) -> None:
     page = html(trace, plotlyjs="packed")
-    packed = next(text for text in Elements(page).scripts if len(text) > 1_000_000)
-    assert gzip.decompress(base64.b64decode(packed)) == plotly_file()
-    assert len(page) < 2_300_000
+    packed = next(text for text in Elements(page).scripts if len(text) > 500_000)
+    assert gzip.decompress(base64.b64decode(packed)) == plotly_js.BUNDLE.read_bytes()
+    assert len(page) < 1_000_000
+
+
+@pytest.mark.parametrize("trace_of_others", [go.Scatter3d(x=[1], y=[1], z=[1]), go.Sunburst(labels=["a"]), go.Table()])
+def test_a_figure_that_the_bundle_cannot_draw_brings_the_whole(trace_of_others: Any) -> None:
+    others, ours = go.Figure([go.Bar(y=[1]), trace_of_others]), go.Figure([go.Bar(y=[1]), go.Pie(values=[1])])
+    page = Elements(figure_html(others))
+    assert get_plotlyjs() in page.scripts
+    assert f"'sha256-{base64.b64encode(hashlib.sha256(get_plotlyjs().encode()).digest()).decode()}'" in page.policy
+    packed = next(text for text in Elements(figure_html(others, plotlyjs="packed")).scripts if len(text) > 500_000)
+    assert gzip.decompress(base64.b64decode(packed)) == get_plotlyjs().encode()
+    assert [a["src"] for a in Elements(figure_html(others, plotlyjs=False)).named("script") if "src" in a] == ["plotly.min.js"]
+    assert plotly_js.BUNDLE.read_text(encoding="utf-8") in Elements(figure_html(ours)).scripts
+
+
+def test_the_bundle_is_of_the_packages_version_and_another_version_brings_the_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert plotly_js.version_of(plotly_js.BUNDLE) == get_plotlyjs_version()
+    assert plotly_js.path() == plotly_js.BUNDLE
+    older = tmp_path / "plotly-cartesian.min.js"
+    beginning = plotly_js.BUNDLE.read_text(encoding="utf-8")[:300]
+    older.write_text(beginning.replace(get_plotlyjs_version(), "4.0.9"), encoding="utf-8")
+    monkeypatch.setattr(plotly_js, "BUNDLE", older)
+    assert plotly_js.path().read_text(encoding="utf-8") == get_plotlyjs()
 
 
 def test_sizes_of_twelve_letters(run: Trace) -> None:
-    assert len(html(run).encode()) < 6_000_000
+    assert len(html(run).encode()) < 2_000_000
     assert len(html(run, plotlyjs=False).encode()) < 245_000
 
 

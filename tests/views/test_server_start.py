@@ -9,12 +9,12 @@ from unittest.mock import Mock
 import plotly
 import pytest
 import streamlit as st
-from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
 
 from tests.test_imports import python
 from tests.views.asgi import ask
 from transformer_viz import views
+from transformer_viz.viewer import plotly_js
 from transformer_viz.views import server
 from transformer_viz.views.server import lifespan, opening, unknown_pages, warm_up
 
@@ -101,12 +101,12 @@ def test_every_page_of_the_app_has_its_address():
 
 @pytest.mark.parametrize("base", ["", "viz"])
 @pytest.mark.parametrize("encoding", ["gzip, br", ""])
-def test_plotly_is_the_packages_own_and_a_browser_fetches_it_once(options, base, encoding):
+def test_plotly_is_the_bundle_and_a_browser_fetches_it_once(options, base, encoding):
     options["server.baseUrlPath"] = base
-    path = f"/{base}/plotly-{plotly.__version__}.js".replace("//", "/")
+    path = f"/{base}/plotly-cartesian-{plotly.__version__}.js".replace("//", "/")
     answer = ask(Starlette(routes=server.routes()), path, accept_encoding=encoding)
     assert answer.status == 200
-    assert (gzip.decompress(answer.body) if encoding else answer.body) == get_plotlyjs().encode()
+    assert (gzip.decompress(answer.body) if encoding else answer.body) == plotly_js.BUNDLE.read_bytes()
     assert answer.headers.get("content-encoding", "") == encoding[:4]
     assert answer.headers["cache-control"].endswith("immutable, max-age=31536000")
     assert answer.headers["content-type"].startswith("text/javascript")

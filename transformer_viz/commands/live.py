@@ -17,7 +17,7 @@ def run(
     precision: Annotated[Literal["int16", "float32"], "how weights are stored: rounded to 16 bits, or as they are"] = "int16",
     theme: Annotated[Literal["auto", "light", "dark"], "auto follows the reader's system"] = "auto",
     large: Annotated[bool, "bigger letters, for a projector"] = False,
-    without_plotlyjs: Annotated[bool, "load plotly.min.js from the same folder, and write it there if it is missing"] = False,
+    without_plotlyjs: Annotated[bool, "load plotly.js from the same folder, and write it there if it is missing"] = False,
     force: Force = False,
 ) -> None:
     """Make one HTML file that runs the model: whoever opens it types a text and sees every head of every step.
@@ -31,15 +31,16 @@ def run(
 
     from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.export import saving
-    from transformer_viz.export.pages import BESIDE, plotly_file
     from transformer_viz.live.page import live
+    from transformer_viz.viewer import plotly_js
 
     loaded = load_checkpoint(checkpoint, device="cpu")
     plotlyjs = False if without_plotlyjs else "packed"
     live(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
-    written, beside = [output], output.with_name(BESIDE)
+    plotly = plotly_js.path()
+    written, beside = [output], output.with_name(plotly.name)
     if without_plotlyjs and not beside.exists():
-        saving.write(beside, plotly_file())
+        saving.write(beside, plotly.read_bytes())
         written.append(beside)
     for path in written:
         print(terminal_text(f"{path}: {bytes_words(path.stat().st_size)}"))

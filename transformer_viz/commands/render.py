@@ -47,12 +47,12 @@ def run(
     scale: Annotated[float | None, "for a PNG: N times as many pixels (2)", Range(0, above=True)] = None,
     plotlyjs: Annotated[
         str | None,
-        "for a page: plotly.js is inside (4.8 MB), packed (2 MB, browsers since 2023), cdn, a path or an address (inside)",
+        "for a page: plotly.js is inside (1.5 MB), packed (0.7 MB, browsers since 2023), cdn, a path or an address (inside)",
         Option(either="plotly.js"),
     ] = None,
     without_plotlyjs: Annotated[
         bool,
-        "for a page: load plotly.min.js from the same folder, and write it there if it is missing",
+        "for a page: load plotly.js from the same folder, and write it there if it is missing",
         Option(either="plotly.js"),
     ] = False,
     no_limits: NoLimits = False,
@@ -109,11 +109,12 @@ def run(
     saving.write(output, saving.render_bytes(trace, ending, what, **options))
     _print_size(output)
     if without_plotlyjs:
-        from transformer_viz.export.pages import BESIDE, plotly_file
+        from transformer_viz.viewer import plotly_js
 
-        beside = output.with_name(BESIDE)
+        plotly = plotly_js.path()
+        beside = output.with_name(plotly.name)
         if not beside.exists():
-            saving.write(beside, plotly_file())
+            saving.write(beside, plotly.read_bytes())
             _print_size(beside)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import html as markup
 import json
 import re
+from collections.abc import Collection
 from functools import cache
 from os import fspath
 from pathlib import Path
@@ -30,11 +31,9 @@ from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.viewer import modules
+from transformer_viz.viewer import modules, plotly_js
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
-BESIDE = "plotly.min.js"
-"""Where a page without plotly.js looks for it: in its own folder."""
 LARGEST_SHOWN = 8 * 2**20
 """Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
 PAGE_STYLES = ("player.css", "lines.css", "viewer.css", "page.css")
@@ -65,9 +64,9 @@ def html(
         theme: `light`, `dark`, or `auto` for what the reader's system prefers; the page has a switch.
         large: bigger letters, for a projector.
         with_answer: mark true keys and wrong letters.
-        plotlyjs: True puts plotly.js (4.8 MB) into the page; `"packed"` puts it in compressed (2 MB), for browsers of 2023
-            and later; False leaves it out, and the page needs a `plotly.min.js` beside it; a path or address says where
-            else it is; `"cdn"` is the server of Plotly's makers, which the page then asks.
+        plotlyjs: True puts plotly.js (1.5 MB) into the page; `"packed"` puts it in compressed (0.7 MB), for browsers of 2023
+            and later; False leaves it out, and the page needs a `plotly-cartesian.min.js` beside it; a path or address says
+            where else it is; `"cdn"` is the server of Plotly's makers, which the page then asks.
         colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
         aligner: the head of cross-attention that says where a written word comes from, from 1, as `2.1`; or `2.1.reads`, which
             is asked in the row that reads the word. The page draws its lines, and a click on a word asks it.
@@ -93,7 +92,7 @@ def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **o
     Args:
         trace: the run.
         height: of the frame in pixels.
-        plotlyjs: as in `html`; compressed it takes 2 MB of the notebook for each run that is shown.
+        plotlyjs: as in `html`; compressed it takes 0.7 MB of the notebook for each run that is shown.
         options: as in `html`: what the page opens with, and how it looks.
 
     Raises:
@@ -119,19 +118,16 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
     Args:
         figure: from `transformer_viz.figures`.
         title: of the page; text, not markup.
-        plotlyjs: as in `html`.
+        plotlyjs: as in `html`. Where a trace needs it (3D, geo, a table, a sunburst), it is the whole plotly.js (4.8 MB), and
+            beside the page the `plotly.min.js` that the package plotly brings.
 
     Raises:
         OptionError: `plotlyjs` has an impossible value.
     """
     drawn = json.loads(figure.to_json())
     data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
-    return page("figure.html", data, FOLDER / "figure.js", ("figure.css",), plotlyjs)
-
-
-def plotly_file() -> bytes:
-    """The script `plotly.min.js`, which must lie beside a page made with `plotlyjs=False`."""
-    return files.plotly_js().encode()
+    types = {trace.get("type", "scatter") for trace in drawn["data"]}
+    return page("figure.html", data, FOLDER / "figure.js", ("figure.css",), plotlyjs, types=types)
 
 
 def page(
@@ -142,6 +138,7 @@ def page(
     plotlyjs: PlotlyJs | None = None,
     *,
     has_worker: bool = False,
+    types: Collection[str] = (),
     **parts: Any,
 ) -> str:
     """A page with its data, its program and its policy, which lets nothing else be loaded, sent or run.
@@ -153,10 +150,11 @@ def page(
         sheets: style sheets of `page/` and of the viewer, one after the other.
         plotlyjs: as in `html`; None for a page without figures.
         has_worker: whether the program may start a thread of its own, from what is in the page.
+        types: of the traces that are drawn, where they may be others than this program's.
         parts: what the template needs more; text is not markup.
     """
     code = '(() => {\n"use strict";\n' + modules.one_script(program) + "\n})();" if program else ""
-    elements, sources = ([], []) if plotlyjs is None else _plotly(plotlyjs)
+    elements, sources = ([], []) if plotlyjs is None else _plotly(plotlyjs, plotly_js.path(types))
     policy = ["default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'"]
     if program:
         policy += ["worker-src blob:"] if has_worker else []
@@ -166,18 +164,18 @@ def page(
     return templates().get_template(template).render({**default, **own, **parts})
 
 
-def _plotly(plotlyjs: PlotlyJs) -> tuple[list[tuple[dict[str, str], str]], list[str]]:
+def _plotly(plotlyjs: PlotlyJs, file: Path) -> tuple[list[tuple[dict[str, str], str]], list[str]]:
     """The script elements that bring plotly.js, attributes and code, and what the page's policy must allow for them."""
     if plotlyjs is True:
-        plotly = files.plotly_js()
+        plotly = file.read_text(encoding="utf-8")
         return [({}, plotly)], [_hash(plotly)]
     if plotlyjs == "packed":
         unpack, packed = asset("unpack.js"), {"type": "text/plain", "id": "plotly-packed"}
-        return [(packed, _packed_plotly()), ({}, unpack)], [_hash(files.plotly_js()), _hash(unpack)]
+        return [(packed, _packed(file)), ({}, unpack)], [_hash(file.read_text(encoding="utf-8")), _hash(unpack)]
     if plotlyjs == "cdn":
         address, digest = files.plotly_cdn()
         return [({"src": address, "integrity": digest, "crossorigin": "anonymous"}, "")], [address]
-    where = BESIDE if plotlyjs is False else fspath(plotlyjs)
+    where = file.name if plotlyjs is False else fspath(plotlyjs)
     return [({"src": where}, "")], [_source(where)]
 
 
@@ -199,5 +197,5 @@ def _hash(code: str) -> str:
 
 
 @cache
-def _packed_plotly() -> str:
-    return base64.b64encode(gzip.compress(files.plotly_js().encode(), 9, mtime=0)).decode()
+def _packed(file: Path) -> str:
+    return base64.b64encode(gzip.compress(file.read_bytes(), 9, mtime=0)).decode()

@@ -1,4 +1,4 @@
-"""Figures as files: pictures drawn by a browser of the system, and plotly.js for pages that carry it along."""
+"""Figures as files: pictures drawn by a browser of the system, and where a page finds plotly.js on the network."""
 
 import base64
 import hashlib
@@ -20,15 +20,10 @@ _INSTEAD = "An HTML file needs neither."
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def plotly_js() -> str:
-    """The script that draws figures, as Plotly brings it."""
-    return get_plotlyjs()
-
-
 @cache
 def plotly_cdn() -> tuple[str, str]:
-    """Where Plotly's makers serve the same script, and its hash, by which a browser makes sure that it is the same."""
-    digest = base64.b64encode(hashlib.sha256(plotly_js().encode()).digest()).decode()
+    """Where Plotly's makers serve the whole plotly.js of their package, and its hash, by which a browser makes sure of it."""
+    digest = base64.b64encode(hashlib.sha256(get_plotlyjs().encode()).digest()).decode()
     return f"https://cdn.plot.ly/plotly-{get_plotlyjs_version()}.min.js", f"sha256-{digest}"
 
 

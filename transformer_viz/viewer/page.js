@@ -154,5 +154,5 @@ export async function start(page) {
   }
   part("missing").hidden = false;
   part("missing").textContent =
-    "plotly.min.js is not where this page looks for it, so the maps cannot be drawn. Everything else works.";
+    "plotly.js is not where this page looks for it, so the maps cannot be drawn. Everything else works.";
 }

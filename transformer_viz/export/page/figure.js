@@ -12,7 +12,7 @@ async function show() {
   if (!window.Plotly) {
     const missing = document.getElementById("missing");
     missing.hidden = false;
-    missing.textContent = "plotly.min.js is not where this page looks for it, so the figure cannot be drawn.";
+    missing.textContent = "plotly.js is not where this page looks for it, so the figure cannot be drawn.";
     return;
   }
   await drawChart(document.getElementById("figure"), page.figure);

@@ -8,7 +8,7 @@ const page = JSON.parse(document.getElementById("data").textContent);
 async function draw(place, figure) {
   await window.plotlyReady;
   if (window.Plotly) await drawChart(place, figure);
-  else place.textContent = "plotly.min.js is not where this page looks for it, so the picture cannot be drawn.";
+  else place.textContent = "plotly.js is not where this page looks for it, so the picture cannot be drawn.";
 }
 
 const box = document.getElementById("number");

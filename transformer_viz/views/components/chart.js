@@ -62,7 +62,7 @@ class Chart {
     await this.react(figure);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
-    this.drawnOf = this.about.of;
+    this.host.dataset.of = this.about.of;
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.__step = figure.layout.meta?.step;
     this.say("chart-drawn");
@@ -123,7 +123,7 @@ class Chart {
 
   // What was seen: the page may have gone on meanwhile.
   chooseCell(cell) {
-    this.report(cell ? { ...cell, of: this.drawnOf } : null);
+    this.report(cell ? { ...cell, of: this.host.dataset.of } : null);
   }
 
   clickedPoint(point) {
@@ -142,7 +142,7 @@ class Chart {
   }
 }
 
-// Resolves once plotly.js is there; `name` is the file that `plotly_js.py` serves beside the page.
+// Resolves once plotly.js is there; `name` is the file that `plotly_js.py` names, beside the page.
 function plotlyFrom(name) {
   window.__plotly ??= new Promise((found, failed) => {
     const script = document.createElement("script");

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from transformer_viz.viewer import modules
-from transformer_viz.views.components import plotly_js, presses, style
+from transformer_viz.viewer import modules, plotly_js
+from transformer_viz.views.components import presses, style
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
@@ -84,7 +84,7 @@ def show(
                 if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
                     act(*cell, str(report.get("of", "")))
 
-    about = {"words": words, "run": run, "file": file, "clicks": on, "of": of, "plotly": plotly_js.NAME}
+    about = {"words": words, "run": run, "file": file, "clicks": on, "of": of, "plotly": plotly_js.name()}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     _component()(key=key, data=data, **({"on_presses_change": clicked} if act else {}))

@@ -21,9 +21,9 @@ from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import COMBINED, KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.viewer import modules
+from transformer_viz.viewer import modules, plotly_js
 from transformer_viz.views.cache import sent_runs
-from transformer_viz.views.components import plotly_js, screen, style, term_tips, viewer_script
+from transformer_viz.views.components import screen, style, term_tips, viewer_script
 from transformer_viz.views.state import focus, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
@@ -151,7 +151,7 @@ def show(
         "heard": state.get(_HEARD, 0),
         "textHeard": state.get(_TEXT_HEARD, 0),
         "request": state.get(_REQUEST, 0),
-        "plotly": plotly_js.NAME,
+        "plotly": plotly_js.name(),
         "dark": style.theme() == "dark",
         "large": chosen.is_large,
         "narrow": screen.is_narrow(),

@@ -19,8 +19,9 @@ from starlette.routing import Route
 
 from transformer_viz import server_settings
 from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.viewer import plotly_js
 from transformer_viz.views.cache import sent_runs
-from transformer_viz.views.components import plotly_js, viewer_script
+from transformer_viz.views.components import viewer_script
 from transformer_viz.views.server import opening, visitors, warm_up
 from transformer_viz.views.server.guard import Guard
 from transformer_viz.views.server.messages import Messages
@@ -60,7 +61,7 @@ def middleware() -> list[Middleware]:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
     return [
-        Middleware(Guard, allowed=hosts, preload=_path(plotly_js.NAME), framed_by=framed_by),
+        Middleware(Guard, allowed=hosts, preload=_path(plotly_js.name()), framed_by=framed_by),
         Middleware(UnknownPages),
         Middleware(Visitors),
         Middleware(Uploads, limits=limits),
@@ -72,7 +73,7 @@ def routes() -> list[Route]:
     """plotly.js beside the page, which a browser fetches once: a new release has a new name."""
     run = _path("run/{name:str}")
     return [
-        Route(_path(plotly_js.NAME), _plotly),
+        Route(_path(plotly_js.name()), _plotly),
         Route(_path(viewer_script.name()), _viewer),
         Route(run, _run),
         Route(f"{run}/{{kind:str}}/{{layer:int}}/{{head:str}}", _part_of_run),

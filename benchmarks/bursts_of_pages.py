@@ -1,0 +1,330 @@
+"""Do the other pages lose a press? `python -m benchmarks.bursts_of_pages [--page masks] [--bursts 50] [--delay 0] [--seed 1]`.
+
+As `benchmarks.bursts`, of Masks, Compare, How it learned and Over many texts: presses of their controls at two to eight a
+second; at rest each control has what was pressed last, and so has the address; a reload of it shows the same boxes and pictures.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Error, Page, sync_playwright
+
+from benchmarks import served
+from benchmarks.bursts import COOKIE, click_chart
+from benchmarks.slow_line import slow_line
+from transformer_viz.edits import parse
+from transformer_viz.terms import KIND_TITLES
+
+ADDRESSES = {
+    "masks": "/masks?sources=hello%0Aab%0Areversethis&masks_tab=Change+and+run+again&all_controls=true",
+    "compare": "/compare?text=reversethis&b_text=reversethat&all_controls=true",
+    "learned": "/train?learned=true&checkpoint=reverse-small&all_controls=true",
+    "survey": "/survey?all_controls=true",
+}
+LISTEN = """(() => {
+  const send = WebSocket.prototype.send, known = new WeakSet();
+  WebSocket.prototype.send = function (message) {
+    if (!known.has(this)) known.add(this), this.addEventListener('message', () => window.__heard = performance.now());
+    window.__asked = performance.now();
+    return send.call(this, message);
+  };
+  addEventListener('click', (event) => window.pressedOf = event.target.closest?.('.chart')?.dataset.of, true);
+})()"""
+"""Notes when the page last asked the server and last heard of it, and which figure was pressed."""
+_STATE = """() => {
+  if (document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning') return null;
+  if (window.__asked > window.__heard) return null;
+  const main = document.querySelector('[data-testid=stMain]') ?? document.body, boxes = {}, charts = {};
+  for (const one of main.querySelectorAll('[class*=st-key-]')) {
+    const key = [...one.classList].find((name) => name.startsWith('st-key-')).slice(7);
+    const box = one.matches('[data-testid=stElementContainer]') && one.querySelector('input:not([type=radio]), textarea');
+    const pressed = one.querySelector('[aria-checked=true]');
+    if (one.querySelector('[role=radiogroup], [data-testid=stButtonGroup]') && pressed) boxes[key] = pressed.innerText;
+    else if (box) boxes[key] = box.type === 'checkbox' ? String(box.checked) : box.value;
+  }
+  for (const chart of main.querySelectorAll('.chart')) {
+    if (!chart.clientWidth) continue;
+    if (!chart.data) return null;
+    const key = [...chart.closest('[class*=st-key-]').classList].find((name) => name.startsWith('st-key-'));
+    const numbers = (z) => z?.bdata ?? JSON.stringify([...(z ?? [])].map((row) => [...row]), (_, each) =>
+      typeof each === 'number' ? Math.round(1e4 * each) / 1e4 : each);
+    charts[key] = chart.data.filter(({ type }) => type === 'heatmap').map(({ z }) => numbers(z));
+  }
+  const player = document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
+  const moments = [...player?.querySelectorAll('[data-part=output] > *') ?? []];
+  const now = moments.findIndex((cell) => cell.classList.contains('now'));
+  const tabs = [...main.querySelectorAll('[role=tab][aria-selected=true]')].map((tab) => tab.textContent.trim());
+  return { boxes, charts, moment: now, tabs };
+}"""
+"""What a page shows, or null while something is under way."""
+
+
+@dataclass
+class Pressed:
+    """The presses of one page, and what they should have led to.
+
+    Attributes:
+        page: that has been opened.
+        name: of `ADDRESSES`.
+        dice: decide.
+        only: the controls that are pressed; all where empty.
+        want: of each box that was pressed its words; "moment", "tab" and "edits" apart.
+    """
+
+    page: Page
+    name: str
+    dice: random.Random
+    only: tuple[str, ...] = ()
+    want: dict[str, Any] = field(default_factory=dict)
+    n_presses: int = 0
+
+    def burst(self) -> list[str]:
+        """One burst; returns where page and presses disagree."""
+        done: list[str] = []
+        self.want = {"edits": self.want.get("edits", [])}
+        for _ in range(self.dice.randint(2, 8)):
+            presses = self._presses()
+            # Of what is not there yet, a person presses nothing.
+            name = self.dice.choice([name for name in presses if not self.only or name in self.only])
+            try:
+                said = presses[name]()
+            except Error as error:
+                return [f"{name} cannot be pressed: {str(error)[:300]}", f"after {', '.join(done)}"]
+            done.append(f"{name} {said}".strip())
+            self.n_presses += 1
+            self.page.wait_for_timeout(1000 * self.dice.uniform(1 / 8, 1 / 2))
+        bad = self.differences(self.settled())
+        return [*bad, f"after {', '.join(done)}"] if bad else []
+
+    def reload(self) -> list[str]:
+        """Opens the address anew; returns where that differs."""
+        before, edits = self.settled(), self.want.get("edits", [])
+        self.page.goto(self.page.url)
+        now, self.want = self.settled(), {"edits": edits}
+        return [
+            f"after a reload {part} {key!r} is another: {str(before[part].get(key))[:80]}, now {str(now[part].get(key))[:80]}"
+            for part in ("boxes", "charts")
+            for key in {**before[part], **now[part]}
+            if before[part].get(key) != now[part].get(key)
+        ] + [
+            f"after a reload {part} is {now[part]}, was {before[part]}"
+            for part in ("moment", "tabs")
+            if now[part] != before[part]
+        ]
+
+    def settled(self) -> dict[str, Any]:
+        """What the page shows once it rests."""
+        before, since, end = None, time.monotonic(), time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                now = self.page.evaluate(_STATE)
+            except Error:  # it is drawn meanwhile
+                now = None
+            if now is None or now != before:
+                before, since = now, time.monotonic()
+            elif time.monotonic() - since > 0.5:
+                return now
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"the page did not come to rest: {str(before)[:300]}")
+
+    def differences(self, found: dict[str, Any]) -> list[str]:
+        """Where boxes and address are not what was pressed last."""
+        said, bad = {key: words[0] for key, words in parse_qs(urlsplit(self.page.url).query).items()}, []
+        for key, word in self.want.items():
+            if key == "edits":
+                if (edits := list(map(str, parse(said.get("edits", ""))))) != word:
+                    bad.append(f"the address has the edits {edits}, pressed {word}")
+                continue
+            has = found["moment"] if key == "moment" else found["tabs"] if key == "tab" else found["boxes"].get(key)
+            if has != word and not (key == "tab" and word in has):
+                bad.append(f"{key} is {has!r}, pressed {word!r}")
+            if key in said and key != "moment" and said[key] != word:
+                bad.append(f"the address has {key}={said[key]!r}, pressed {word!r}")
+        return bad
+
+    # ---- presses
+
+    def _presses(self) -> dict[str, Callable[[], str]]:
+        head = {"kind": self._kind, "layer": lambda: self._select("layer"), "head": lambda: self._select("head")}
+        switch = {"switch": self._switch}
+        if self.name == "masks":
+            more = {"sentence": lambda: self._group("sentence"), "mistake": lambda: self._select("mistake"), "cell": self._cell}
+            return {**head, **more, **switch, "tab": self._tab, "reach": lambda: self._select("reach"), "reset": self._reset}
+        if self.name == "compare":
+            texts = {"text": lambda: self._type("text"), "b_text": lambda: self._type("b_text")}
+            return {"kind": self._kind, "tile": self._tile, **texts, **switch}
+        if self.name == "learned":
+            more = {"key": self._key, "tile": self._tile, "position": lambda: self._select("position")}
+            return {**head, **more, **switch}
+        numbers = {"number": lambda: self._select("survey_number"), "tile": self._tile, "tab": self._tab}
+        return {**head, **numbers, **switch}
+
+    def _shown(self, selector: str) -> bool:
+        return self.page.locator(selector).first.is_visible()
+
+    def _group(self, key: str) -> str:
+        if not self._shown(f".st-key-{key} button"):
+            return "is not there"
+        buttons = self.page.locator(f".st-key-{key} button")
+        button = buttons.nth(self.dice.randrange(buttons.count()))
+        words = button.inner_text()
+        button.click()
+        self.want[key] = words
+        return words
+
+    def _kind(self) -> str:
+        words = self._group("kind")
+        # Another kind may have other layers and heads.
+        for key in ("layer", "head"):
+            self.want.pop(key, None)
+        return words
+
+    def _select(self, key: str) -> str:
+        box = self.page.locator(f".st-key-{key} input")
+        if not self._shown(f".st-key-{key} input"):
+            return "is not there"
+        box.first.click()
+        options = self.page.locator("[role=listbox] [role=option]")
+        options.first.wait_for()
+        option = options.nth(self.dice.randrange(min(6, options.count())))
+        words = option.inner_text()
+        option.click()
+        self.want[key] = words
+        if key == "survey_number":
+            for other in ("kind", "layer", "head"):
+                self.want.pop(other, None)
+        return words
+
+    def _tab(self) -> str:
+        tabs = self.page.locator(".stTabs [role=tab]")
+        # Of Masks the one where cells are pressed is pressed more often.
+        tab = tabs.nth(self.dice.randrange(min(3, tabs.count())))
+        words = tab.inner_text()
+        tab.click()
+        self.want["tab"] = words
+        return words
+
+    def _type(self, key: str) -> str:
+        words = self.dice.choice(("hello", "help", "abcdef", "transformer", "noon"))
+        box = self.page.locator(f".st-key-{key} input").first
+        box.fill(words)
+        box.press("Enter")
+        # Where they differ most is another head then.
+        self.want = {**{each: self.want[each] for each in ("text", "b_text") if each in self.want}, "edits": [], key: words}
+        return words
+
+    def _cell(self) -> str:
+        chart = self.page.locator(".st-key-lab-edit-chart .chart")
+        # A mask of another sentence has other rows.
+        if not self._shown(".st-key-lab-edit-chart .chart") or "sentence" in self.want:
+            return "is not there"
+        row, column = self.dice.randrange(3), self.dice.randrange(3)
+        click_chart(self.page, chart, lambda _: (column, row))
+        [seen] = parse(self.page.evaluate("window.pressedOf"))
+        place: Any = seen.place
+        reach = self.page.locator(".st-key-reach input").input_value()
+        where = {"all layers": f"{place.kind}", "this layer": f"{place.kind}.{place.layer + 1}"}
+        flip = f"{where.get(reach[3:13], f'{place.kind}.{place.layer + 1}.{place.head + 1}')}:{row + 1}-{column + 1}"
+        edits = self.want["edits"]
+        self.want["edits"] = [each for each in edits if each != flip] if flip in edits else [*edits, flip]
+        return flip
+
+    def _reset(self) -> str:
+        if not self._shown(".st-key-lab-reset-all button"):
+            return "is not there"
+        self.page.locator(".st-key-lab-reset-all button").click()
+        self.want |= {"edits": []}
+        self.want.pop("mistake", None)
+        return ""
+
+    def _tile(self) -> str:
+        kind = self.dice.choice([*KIND_TITLES])
+        key = {"compare": f"mosaic-{kind}", "learned": f"mosaic-{kind}", "survey": f"survey-chart-{kind}"}[self.name]
+        chart = self.page.locator(f".st-key-{key} .chart")
+        if not self._shown(f".st-key-{key} .chart"):
+            return "is not there"
+        tiles = chart.evaluate("(chart) => chart.layout?.meta?.tiles ?? []")
+        heads = chart.evaluate("(chart) => chart.layout?.meta?.heads ?? 1")
+        if not tiles:
+            return "is not there"
+        number = self.dice.randrange(len(tiles))
+        y, x = divmod(number, heads)
+        click_chart(self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"]))
+        layer, head = tiles[number]
+        self.want |= {"kind": KIND_TITLES[kind]} if self.name != "compare" else {}
+        self.want |= {"layer": f"layer {layer + 1}", "head": f"head {head + 1}"} if self.name != "compare" else {}
+        return f"{kind}.{layer + 1}.{head + 1}"
+
+    def _key(self) -> str:
+        key = self.dice.choice(["ArrowRight", "ArrowLeft", "Home", "End"])
+        self.page.evaluate("() => document.activeElement?.blur()")
+        self.page.keyboard.press(key)
+        self.want["moment"] = self.page.evaluate(
+            """() => [...document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]').shadowRoot
+              .querySelectorAll('[data-part=output] > *')].findIndex((cell) => cell.classList.contains('now'))"""
+        )
+        return key
+
+    def _switch(self) -> str:
+        self.settled()
+        title, url = self.page.locator("h1").inner_text(), self.page.url
+        self.page.locator(".st-key-pages").get_by_role("link", name="Learn").click()
+        self.page.get_by_role("heading", name="Learn", exact=True).wait_for(state="attached")
+        if goes_back := self.dice.random() < 0.5:
+            self.page.go_back()
+        else:
+            self.page.locator(".st-key-pages").get_by_role("link", name=title).click()
+        self.page.get_by_role("heading", name=title, exact=True).wait_for(state="attached")
+        self.settled()
+        assert urlsplit(self.page.url).path == urlsplit(url).path
+        return "and Back" if goes_back else "and by the link"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", choices=[*ADDRESSES], help="all by default")
+    parser.add_argument("--bursts", type=int, default=40, help="of each page")
+    parser.add_argument("--delay", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="controls, as kind,tab,text")
+    options = parser.parse_args()
+    n_wrong, n_presses = 0, 0
+    with ExitStack() as stack:
+        url = stack.enter_context(slow_line(stack.enter_context(served.server()).url, options.delay))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=served.chromium(), args=served.FLAGS)
+        for name in [options.page] if options.page else ADDRESSES:
+            context = browser.new_context(viewport={"width": 1440, "height": 1400}, reduced_motion="reduce")
+            context.add_init_script(LISTEN)
+            context.add_cookies([{"name": COOKIE[0], "value": COOKIE[1], "domain": "localhost", "path": "/"}])
+            page = context.new_page()
+            page.on("pageerror", lambda error: print("a script failed:", error, flush=True))
+            page.goto(url + ADDRESSES[name])
+            pressed = Pressed(page, name, random.Random(options.seed), tuple(filter(None, options.only.split(","))))
+            pressed.settled()
+            for number in range(options.bursts):
+                bad = pressed.burst()
+                bad += pressed.reload() if number % 5 == 4 else []
+                if bad:
+                    n_wrong += 1
+                    print(f"{name}, burst {number}: {'; '.join(bad)}", flush=True)
+                    page.goto(url + ADDRESSES[name])
+                    pressed.want = {}
+                    pressed.settled()
+            n_presses += pressed.n_presses
+            context.close()
+        browser.close()
+    print(json.dumps({**vars(options), "presses": n_presses, "wrong": n_wrong}))
+    return n_wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
