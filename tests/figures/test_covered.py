@@ -7,6 +7,7 @@ import pytest
 
 from tests.figures.sent import numbers, spec
 from transformer_viz import figures
+from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.figures.player import guess
 from transformer_viz.terms import Kind
 from transformer_viz.trace.hidden_answer import COVERED, hide_answer
@@ -51,3 +52,13 @@ def test_small_maps_have_nothing_of_it_and_do_not_call_it_masked(trace: Trace) -
         assert np.isnan(tile[FROM:]).all()
         np.testing.assert_array_equal(tile[:FROM], of_whole[:FROM])
     assert "masked" not in spec(figures.mosaic(hide_answer(trace, 0), "decoder"))["layout"]["title"]["text"]
+
+
+def test_the_best_head_has_a_star_unless_a_row_is_covered(trace: Trace) -> None:
+    found = best_head(trace)
+    assert found is not None
+    name = f"L{found[0] + 1} H{found[1] + 1}"
+    names = [each for each in figures.mosaic(trace, "cross").data[-1].text if each.endswith("★")]
+    assert names == [f"{name} ★"]
+    for other in (figures.mosaic(trace, "decoder"), figures.mosaic(hide_answer(trace, FROM), "cross")):
+        assert "★" not in "".join(other.data[-1].text) + other.layout.title.text

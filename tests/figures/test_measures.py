@@ -117,7 +117,7 @@ def test_small_maps_by_value_and_those_of_a_kind_that_has_none(run: Trace) -> No
     np.testing.assert_allclose(tile, seen, atol=1e-6)
     assert (
         figure["layout"]["title"]["text"]
-        == f"cross-attention (grey: masked): value-weighted norm, 0 to {result.values.max():.2g}"
+        == f"cross-attention (grey: masked, ★: best head): value-weighted norm, 0 to {result.values.max():.2g}"
     )
     other = spec(figures.mosaic(run, "encoder", measure=result))
     assert other["layout"]["title"]["text"] == "encoder self-attention (grey: masked): weights"

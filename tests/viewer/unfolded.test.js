@@ -27,3 +27,9 @@ test("small maps have no rows to come, and a thinned row is there when its first
   const codes = unfoldedFigure({ data: [{ z: [Uint8Array.of(9)] }], layout: { meta: { pitch_y: 3, block: [1, 1] } } }, -1);
   assert.deepEqual([...codes.data[0].z[0]], [0]);
 });
+
+test("the star of the best head comes with the last row", () => {
+  const figure = { data: [{ text: ["L1 H1", "L1 H2 ★"] }], layout: { meta: { pitch_y: 3, rows: 2, block: [1, 1] } } };
+  assert.deepEqual(unfoldedFigure(figure, 0).data[0].text, ["L1 H1", "L1 H2"]);
+  assert.deepEqual(unfoldedFigure(figure, 1).data[0].text, ["L1 H1", "L1 H2 ★"]);
+});

@@ -16,6 +16,7 @@ import numpy as np
 
 from transformer_viz.analysis.attribution_maps import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
+from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import colour_scale
 from transformer_viz.figures.cells import only
@@ -59,7 +60,8 @@ def mosaic(
     measure: Attribution | None = None,
     style: Style = Style(),
 ) -> PlainFigure:
-    """Draws a small map for every layer and head of a kind; colours go from 0 to 1, masked cells are grey.
+    """Draws a small map for every layer and head of a kind; colours go from 0 to 1, masked cells are grey. A star marks the
+    head of cross-attention with the most weight on the right tokens, where these are known.
 
     Args:
         trace: the run.
@@ -102,10 +104,13 @@ def mosaic(
             starts = np.arange(0, weights.shape[axis], block)
             weights = np.fmax.reduceat(weights, starts, axis)
             masked = np.logical_and.reduceat(masked, starts, axis)
-    grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus)
+    best = best_head(trace) if kind == "cross" else None
+    best = None if best is None or not np.isfinite(best[2]) else best[:2]
+    grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus, best)
     thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
-    grey = " (grey: masked)" if has_masks else ""
-    title = kind_title(trace, kind, in_full=False) + grey + words + colour_scale.TITLES[scale] + thinned
+    marks = ", ".join([*(["grey: masked"] if has_masks else []), *(["★: best head"] if best else [])])
+    words = (f" ({marks})" if marks else "") + words
+    title = kind_title(trace, kind, in_full=False) + words + colour_scale.TITLES[scale] + thinned
     if is_exact(weights):
         looks = {"zmin": 0, "zmax": 1, "colorscale": colour_scale.stops(colours, scale)}
         maps = grid.exact_maps(np.where(masked, np.float32(np.nan), weights), looks, [(masked, colours.masked)])
@@ -228,6 +233,7 @@ class HeadGrid(Grid):
         shape: how many heads a layer has, or tiles a row; queries; keys.
         tiles: layer and head of each tile, row after row; by default all heads, by layers.
         focus: layer and head that have a strong frame; `mean` and `max` are the whole layer.
+        best: layer and head that have a star.
     """
 
     def __init__(
@@ -236,12 +242,14 @@ class HeadGrid(Grid):
         shape: tuple[int, ...],
         tiles: Sequence[tuple[int, int]] | None,
         focus: tuple[int, Head] | None,
+        best: tuple[int, int] | None = None,
     ) -> None:
         columns, *cells = shape
         self.tiles = tiles or [(layer, head) for layer in layers for head in range(columns)]
         layer, head = focus or (None, 0)
         chosen = [i for i, tile in enumerate(self.tiles) if tile[0] == layer and (isinstance(head, str) or tile[1] == head)]
-        super().__init__([head_label(*tile) for tile in self.tiles], columns, (cells[0], cells[1]), chosen)
+        names = [head_label(*tile) + " ★" * (tuple(tile) == best) for tile in self.tiles]
+        super().__init__(names, columns, (cells[0], cells[1]), chosen)
 
     def figure(
         self,

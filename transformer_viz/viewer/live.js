@@ -4,7 +4,7 @@ import { areas, cellAt } from "./cells.js";
 import { recoloured } from "./colours.js";
 import { mosaicOf, sizedParts, tokenAxes } from "./live_figures.js";
 import {
-  answerMark, bestHeadWords, candidatesOf, displayToken, legendOf, outputStrip, placeLabels, sentencesOf, shorten, sourceStrip,
+  answerMark, bestHead, bestHeadWords, candidatesOf, displayToken, legendOf, outputStrip, placeLabels, sentencesOf, shorten, sourceStrip,
 } from "./live_words.js";
 import { npzFile } from "./npz.js";
 import { Kind } from "./numbers.js";
@@ -76,7 +76,8 @@ class LiveKind extends Kind {
   }
 
   smallMaps(colours) {
-    return mosaicOf(this, recoloured(this.tiles, colours));
+    const best = this.linked.kind === "cross" ? bestHead(this.trace) : null;
+    return mosaicOf(this, recoloured(this.tiles, colours), best);
   }
 }
 

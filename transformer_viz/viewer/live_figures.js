@@ -91,8 +91,9 @@ export function sizedParts(parts, kind, isNarrow, isLarge) {
   };
 }
 
-// All heads of a kind as small maps: one heatmap with gaps, another for masked cells, thin frames, and captions.
-export function mosaicOf(kind, { map, masked, frames, captions, layout, title }) {
+// All heads of a kind as small maps: one heatmap with gaps, another for masked cells, thin frames, and captions; the best head
+// has a star.
+export function mosaicOf(kind, { map, masked, frames, captions, layout, title }, best) {
   const { rows, columns, layers, heads } = kind;
   const gap = Math.max(1, rounded(columns * 0.06)), caption = Math.max(1, rounded(rows * 0.17));
   const pitchX = columns + gap, pitchY = rows + caption;
@@ -114,6 +115,8 @@ export function mosaicOf(kind, { map, masked, frames, captions, layout, title })
   const maps = [{ ...map, z: canvas((weight, reason) => (reason ? NaN : weight)) }];
   if (hasMasked) maps.push({ ...masked, z: canvas((_, reason) => (reason ? 1 : NaN)) });
   const boxes = places.map(([left, top]) => [left, top, left + columns, top + rows]);
+  const star = best ? best[0] * heads + best[1] : -1;
+  const marks = [...(hasMasked ? ["grey: masked"] : []), ...(best ? ["★: best head"] : [])].join(", ");
   const pitch = { pitch_x: pitchX, pitch_y: pitchY, block: [1, 1], rows, columns };
   return {
     data: [
@@ -127,11 +130,12 @@ export function mosaicOf(kind, { map, masked, frames, captions, layout, title })
         ...captions,
         x: places.map(([left]) => left + 0.5 + (columns - 1) / 2),
         y: places.map(([, top]) => top - caption / 2),
+        text: captions.text.map((name, place) => (place === star ? `${name} ★` : name)),
       },
     ],
     layout: {
       ...layout,
-      title: { ...layout.title, text: title + (hasMasked ? " (grey: masked)" : "") },
+      title: { ...layout.title, text: title + (marks && ` (${marks})`) },
       xaxis: { ...layout.xaxis, range: [-0.5, width - 0.5] },
       yaxis: { ...layout.yaxis, range: [height - 0.5, -0.5 - caption] },
       meta: { ...layout.meta, ...pitch },

@@ -132,15 +132,20 @@ export function answerMark(trace) {
   return { class: "wrong", words: [["strong", "wrong"], plain(", expected "), right, plain(`, differs from step ${differing + 1} on`)] };
 }
 
-// The head of cross-attention with the most weight on the true keys.
-export function bestHeadWords({ attentions: { cross }, alignment }) {
+// The head of cross-attention with the most weight on the true keys: its layer, its number in that, and this weight.
+export function bestHead({ attentions: { cross }, alignment }) {
   const [layers, heads, rows, keys] = cross.weights.shape;
   const known = alignment.flatMap((key, t) => (key === null ? [] : [[t, key]]));
   if (!known.length) return null;
   const masses = Array.from({ length: layers * heads }, (_, head) =>
     known.reduce((sum, [t, key]) => sum + cross.weights.values[(head * rows + t) * keys + key], 0) / known.length);
   const most = Math.max(...masses), best = masses.indexOf(most);
-  return `best cross head: L${Math.floor(best / heads) + 1} H${(best % heads) + 1}, ${percentWords(most)} on the right token`;
+  return [Math.floor(best / heads), best % heads, most];
+}
+
+export function bestHeadWords(trace) {
+  const best = bestHead(trace);
+  return best && `best cross head: L${best[0] + 1} H${best[1] + 1}, ${percentWords(best[2])} on the right token`;
 }
 
 // What the bars of a step are: the best candidates, and the step's own token in the last place where it is not among them.

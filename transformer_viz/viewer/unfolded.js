@@ -4,7 +4,7 @@ import { numbersOf } from "./arrays.js";
 
 // A figure as it is before the steps after this one: what they will write has no name, and small maps have no rows of theirs.
 export function unfoldedFigure({ data, layout }, step) {
-  const { pitch_y, block, unwritten = [] } = layout.meta, later = (place) => place > step;
+  const { pitch_y, rows, block, unwritten = [] } = layout.meta, later = (place) => place > step;
   const named = (axis) => ({
     ...axis,
     ticktext: axis.ticktext.map((name, i) => (later(axis.tickvals[i]) ? "" : name)),
@@ -13,8 +13,12 @@ export function unfoldedFigure({ data, layout }, step) {
     ),
   });
   const blanked = (z) => numbersOf(z).map((row, place) => (later((place % pitch_y) * block[0]) ? blank(row) : row));
+  // Which head is best is said of all rows.
+  const isWhole = !later((rows - 1) * block?.[0]);
+  const unstarred = (trace) =>
+    isWhole || !trace.text ? trace : { ...trace, text: trace.text.map((name) => name.replace(" ★", "")) };
   return {
-    data: pitch_y ? data.map((trace) => (trace.z ? { ...trace, z: blanked(trace.z) } : trace)) : data,
+    data: pitch_y ? data.map((trace) => (trace.z ? { ...trace, z: blanked(trace.z) } : unstarred(trace))) : data,
     layout: { ...layout, ...Object.fromEntries(unwritten.map((name) => [name, named(layout[name])])) },
   };
 }

@@ -80,6 +80,10 @@ TERMS: dict[str, Term] = {
     "source | prefix": Term(
         "How much of a written token comes from the source, and how much from the tokens before it", _EXPLORE
     ),
+    "best head": Term(
+        "The head of cross-attention with the most weight on the right tokens, in the mean over the steps; a star marks it",
+        _EXPLORE,
+    ),
     "measure": Term("What the second map shows, beside the weights of the same rows and keys", _EXPLORE),
     "softmax": Term("Turns scores into weights: e to the power of each score, divided by the row's sum", _EXPLORE),
     "output projection": Term("W_O: turns the heads' outputs into a vector as wide as the residual stream", _EXPLORE, _VASWANI),
