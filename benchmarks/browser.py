@@ -20,7 +20,7 @@ _READ_ONCE = "--js-flags=--no-enable-lazy-source-positions"
 _PATIENCE_MS = 120_000
 # How often a condition is looked at; in every frame it would compete with what is measured.
 _LOOK_MS = 50
-_SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
+SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
 _TEXT = ':is(input, textarea)[aria-label="Source text"]'
 _ON_ENTER = """(isDrawn) => bench.on(bench.box(), 'keydown',
   (event) => event.key === 'Enter', new Function('return ' + isDrawn))"""
@@ -65,7 +65,7 @@ def new_page(running: Browser, script: str = "") -> Page:
 
 def visit(running: Browser, url: str, drawn: str) -> float:
     """Milliseconds from the beginning of the navigation until a condition holds, of another person's browser."""
-    page = new_page(running, f"{_SCRIPT}\nbench.opened(() => {drawn})")
+    page = new_page(running, f"{SCRIPT}\nbench.opened(() => {drawn})")
     page.goto(url, wait_until="commit")
     found = took(page, pause_ms=0)
     page.context.close()
@@ -77,7 +77,7 @@ def bytes_of_visit(running: Browser, url: str, drawn: str) -> tuple[int, int]:
 
     The messages of Streamlit's own connection are not among them.
     """
-    page = new_page(running, _SCRIPT)
+    page = new_page(running, SCRIPT)
     page.goto(url, wait_until="commit")
     page.wait_for_function(drawn, polling=_LOOK_MS)
     entries = "['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind))"
@@ -89,7 +89,7 @@ def bytes_of_visit(running: Browser, url: str, drawn: str) -> tuple[int, int]:
 
 def opened(running: Browser, url: str, drawn: str) -> Page:
     """A page on which what its first run draws is there, and which has come to rest."""
-    page = new_page(running, _SCRIPT)
+    page = new_page(running, SCRIPT)
     page.goto(url, wait_until="commit")
     page.wait_for_function(f"{drawn} !== null", polling=_LOOK_MS)
     page.wait_for_timeout(2 * PAUSE_MS)

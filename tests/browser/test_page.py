@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from tests.figures.conftest import build
 from tests.needs import slow
 from tests.sentences import step_sentence
 from transformer_viz.analysis.correctness import answer_words
+from transformer_viz.export import packed_heads
 from transformer_viz.figures.colour_scale import TITLES, Scale
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -221,3 +224,37 @@ def test_where_strips_are_broken_lines_pass_behind_the_letters(open_page: Callab
     page.wait_for_function("() => [...document.querySelectorAll('.lines path')].some((line) => line.getBBox().height > 100)")
     uppermost = set(lines.evaluate_all(_UPPERMOST))
     assert {"path", "SPAN 1", "BUTTON 1"} == uppermost
+
+
+@pytest.mark.slow
+def test_a_large_run_is_the_same_page_with_rounded_numbers(
+    open_page: Callable[..., Page], edited: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heads are unpacked when they are chosen; masks that differ from head to head are there from the beginning."""
+    monkeypatch.setattr(packed_heads, "EXACT_UP_TO", 0)
+    page = open_page(tv.export.html(edited, "cross", 0, 0, 5))
+    numbers = page.locator("[data-part=numbers]")
+    numbers.locator("summary").click()
+    rounded = replace(edited, attentions={kind: _rounded(attention) for kind, attention in edited.attentions.items()})
+    places: tuple[tuple[Kind, int, Head], ...] = (
+        ("cross", 0, 0),
+        ("cross", 1, 2),
+        ("decoder", 0, "mean"),
+        ("encoder", 1, "max"),
+    )
+    for kind, layer, head in places:
+        go(page, kind, layer, head, 5)
+        said = "".join(text for _, text in step_sentence(edited, kind, layer, head, 5))
+        expect(page.locator("[data-part=sentence]")).to_have_text(said)
+        same_as_the_figure(page, rounded, kind, layer, head, 5)
+    row, masked = rounded.encoder.head(1, "max")[5], rounded.encoder.head_reasons(1, "max")[5]
+    shown = [float(text) for text in numbers.locator("dd").all_text_contents()]
+    np.testing.assert_allclose(shown, row[~masked.astype(bool)], atol=1e-6)
+    expect(page.locator("[data-part=made]")).to_contain_text("weights rounded to 16 bits")
+
+
+def _rounded(attention: Attention) -> Attention:
+    """With the numbers that a browser unpacks."""
+    maps = attention.weights.reshape(-1, *attention.weights.shape[2:])
+    unpacked = [packed_heads.packed_weights(one)[1] for one in maps]
+    return replace(attention, weights=np.stack(unpacked).reshape(attention.weights.shape))

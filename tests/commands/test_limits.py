@@ -34,8 +34,8 @@ def test_a_file_with_every_weight_has_a_limit_of_its_own(
     endless: None, cli: Callable[..., Any], mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_trace(run(3), "run.npz")
-    monkeypatch.setattr(limits, "MOST_WEIGHTS", 3 * 2 * 3 * N * N - 1)
-    for format in ("html", "csv"):
+    for format, limit in (("html", "MOST_IN_PAGE"), ("csv", "MOST_WEIGHTS")):
+        monkeypatch.setattr(limits, limit, 3 * 2 * 3 * N * N - 1)
         line = mistake("render", "run.npz", "-o", f"a.{format}")
         assert "run.npz is too large to make into one file: 450 weights; at most 449 are possible" in line
     assert cli("render", "run.npz", "-o", "a.csv", "--no-limits").code == 0

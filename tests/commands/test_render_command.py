@@ -10,6 +10,7 @@ import pytest
 
 from tests.figures.conftest import build
 from transformer_viz import save_trace
+from transformer_viz.export import packed_heads
 from transformer_viz.figures import files
 from transformer_viz.figures.theme import escape
 from transformer_viz.text_display import display_token
@@ -99,6 +100,16 @@ def test_what_cannot_be_is_one_line_and_no_file(run: Trace, mistake: Callable[..
     assert words in mistake("render", "run.npz", *arguments.split())
     assert sorted(path.name for path in Path.cwd().iterdir()) == before
     assert Path("taken.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_size_of_a_large_page_is_said_first(run: Trace, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_heads, "EXACT_UP_TO", 100)
+    done = cli("render", "run.npz", "-o", "run.html")
+    first, second = done.out.splitlines()
+    assert re.fullmatch(r"run\.html: the heads, rounded to 16 bits, take about [\d.]+ kB", first)
+    assert re.fullmatch(r"run\.html: [\d.]+ kB", second)
+    assert "packed" in opened("run.html")["kinds"]["cross"]
+    assert cli("render", "run.npz", "-o", "map.html", "--what", "mosaic").out.count("\n") == 1, "a figure has no packed heads"
 
 
 def test_a_page_with_the_model(folder: Path, cli: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ from tests.views.viewer import content, has_viewer, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
+from transformer_viz.figures.figure_data import plain
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import deep_mosaic, screen
 
@@ -49,6 +50,20 @@ def test_a_page_has_some_layers_and_follows_the_focus(start):
     assert tiles(again) == [[0, 0], [0, 1]]
     press(at, head=1)
     assert tiles(at) == [[1, 0], [1, 1]], "who chooses a head sees it"
+
+
+def test_a_press_draws_no_small_maps_again(start, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(deep_mosaic, "plain", lambda figure: drawn.append(figure) or plain(figure))
+    at = start(checkpoint=GPT2, text="The house is tall.")
+    n = len(drawn)
+    press(at, head=1)
+    press(at, step=2)
+    assert len(drawn) == n > 0
+    at.selectbox(key="heads_page").set_value(1).run()
+    assert len(drawn) == n + 1 and tiles(at) == [[1, 0], [1, 1]]
+    press(at, layer=0, head=0)
+    assert tiles(at) == [[0, 0], [0, 1]]
 
 
 def test_heads_in_another_order_and_the_overview_of_all(start, trace):

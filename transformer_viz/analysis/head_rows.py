@@ -103,10 +103,12 @@ class HeadRows:
     @classmethod
     def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "HeadRows":
         """One run, of all layers or some; its weights as they are."""
-        attention, masked = trace.attentions[kind], trace.attentions[kind].mask
-        rows = (real_queries(trace, kind) & (~masked).any(-1) & has_weight(attention.weights))[layers]
-        exact = np.where(rows[..., None], attention.weights[layers], 0).astype(np.float64)
-        return cls(kind, exact, ~(masked[None, None] if masked.ndim == 2 else masked[layers]), rows, Positions.of(trace, kind))
+        attention = trace.attentions[kind]
+        masked, weights = attention.mask, attention.weights[layers]
+        allowed = ~(masked[None, None] if masked.ndim == 2 else masked[layers])
+        rows = real_queries(trace, kind) & allowed.any(-1) & has_weight(weights)
+        exact = np.where(rows[..., None], weights, 0).astype(np.float64)
+        return cls(kind, exact, allowed, rows, Positions.of(trace, kind))
 
     def uniform(self) -> "HeadRows":
         """The same rows with uniform attention over their allowed keys."""

@@ -84,7 +84,7 @@ def run(
             raise OptionError(f"--{given[0].replace('_', '-')} cannot be used with {cause}: {why}.")
 
     from transformer_viz.analysis.word_pooling import by_words
-    from transformer_viz.export import inside_html, saving
+    from transformer_viz.export import inside_html, packed_heads, saving
     from transformer_viz.trace import limits
 
     check_target(output, force=force)
@@ -106,6 +106,10 @@ def run(
         options |= {"theme": theme or "auto", "large": large, "with_answer": not hide_answer, "colours": colours or "fixed"}
     if ending == "html":
         options["plotlyjs"] = not without_plotlyjs if plotlyjs in (None, "inside") else plotlyjs
+    if ending == "html" and what == "player" and packed_heads.is_large(trace):
+        # Before it is made, which takes seconds.
+        size = bytes_words(packed_heads.estimated_size(trace))
+        print(terminal_text(f"{output}: the heads, rounded to 16 bits, take about {size}"), flush=True)
     saving.write(output, saving.render_bytes(trace, ending, what, **options))
     _print_size(output)
     if without_plotlyjs:

@@ -149,8 +149,6 @@ def content(
     """Pieces of sentences by their numbers, each stored once: the sentences of all heads share most of theirs."""
     kinds = {}
     for kind, attention in trace.attentions.items():
-        # Browsers know no half precision yet.
-        weights = attention.weights.astype(np.float32, copy=False)
         heads: list[Head] = [*range(attention.n_heads), *COMBINED]
         # Beside a decoder the encoder's sentences speak of no head and are one for all.
         is_one = not trace.is_stepped(kind)
@@ -161,12 +159,16 @@ def content(
                     trace, kind, [(layer, head) for head in (heads[:1] if is_one else heads)], with_answer=with_answer
                 )
             ]
-            for layer in ([] if in_parts else attention.layers[: 1 if is_one else None])
+            for layer in ([] if in_parts and not is_one else attention.layers[: 1 if is_one else None])
         ]
         numbers = (
             {"shape": attention.weights.shape}
             if in_parts
-            else {"weights": weights, "reasons": page_templates.seen_reasons(attention)}
+            # Browsers know no half precision yet.
+            else {
+                "weights": attention.weights.astype(np.float32, copy=False),
+                "reasons": page_templates.seen_reasons(attention),
+            }
         )
         small = page_templates.mosaic_template(trace, kind, scale=colours, large=large) if maps is None else maps.get(kind)
         kinds[kind] = {

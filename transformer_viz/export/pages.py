@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
+from transformer_viz.export import packed_heads
 from transformer_viz.export.assets import FOLDER, asset, styles, templates
 from transformer_viz.export.content import (
     DEFAULTS,
@@ -26,16 +27,15 @@ from transformer_viz.export.content import (
     focus_of,
     view,
 )
-from transformer_viz.figures import files
+from transformer_viz.figures import files, page_templates
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
 from transformer_viz.terms import Head, Kind
+from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules, plotly_js
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
-LARGEST_SHOWN = 8 * 2**20
-"""Bytes of weights up to which a run shows itself in a notebook; a larger one would make the notebook slow."""
 PAGE_STYLES = ("player.css", "lines.css", "viewer.css", "page.css")
 
 
@@ -54,6 +54,9 @@ def html(
     aligner: str | None = None,
 ) -> str:
     """Makes one HTML page of a whole run: step player, all heads, all masks. It opens from disk, without a network.
+
+    Up to 2,097,152 weights are in it as they are. Those of a larger run are rounded to 16 bits, which the page says with the
+    largest error, and a head is unpacked when it is chosen; it needs a browser of 2023 or later.
 
     Args:
         trace: the run.
@@ -79,10 +82,24 @@ def html(
     now = view(trace, kind, layer, head, step)
     check_colours(colours)
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
-    data = content(trace, theme=theme, large=large, with_answer=with_answer, colours=colours)
+    is_large = packed_heads.is_large(trace)
+    data = content(trace, theme=theme, large=large, with_answer=with_answer, colours=colours, in_parts=is_large)
+    if is_large:
+        _pack(data, trace, with_answer=with_answer)
     data["focus"] = focus_of(trace, now)
     data["aligner"] = aligned(trace, aligner_head)
     return page("page.html", data, FOLDER / "one_run.js", PAGE_STYLES, plotlyjs)
+
+
+def _pack(data: dict[str, Any], trace: Trace, *, with_answer: bool) -> None:
+    """Puts the heads of a large run into its page's data, packed, and says what that has changed."""
+    error = 0.0
+    for kind, attention in trace.attentions.items():
+        packed, reasons = packed_heads.packed_kind(trace, kind, with_answer=with_answer), page_templates.seen_reasons(attention)
+        kept = reasons if reasons.ndim == 2 else packed_heads.packed_reasons(reasons)
+        data["kinds"][kind] |= {"packed": packed.heads, "reasons": kept}
+        error = max(error, packed.error)
+    data["made"].append(f"weights rounded to 16 bits, by at most {error:.1g}")
 
 
 @with_keywords(ShownOptions, DEFAULTS)
@@ -107,9 +124,8 @@ def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **o
 
 
 def shown(trace: Trace) -> str | None:
-    """The HTML that a notebook shows for a Trace; None for a large or empty one, which keeps its line of text."""
-    size = sum(attention.weights.nbytes for attention in trace.attentions.values())
-    return frame(trace) if 0 < size <= LARGEST_SHOWN else None
+    """The HTML that a notebook shows for a Trace; None for an empty one or a very large one, which keep their line of text."""
+    return frame(trace) if 0 < limits.n_weights(trace) <= limits.MOST_IN_PAGE else None
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:

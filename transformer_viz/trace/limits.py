@@ -24,8 +24,8 @@ MOST_CANDIDATES = 1_000_000
 """Letters in all candidates together."""
 MOST_NODES, MOST_RANKS, MOST_IN_TREE = 10_000, 1024, 10_000_000
 """Nodes and ranks of a search, and letters if each node had its longest text: a pruned one also names who was kept."""
-MOST_WEIGHTS, MOST_IN_TABLE = 5_000_000, 200_000_000
-"""Weights in a file that holds all of them, a page or a table, and letters of the tokens that a table repeats for each."""
+MOST_IN_PAGE, MOST_WEIGHTS, MOST_IN_TABLE = 40_000_000, 5_000_000, 200_000_000
+"""Weights in a page (12 × 12 heads at 512 tokens) and in a table, and letters of the tokens that a table repeats for each."""
 
 
 def check(trace: Trace, file_name: str) -> None:
@@ -43,7 +43,7 @@ def check_file(trace: Trace, name: str, *, is_table: bool) -> None:
     Raises:
         TraceTooLargeHere: it is too large.
     """
-    sizes = [("weights", n_weights(trace), MOST_WEIGHTS)]
+    sizes = [("weights", n_weights(trace), MOST_WEIGHTS if is_table else MOST_IN_PAGE)]
     sizes += [("letters of tokens in a table", _in_table(trace), MOST_IN_TABLE)] if is_table else []
     _refuse(f"{name} is too large to make into one file", sizes)
 

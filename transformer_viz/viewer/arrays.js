@@ -10,11 +10,15 @@ const ARRAYS = {
 // Numbers that are no bytes any more stay as they are.
 export function unpacked({ dtype, shape, bdata, values: numbers }) {
   if (numbers) return { values: numbers, shape };
-  const text = atob(bdata), bytes = new Uint8Array(text.length);
+  const values = new ARRAYS[dtype](bytesOf(bdata).buffer);
+  return { values, shape: shape ? String(shape).split(",").map(Number) : [values.length] };
+}
+
+export function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
   // A loop takes a fifth of the time of `Uint8Array.from`: 4 ms of an Enter.
   for (let i = 0; i < bytes.length; i += 1) bytes[i] = text.charCodeAt(i);
-  const values = new ARRAYS[dtype](bytes.buffer);
-  return { values, shape: shape ? String(shape).split(",").map(Number) : [values.length] };
+  return bytes;
 }
 
 // Numbers that travelled as bytes stay bytes in Plotly's data. A matrix becomes an array of rows.

@@ -143,7 +143,8 @@ class Second {
   }
 }
 
-function combine(n, tile, head) {
+// The mean of n maps, or the largest of each cell.
+export function combine(n, tile, head) {
   const combined = Float32Array.from(tile(0));
   for (let other = 1; other < n; other++) {
     const values = tile(other);

@@ -12,7 +12,7 @@ export class Page {
     this.data = data;
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.theme = data.theme;
-    this.viewer = new Viewer(document.querySelector(".viewer"), { heard: (state, why) => this.heard(why) });
+    this.viewer = new Viewer(document.querySelector(".viewer"), { heard: (state, why) => this.heard(why), came: () => this.drawOpened() });
     document.documentElement.classList.toggle("large", data.large);
     this.restyle();
     const { kind, layer, head, step } = data.focus, lines = data.aligner ? "on" : "off";
@@ -84,6 +84,8 @@ export class Page {
   listNumbers() {
     const { kinds, layerPlace: layer, state: { kind: name, head, step } } = this.viewer;
     const kind = kinds[name], row = Math.min(step, kind.rows - 1);
+    // Of a large run they are unpacked first.
+    if (!kind.has(layer, head)) return;
     const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
     const list = element("dl");
     kind.linked.keys.forEach((label, column) => {

@@ -48,7 +48,8 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   drawn?: (host: HTMLElement) => void}} [on] `drawn` is called when Plotly has drawn the large map; `heard` at once at
+   *   drawn?: (host: HTMLElement) => void, came?: () => void}} [on] `came` is called when the numbers of a head have come;
+   *   `drawn` is called when Plotly has drawn the large map; `heard` at once at
    *   each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
   constructor(root, on = {}) {
@@ -208,10 +209,19 @@ export class Viewer {
       if (key !== `${this.#place.kind} ${this.layerPlace} ${this.#place.head}`) return;
       this.#say(this.state.pin);
       this.draw();
+      this.#on.came?.();
     } catch {
       // The next press asks again.
       this.#asked.delete(key);
+      this.draw();
     }
+  }
+
+  // Whether the numbers of what is shown are on their way. Until then Plotly draws nothing: an empty map of a long run takes it
+  // as long as a full one, and what comes meanwhile would wait.
+  get #isAwaited() {
+    const { kind, head } = this.#place, layer = this.layerPlace;
+    return this.#asked.has(`${kind} ${layer} ${head}`) && !this.#kinds[kind].has(layer, head);
   }
 
   #stepped(why) {
@@ -335,8 +345,10 @@ export class Viewer {
       else delete host.dataset.part;
       host.ariaHidden = isHere ? null : "true";
     }
+    const isDrawn = map.has(this.#looksOf(name)) && map.size.width;
+    if (!isDrawn && this.#isAwaited) return undefined;
     const figure = this.#mapOf(name);
-    if (!map.has(this.#looksOf(name)) || !map.size.width) return this.#drawMap(name, map, figure);
+    if (!isDrawn) return this.#drawMap(name, map, figure);
     map.paint(figure);
     return this.#mark(map);
   }
@@ -374,6 +386,7 @@ export class Viewer {
 
   // Plotly draws when nobody has pressed for a while, a chart at a time, so that a press never waits for all.
   #drawAtRest() {
+    if (this.#isAwaited) return;
     const late = Object.entries(this.#maps).filter(([name, map]) => map.isLate || !map.has(this.#looksOf(name)) || this.#tells(name, map));
     const isNow = ([name]) => name === this.#place.kind, [first] = [...late.filter(isNow), ...late.filter((one) => !isNow(one))];
     const small = Object.entries(this.#small).find(([, chart]) => chart.isLate && !chart.host.hidden);

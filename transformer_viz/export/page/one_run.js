@@ -1,4 +1,5 @@
 // A page of one run.
+import { unpackedRun } from "../../viewer/packed.js";
 import { Page, start } from "../../viewer/page.js";
 
-start(new Page(JSON.parse(document.getElementById("data").textContent)));
+unpackedRun(JSON.parse(document.getElementById("data").textContent)).then((run) => start(new Page(run)));

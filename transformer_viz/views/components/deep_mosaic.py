@@ -2,6 +2,7 @@
 have."""
 
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,9 @@ ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.
 OnTile = Callable[[dict[str, Any]], None]
 _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
+
+_drawn: weakref.WeakKeyDictionary[Trace, tuple[Any, dict[str, Any], Attribution | None]] = weakref.WeakKeyDictionary()
+"""The small maps of a run that were drawn last, and of what: half a second of a long run, and a press changes none."""
 
 
 def start(trace: Trace) -> None:
@@ -70,8 +74,13 @@ def figures(
     light = Style("light", chosen.is_large)
     heads = heads_of_page(trace, st.session_state.heads_page)
     place = room(len(heads), trace.attentions[now.kind].n_heads)
-    maps = plain(mosaic)(trace, now.kind, heads=heads, **place, measure=norms, style=light)
-    drawn = {now.kind: {"data": maps.data, "layout": maps.layout}}
+    key = (now.kind, heads, place, light, id(norms))
+    kept = _drawn.get(trace)
+    if kept is None or kept[0] != key:
+        maps = plain(mosaic)(trace, now.kind, heads=heads, **place, measure=norms, style=light)
+        # The measure too, so that its id stays its own.
+        kept = _drawn[trace] = key, {"data": maps.data, "layout": maps.layout}, norms
+    drawn = {now.kind: kept[1]}
     if _is_covered(trace):
         return drawn, None
     is_of_measure = norms is not None and _is_of_heads(trace, norms)
