@@ -20,7 +20,7 @@ CONTROLS = """() => {
   const typed = document.querySelector('.st-key-text [data-testid=stBidiComponentIsolated]').shadowRoot;
   const found = [document, typed].flatMap((root) => [...root.querySelectorAll(focusable)]);
   const all = found.filter((one) => one.tabIndex >= 0 && !one.disabled && isSeen(one));
-  const groups = ['.player .controls', '.strip', '.kinds', '[role="radiogroup"]', '[role="tablist"]'];
+  const groups = ['.ways', '.player .controls', '.strip', '.kinds', '[role="radiogroup"]', '[role="tablist"]'];
   const outside = 'header, .st-key-pages, .modebar, dfn, dfn *, .numbers-switch, main, section[data-testid="stMain"]';
   const counted = all.filter((one) => !one.matches(outside) && !one.closest('header, .st-key-pages, .modebar'));
   const names = counted.map((one) => {
@@ -49,7 +49,7 @@ def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, 
     controls = at_rest(page, CONTROLS)
     assert {"Source text", "All controls"} <= {*controls} and len(controls) <= MOST, controls
     map_ = place(page, FOCUS)
-    assert map_["top"] <= 240 and map_["bottom"] <= 720
+    assert map_["top"] <= 250 and map_["bottom"] <= 720
     assert place(page, "[data-part=sentence]")["bottom"] < map_["top"]
     page.get_by_text("All controls").click()
     page.wait_for_function("() => location.search.includes('all_controls=true')")

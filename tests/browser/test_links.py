@@ -17,7 +17,8 @@ SEEN = """() => {
   const numbers = (trace) => ['x', 'y', 'z', 'text'].map((name) => plain(trace[name] ?? null));
   const value = (box) => [box.ariaLabel, box.type === 'checkbox' ? box.checked : box.value];
   return {
-    charts: all('.chart', (chart) => chart.data?.map(numbers)),
+    // Of a kind that is not shown nothing is drawn.
+    charts: all('.chart', (chart) => (chart.ariaHidden === 'true' ? null : chart.data?.map(numbers))),
     titles: all('.chart', (chart) => chart.layout?.title?.text ?? ''),
     step: [...document.querySelectorAll('[data-part=output] .token')].findIndex((one) => one.classList.contains('now')),
     boxes: all('.stMain input:not([type=range]), .stMain textarea', value),

@@ -200,7 +200,7 @@ class Picture {
       return;
     }
     // The tab that it opens is below the maps, out of sight.
-    if (name === "why") document.querySelector('.stTabs [role="tablist"]')?.scrollIntoView();
+    if (name === "why") bringUp(document.querySelector(".stTabs"));
     shown.press({ way: { name, n: shown.n + 1 } });
     tellShown.now();
   }
@@ -227,6 +227,14 @@ class Picture {
     place.hidden = false;
     place.textContent = words;
   }
+}
+
+// Brings tabs to the top of the window, again as they grow once they are filled, until a hand moves something.
+function bringUp(tabs) {
+  if (!tabs) return;
+  const sizes = new ResizeObserver(() => tabs.scrollIntoView());
+  sizes.observe(tabs);
+  for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => sizes.disconnect(), { capture: true, once: true });
 }
 
 async function fetched(name) {

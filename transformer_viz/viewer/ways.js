@@ -6,6 +6,7 @@ export class Ways {
     this.player = player;
     this.choose = choose;
     this.room = Object.assign(document.createElement("span"), { className: "ways", hidden: true });
+    this.room.role = "group";
     this.shown = "";
   }
 
@@ -15,6 +16,7 @@ export class Ways {
 
   // `ways` are the words of each by its name. The keyboard stays where the buttons were.
   offer(ways, isAsked, hadFocus) {
+    this.room.ariaLabel = isAsked ? "Answers" : "What one may do here";
     if (isAsked) this.player.part("sentence").append(this.room);
     else this.player.part("hint").before(this.room);
     const shown = JSON.stringify(ways);

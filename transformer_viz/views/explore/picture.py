@@ -102,8 +102,9 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         row = curtain.row
         # What a question may not tell, from a row on: of the run itself it has been taken out already.
         parts["coveredFrom"], parts["coveredWords"] = row, [("plain", curtain.words)]
-        covered = [{"text": HIDDEN, "title": COVERED, "class": "covered", "tint": 0}] * (trace.n_steps - row)
-        parts["output"] = [*output_strip(trace)[:row], *covered]
+        # One is asked about, and those that follow it are still to come.
+        covered = {"text": HIDDEN, "title": COVERED, "class": "covered", "tint": 0}
+        parts["output"] = [*output_strip(trace)[:row], covered, *[{**covered, "text": ""}] * (trace.n_steps - row - 1)]
         # Whether it is right is for later too, and so is where to go after the last step.
         parts["answer"], parts["ways"] = {"class": "", "words": ()}, {}
         if curtain.offer is not None:
