@@ -47,8 +47,8 @@ OF_OTHER_MODELS = {
 """Likewise of what the rooms here do not have: models that are not ours, and what is asked for."""
 
 WHAT_TO_DO = (
-    "Draw it by views/state/link.py, which binds it. If a link cannot hold it, add it with the reason to EXCEPTIONS in "
-    "tests/views/test_every_control.py."
+    "Draw it by views/state/link.py, which puts it into the link. If a link cannot hold it, add it with the reason to "
+    "EXCEPTIONS in tests/views/test_every_control.py."
 )
 _WIDGETS = {
     *("selectbox", "multiselect", "toggle", "checkbox", "radio", "slider", "select_slider", "number_input", "text_input"),

@@ -76,7 +76,9 @@ def show(
 
     def clicked() -> None:
         """The browser says what it wants: nonsense is passed over."""
-        for report in presses.new(key) if act else ():
+        if act is None:
+            return
+        for report in presses.new(key):
             if (on == "point" and isinstance(report, int) and report >= 0) or (on == "tile" and isinstance(report, dict)):
                 act(report)
             elif on == "cell" and isinstance(report, dict):

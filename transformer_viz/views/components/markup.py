@@ -43,7 +43,9 @@ def show(
     """
 
     def heard() -> None:
-        for pressed in presses.new(key) if on_press else ():
+        if on_press is None:
+            return
+        for pressed in presses.new(key):
             on_press(pressed)
 
     html = TEMPLATES.get_template(template).render(parts)
