@@ -60,6 +60,7 @@ _STATE = """() => {
     charts[key] = chart.data.filter(({ type }) => type === 'heatmap').map(({ z }) => numbers(z));
   }
   const player = document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
+  if (!Object.keys(boxes).length) return null;
   const moments = [...player?.querySelectorAll('[data-part=output] > *') ?? []];
   const now = moments.findIndex((cell) => cell.classList.contains('now'));
   const tabs = [...main.querySelectorAll('[role=tab][aria-selected=true]')].map((tab) => tab.textContent.trim());

@@ -247,3 +247,13 @@ def test_a_link_and_a_text_that_the_model_cannot_read_come_before_the_text_of_th
     assert start("masks", text="planet", sources="ab").text_area(key="sources").value == "ab"
     examples = start("masks").text_area(key="sources").value
     assert start("masks", text="1234").text_area(key="sources").value == examples
+
+
+def test_a_row_has_the_words_of_what_is_shown(start, folder):
+    """A browser goes by the words of an option: where it has others now, it is told so."""
+    at = start("masks", sources="hello\nab", masks_tab="Scores to weights", kind="cross-attention", row="2")
+    before = at.selectbox(key="row").proto
+    at.session_state["kind"] = "encoder"
+    after = at.run().selectbox(key="row").proto
+    assert (before.raw_value, after.raw_value) == (before.options[1], after.options[1]) and before.raw_value != after.raw_value
+    assert after.set_value

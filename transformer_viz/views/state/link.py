@@ -38,7 +38,7 @@ _OPENED_BARE, _BACK = "link_opened_bare", "link_back"
 """In the session: whether it was opened by an address that said nothing; and whether this run is of a page that somebody went
 Back or Forward to: then the address has the last word."""
 _DECIDED = "link_decided"
-"""In the session: the value of each key in the last run, and what writes it as a link has it."""
+"""In the session: the value of each key in the last run, and its words."""
 _OPENED, _TIMES = "link_opened", "link_times_opened"
 """In the session: what a link that was opened says of keys that have not been drawn since, None stands for the default; and
 how often one was."""
@@ -205,7 +205,7 @@ def times_opened() -> int:
 
 def all_words() -> dict[str, str]:
     """What a link would say of everything that was drawn so far, defaults and all."""
-    return {key: words(value) for key, (value, words) in st.session_state.get(_DECIDED, {}).items()}
+    return {key: words for key, (_, words) in st.session_state.get(_DECIDED, {}).items()}
 
 
 def reset(*keys: str) -> None:
@@ -431,15 +431,18 @@ def _value(
     # it is drawn, its value cannot be set any more.
     decided = state.get(_SWITCHED)
     is_new_here = decided is not None and key not in decided
-    if key not in state or state[key] != value or in_address != value or is_new_here:
+    # And where the same option has other words now, the browser would go on showing the old ones.
+    said, before = words(value), state.setdefault(_DECIDED, {}).get(key)
+    is_renamed = before is not None and before[0] == value and before[1] != said
+    if key not in state or state[key] != value or in_address != value or is_new_here or is_renamed:
         state[key] = value
     if is_new_here:
         decided.add(key)
-    if value == default or len(words(value)) > LONGEST:
+    if value == default or len(said) > LONGEST:
         query.pop(key, None)
     else:
-        query[key] = words(value)
-    state.setdefault(_DECIDED, {})[key] = (value, words)
+        query[key] = said
+    state[_DECIDED][key] = (value, said)
     return value
 
 
