@@ -250,7 +250,10 @@ class Pressed:
     def _reset(self) -> str:
         if not self._shown(".st-key-lab-reset-all button"):
             return "is not there"
-        self.page.locator(".st-key-lab-reset-all button").click()
+        try:
+            self.page.locator(".st-key-lab-reset-all button").click(timeout=2_000)
+        except Error:  # it has gone meanwhile: nothing is changed any more
+            return "has gone"
         self.want |= {"edits": []}
         self.want.pop("mistake", None)
         return ""
