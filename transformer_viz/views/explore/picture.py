@@ -102,9 +102,10 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         row = curtain.row
         # What a question may not tell, from a row on: of the run itself it has been taken out already.
         parts["coveredFrom"], parts["coveredWords"] = row, [("plain", curtain.words)]
-        # One is asked about, and those that follow it are still to come.
         covered = {"text": HIDDEN, "title": COVERED, "class": "covered", "tint": 0}
-        parts["output"] = [*output_strip(trace)[:row], covered, *[{**covered, "text": ""}] * (trace.n_steps - row - 1)]
+        # Where a visitor is asked first, nothing is to be seen yet of what is still to come.
+        later = covered if curtain.offer is None else {**covered, "text": ""}
+        parts["output"] = [*output_strip(trace)[:row], covered, *[later] * (trace.n_steps - row - 1)]
         # Whether it is right is for later too, and so is where to go after the last step.
         parts["answer"], parts["ways"] = {"class": "", "words": ()}, {}
         if curtain.offer is not None:
