@@ -33,6 +33,18 @@ TEXTS = ("hello", "abcdef", "reversethis", "noon", "q", "transformer")
 TABS = ("Inside", "What if", "Heads", "Masks")
 COOKIE = ("transformer_viz_lessons", "0.1")
 """Of a browser that has put the first question away."""
+LISTEN = """(() => {
+  const send = WebSocket.prototype.send, known = new WeakSet();
+  WebSocket.prototype.send = function (message) {
+    if (!known.has(this)) known.add(this), this.addEventListener('message', () => window.__heard = performance.now());
+    window.__asked = performance.now();
+    return send.call(this, message);
+  };
+})()"""
+"""Notes when a page last asked Python, and when it last heard of it; to be run before the page's own scripts.
+
+Streamlit calls a script running when the server says so: until a busy server does, what was asked looks like nothing.
+"""
 _STATE = """() => {
   const viewer = document.querySelector('.st-key-picture .viewer'), box = (name) => viewer.querySelector(`[data-box=${name}]`);
   const pressed = (group) => viewer.querySelector(`${group} [aria-pressed=true]`);
@@ -83,7 +95,8 @@ _WATCH = """() => {
   look();
 }"""
 """Keeps what each frame shows that differs from the one before it."""
-_REST = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+_REST = """() => !(window.__asked > window.__heard)
+  && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined"""
 
 
@@ -443,6 +456,7 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=served.chromium(), args=served.FLAGS)
         context = browser.new_context(viewport={"width": 1440, "height": 1400}, reduced_motion="reduce")
         context.add_cookies([{"name": COOKIE[0], "value": COOKIE[1], "domain": "localhost", "path": "/"}])
+        context.add_init_script(LISTEN)
         page = context.new_page()
         page.on("pageerror", lambda error: print("a script failed:", error, flush=True))
         page.goto(url + PATH)

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Error, Page, sync_playwright
 
 from benchmarks import served
-from benchmarks.bursts import COOKIE, click_chart
+from benchmarks.bursts import COOKIE, LISTEN, click_chart
 from benchmarks.slow_line import slow_line
 from transformer_viz.edits import parse
 from transformer_viz.terms import KIND_TITLES
@@ -30,16 +30,8 @@ ADDRESSES = {
     "learned": "/train?learned=true&checkpoint=reverse-small&all_controls=true",
     "survey": "/survey?all_controls=true",
 }
-LISTEN = """(() => {
-  const send = WebSocket.prototype.send, known = new WeakSet();
-  WebSocket.prototype.send = function (message) {
-    if (!known.has(this)) known.add(this), this.addEventListener('message', () => window.__heard = performance.now());
-    window.__asked = performance.now();
-    return send.call(this, message);
-  };
-  addEventListener('click', (event) => window.pressedOf = event.target.closest?.('.chart')?.dataset.of, true);
-})()"""
-"""Notes when the page last asked the server and last heard of it, and which figure was pressed."""
+_PRESSED = "addEventListener('click', (event) => window.pressedOf = event.target.closest?.('.chart')?.dataset.of, true)"
+"""Notes what the figure that was pressed is of."""
 _STATE = """() => {
   if (document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning') return null;
   if (window.__asked > window.__heard) return null;
@@ -317,6 +309,7 @@ def main() -> int:
         for name in [options.page] if options.page else ADDRESSES:
             context = browser.new_context(viewport={"width": 1440, "height": 1400}, reduced_motion="reduce")
             context.add_init_script(LISTEN)
+            context.add_init_script(_PRESSED)
             context.add_cookies([{"name": COOKIE[0], "value": COOKIE[1], "domain": "localhost", "path": "/"}])
             page = context.new_page()
             page.on("pageerror", lambda error: print("a script failed:", error, flush=True))

@@ -12,18 +12,6 @@ PICTURE = ".st-key-picture .viewer"
 FOCUS = f":is({PICTURE} [data-part=focus], .st-key-focus .chart)"
 """The large map, in a viewer or in a page that has a chart and a player."""
 TREE = ".st-key-search-tree .chart"
-LISTEN = """(() => {
-  const send = WebSocket.prototype.send, known = new WeakSet();
-  WebSocket.prototype.send = function (message) {
-    if (!known.has(this)) known.add(this), this.addEventListener('message', () => window.__heard = performance.now());
-    window.__asked = performance.now();
-    return send.call(this, message);
-  };
-})()"""
-"""Notes when a page last asked Python, and when it last heard of it; to be run before the page's own scripts.
-
-Streamlit calls a script running when the server says so: until a busy server does, what was asked looks like nothing.
-"""
 IS_DRAWN = """((chart) => {
   const viewer = chart?.closest('.viewer');
   return viewer ? Boolean(chart.data) && !chart.ariaBusy && viewer.ariaBusy !== 'true' : Boolean(chart?.__drawn);

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from benchmarks import served
+from benchmarks.bursts import LISTEN
 from tests import inside, tiny_models
-from tests.browser.charts import LISTEN
 from tests.needs import skip_without
 from tests.surveys.made import survey
 from transformer_viz.app_folders import SURVEYS_VARIABLE
