@@ -173,8 +173,6 @@ class Bursts:
             if name == "switch" and any(word.startswith("tab") for word in done):
                 # Streamlit forgets a box of its own whose answer is under way where another page is opened.
                 self.settled()
-            # What a term means stands over what is beside it for as long as the pointer rests there.
-            self.page.mouse.move(0, 0)
             said = presses[name]()
             self.wanted.append(self.want)
             done.append(f"{name} {said}".strip())

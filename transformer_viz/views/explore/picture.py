@@ -94,7 +94,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         "aligner": aligned(trace, aligns),
         "saved": picture_title(trace),
         "linesAtFirst": lines or first,
-        "remark": [*term_tips.mark(remark), *here] if not chosen.is_large else [],
+        "remark": [*term_tips.mark(remark, told=("weight",)), *here] if not chosen.is_large else [],
         "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
         "measures": measured.switch,
     }
