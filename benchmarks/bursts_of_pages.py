@@ -47,11 +47,18 @@ _STATE = """() => {
     if (!chart.clientWidth) continue;
     if (!chart.data) return null;
     const key = [...chart.closest('[class*=st-key-]').classList].find((name) => name.startsWith('st-key-'));
+    const part = `${chart.closest('[data-side]')?.dataset.side ?? ''} ${chart.dataset.kind ?? chart.dataset.part ?? ''}`;
     const numbers = (z) => z?.bdata ?? JSON.stringify([...(z ?? [])].map((row) => [...row]), (_, each) =>
       typeof each === 'number' ? Math.round(1e4 * each) / 1e4 : each);
-    charts[key] = chart.data.filter(({ type }) => type === 'heatmap').map(({ z }) => numbers(z));
+    charts[`${key} ${part}`] = chart.data.filter(({ type }) => type === 'heatmap').map(({ z }) => numbers(z));
   }
-  const player = document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
+  const viewer = main.querySelector('.st-key-picture .viewer');
+  if (main.querySelector('.st-key-picture [aria-busy=true]')) return null;
+  if (viewer) {
+    boxes.kind = viewer.querySelector('[data-box=kind] [aria-pressed=true]')?.textContent;
+    for (const name of ['layer', 'head']) boxes[name] = viewer.querySelector(`[data-box=${name}]`).selectedOptions[0]?.text;
+  }
+  const player = viewer ?? document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
   if (!Object.keys(boxes).length) return null;
   const moments = [...player?.querySelectorAll('[data-part=output] > *') ?? []];
   const now = moments.findIndex((cell) => cell.classList.contains('now'));
@@ -156,7 +163,8 @@ class Pressed:
             return {**head, **more, **switch, "tab": self._tab, "reach": lambda: self._select("reach"), "reset": self._reset}
         if self.name == "compare":
             texts = {"text": lambda: self._type("text"), "b_text": lambda: self._type("b_text")}
-            return {"kind": self._kind, "tile": self._tile, **texts, **switch}
+            place: dict[str, Any] = {"layer": lambda: self._viewers("layer"), "head": lambda: self._viewers("head")}
+            return {"kind": self._viewers_kind, **place, "key": self._key, "tile": self._tile, **texts, **switch}
         if self.name == "learned":
             more = {"key": self._key, "tile": self._tile, "position": lambda: self._select("position")}
             return {**head, **more, **switch}
@@ -181,6 +189,22 @@ class Pressed:
         # Another kind may have other layers and heads.
         for key in ("layer", "head"):
             self.want.pop(key, None)
+        return words
+
+    def _viewers_kind(self) -> str:
+        buttons = self.page.locator(".st-key-picture [data-side=A] [data-box=kind] button")
+        button = buttons.nth(self.dice.randrange(3))
+        button.click()
+        self.want["kind"] = button.inner_text()
+        return self.want["kind"]
+
+    def _viewers(self, key: str) -> str:
+        box = self.page.locator(f".st-key-picture [data-side=A] [data-box={key}]")
+        if not box.is_visible():
+            return "is not there"
+        words = self.dice.choice(box.locator("option").all_inner_texts())
+        box.select_option(label=words)
+        self.want[key] = words
         return words
 
     def _select(self, key: str) -> str:
@@ -252,9 +276,10 @@ class Pressed:
 
     def _tile(self) -> str:
         kind = self.dice.choice([*KIND_TITLES])
-        key = {"compare": f"mosaic-{kind}", "learned": f"mosaic-{kind}", "survey": f"survey-chart-{kind}"}[self.name]
-        chart = self.page.locator(f".st-key-{key} .chart")
-        if not self._shown(f".st-key-{key} .chart"):
+        places = {"compare": f"picture [data-kind={kind}]", "learned": f"mosaic-{kind} .chart"}
+        place = f".st-key-{places.get(self.name, f'survey-chart-{kind} .chart')}"
+        chart = self.page.locator(place).first
+        if not self._shown(place):
             return "is not there"
         tiles = chart.evaluate("(chart) => chart.layout?.meta?.tiles ?? []")
         heads = chart.evaluate("(chart) => chart.layout?.meta?.heads ?? 1")
@@ -264,8 +289,7 @@ class Pressed:
         y, x = divmod(number, heads)
         click_chart(self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"]))
         layer, head = tiles[number]
-        self.want |= {"kind": KIND_TITLES[kind]} if self.name != "compare" else {}
-        self.want |= {"layer": f"layer {layer + 1}", "head": f"head {head + 1}"} if self.name != "compare" else {}
+        self.want |= {"kind": KIND_TITLES[kind], "layer": f"layer {layer + 1}", "head": f"head {head + 1}"}
         return f"{kind}.{layer + 1}.{head + 1}"
 
     def _key(self) -> str:
@@ -273,7 +297,8 @@ class Pressed:
         self.page.evaluate("() => document.activeElement?.blur()")
         self.page.keyboard.press(key)
         self.want["moment"] = self.page.evaluate(
-            """() => [...document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]').shadowRoot
+            """() => [...(document.querySelector('.st-key-picture .viewer')
+              ?? document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]').shadowRoot)
               .querySelectorAll('[data-part=output] > *')].findIndex((cell) => cell.classList.contains('now'))"""
         )
         return key

@@ -50,7 +50,6 @@ MOUNTS = """() => {
 FOLLOWS = """() => [...document.querySelectorAll('.chart')].every((chart) =>
   chart._fullLayout?.width === Math.floor(chart.clientWidth) && chart.clientWidth < window.innerWidth)"""
 """Whether every chart is as wide as its place."""
-MOSAICS = ["mosaic-encoder", "mosaic-decoder", "mosaic-cross"]
 
 
 def mounts_and_runs(page: Page) -> tuple[dict[str, int], int]:
@@ -81,7 +80,7 @@ def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, se
 def test_a_page_is_made_once_and_each_of_its_charts_mounted_once(page: Page, server: str) -> None:
     open_app(page, server)
     page.evaluate(MOUNTS)
-    for name, charts in {"Compare": ["compare-chart", *MOSAICS], "Masks": ["lab-masks-chart"]}.items():
+    for name, charts in {"Masks": ["lab-masks-chart"]}.items():
         at_rest(page)
         page.evaluate("[window.mounts, window.said] = [{}, 0]")
         page.get_by_role("link", name=name).first.click()
@@ -111,7 +110,6 @@ def test_charts_stay_when_the_browser_says_that_it_is_narrow(new_page: Page, ser
     page.set_viewport_size({"width": 390, "height": 844})
     for address, charts in {
         "?decoding=beam&text=abc&checkpoint=reverse-small": ["search-tree-chart"],
-        "compare": ["compare-chart", *MOSAICS],
     }.items():
         page.goto(f"{server}/{address}")
         wait_until_drawn(page, f".st-key-{charts[0]} .chart")

@@ -25,7 +25,8 @@ from transformer_viz.checkpoints import load_snapshot
 
 pytestmark = pytest.mark.browser
 
-MAPS = ".st-key-compare-maps .chart"
+MAPS = ".pair [data-part=difference]"
+A = ".pair [data-side=A]"
 LINK = (
     "compare?text=reversethis&checkpoint=reverse-small&b_text=reversethat&b_checkpoint=reverse-small&b_snapshot=227"
     "&b_strategy=sample&b_seed=3&b_temperature=1.5&kind=decoder&layer=1&head=3&scale=largest"
@@ -34,9 +35,9 @@ SIGNED = "(trace) => trace.coloraxis === 'coloraxis2'"
 Z = f"""() => {{
   const chart = document.querySelector('{MAPS}');
   const signed = chart.data.filter({SIGNED});
-  return ({ROWS})({{ data: signed }}).map((row) => row.map((value) => Number.isNaN(value) ? null : value));
+  return ({ROWS})({{ data: signed }}).map((row) => [...row].map((value) => Number.isNaN(value) ? null : value));
 }}"""
-DRAWN = f"[...document.querySelectorAll('{MAPS}')].some((chart) => chart.__drawn && chart.data.some({SIGNED}))"
+DRAWN = f"[...document.querySelectorAll('{MAPS}')].some((chart) => chart.data?.some({SIGNED}) && !chart.ariaBusy)"
 
 
 def difference(page: Page) -> np.ndarray:
@@ -59,11 +60,11 @@ def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, ser
     np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))
     expect(page).to_have_url(re.compile("b_temperature=1.5"))
     at_rest(page)
-    words = page.locator(".compare").inner_text()
+    words = page.locator(".compare").all_inner_texts()
     another.goto(link_of(page))
     np.testing.assert_array_equal(difference(another), shown)
     at_rest(another)
-    assert another.locator(".compare").inner_text() == words
+    assert another.locator(".compare").all_inner_texts() == words
     for label in ("A: source text", "B: source text"):
         expect(another.get_by_label(label)).to_have_value(page.get_by_label(label).input_value())
     assert link_of(another) == page.url
@@ -79,13 +80,12 @@ def test_it_opens_on_the_text_of_all_pages_and_the_table_and_the_tiles_choose_he
     page.get_by_title("show this head of encoder self-attention").click()
     # The head that differs most is the default, and so not in the link.
     wait_for_link(page, kind="encoder self-attention")
-    expect(page.locator(MAPS)).to_have_count(1)
     page.wait_for_function(DRAWN)
     expected = comparison.difference("encoder", farthest.layer, farthest.head)
     page.wait_for_function(f"() => ({Z})().length === {len(expected)}")
     np.testing.assert_array_equal(difference(page), expected)
     # The fourth tile of the first row, by the mouse.
-    tiles = ".st-key-mosaic-decoder .chart"
+    tiles = f"{A} [data-part=mosaics] [data-kind=decoder]"
     wait_until_drawn(page, tiles)
     page.locator(tiles).scroll_into_view_if_needed()
     click_tile(page, tiles, 0, 3)
@@ -105,7 +105,8 @@ def test_swap_by_keyboard_and_an_error_of_one_side(page: Page, server: str) -> N
     page.get_by_label("B: source text").fill("<b>🙂")
     page.get_by_label("B: source text").press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("Character 4 is")
-    expect(page.locator(".compare .sentence")).to_contain_text("A alone")
+    expect(page.get_by_text("A alone: there is nothing to compare it with yet.")).to_be_visible()
+    expect(page.locator(".st-key-picture .viewer")).to_have_count(1)
     expect(page.get_by_label("B: source text")).to_have_value("<b>🙂")
 
 
@@ -173,15 +174,44 @@ def test_a_word_asks_the_head_that_aligns_in_its_own_run(page: Page, server: str
     page.get_by_role("link", name="Compare", exact=True).click()
     page.wait_for_function(DRAWN)
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
-    word = '.compare .token[data-side="0"][data-strip="{}"]'
-    page.locator(word.format("writes")).nth(1).click()
-    said = page.locator(".compare .pinned-words")
-    expect(said).to_have_text(" Pinned: l ← l > 0.99, says L2 H1")
-    tints = page.locator(word.format("reads")).evaluate_all(
+    word, sentence = f"{A} [data-part={{}}] .token", page.locator(f"{A} [data-part=sentence]")
+    page.locator(word.format("output")).nth(1).click()
+    expect(sentence).to_contain_text("Pinned: l ← l > 0.99, says L2 H1")
+    tints = page.locator(word.format("source")).evaluate_all(
         "(all) => all.map((cell) => +cell.style.getPropertyValue('--weight'))"
     )
-    np.testing.assert_allclose(tints, trace.cross.weights[1, 0, 1], atol=1e-6)
-    page.locator(word.format("reads")).nth(5).click()
-    expect(said).to_have_text(" Pinned: o → o > 0.99, says L2 H1")
-    page.locator(word.format("reads")).nth(5).click()
-    expect(said).to_have_count(0)
+    assert np.argmax(tints) == trace.cross.weights[1, 0, 1].argmax()
+    # The same row of B is pinned there.
+    expect(page.locator(".pair [data-side=B] [data-part=sentence]")).to_contain_text("Pinned:")
+    page.locator(word.format("source")).nth(5).click()
+    expect(sentence).to_contain_text("Pinned: o → o > 0.99, says L2 H1")
+    page.locator(word.format("source")).nth(5).click()
+    expect(sentence).not_to_contain_text("Pinned")
+
+
+def test_both_runs_follow_each_other_and_what_is_pressed_is_in_the_link(page: Page, another: Page, server: str) -> None:
+    sides = "text=hello&checkpoint=reverse&b_text=hellox&b_checkpoint=reverse"
+    page.goto(f"{server}/compare?{sides}&kind=cross&layer=1&head=1&step=2")
+    page.wait_for_function(DRAWN)
+    now = [page.locator(f".pair [data-side={side}] [data-part=output] .now") for side in "AB"]
+    model = tv.load_checkpoint("reverse", device="cpu")
+    a, b = tv.decode(model, "hello"), tv.decode(model, "hellox")
+    for side, run in zip(now, (a, b), strict=True):
+        expect(side).to_have_text(run.output_tokens[1])
+    page.keyboard.press("ArrowRight")
+    for side, run in zip(now, (a, b), strict=True):
+        expect(side).to_have_text(run.output_tokens[2])
+    # B has written more: its last step is none of A's.
+    page.locator(".pair [data-side=B] [data-part=output] .token").last.click()
+    expect(now[1]).to_have_text(b.output_tokens[-1])
+    expect(now[0]).to_have_text(a.output_tokens[-1])
+    page.get_by_role("button", name="decoder self-attention").click()
+    wait_for_link(page, kind="decoder self-attention")
+    expected = tv.compare(a, b).one_head("decoder", 0, 0)
+    wanted = np.where(expected.masked == 3, np.nan, expected.difference)
+    page.wait_for_function(f"() => ({Z})()[0].length === {wanted.shape[1]}")
+    np.testing.assert_array_equal(difference(page), wanted)
+    at_rest(page)
+    another.goto(link_of(page))
+    np.testing.assert_array_equal(difference(another), wanted)
+    expect(another.locator(".pair [data-side=B] [data-part=output] .now")).to_have_text(b.output_tokens[-1])

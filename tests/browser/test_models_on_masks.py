@@ -43,7 +43,7 @@ def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser
     expect(page.locator(".compare .sentence")).to_contain_text(place)
     other = browser.new_page()
     other.goto(link_of(page))
-    wait_until_drawn(other, ".st-key-compare-maps .chart")
+    wait_until_drawn(other, ".pair [data-part=difference]")
     expect(other.locator(".compare .sentence")).to_contain_text(place)
     expect(other.get_by_role("button", name="B: greedy, decoder:2-1")).to_be_visible()
     other.close()

@@ -1,11 +1,9 @@
 """Compare through AppTest: two sides, one of which may fail, models of different size, and files."""
 
 import io
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.conftest import build_model
-from tests.figures.sent import numbers
-from tests.views.drawn import pictures, programs, said
+from tests.views.drawn import programs, said
+from tests.views.viewer import compared, difference, viewer
 from tests.views.widgets import link_of
 from transformer_viz.checkpoints import load_snapshot, save_checkpoint
 from transformer_viz.tasks.reverse import Reverse
@@ -42,19 +40,8 @@ def model(folder: Path, two_sizes: Path, only: Callable[[Path], Path]) -> tv.Che
     return tv.load_checkpoint(str(only(two_sizes) / "reverse"), device="cpu")
 
 
-def chart(at: AppTest, title: str) -> dict[str, Any]:
-    return next(spec for spec in pictures(at) if title in json.dumps(spec["layout"], ensure_ascii=False))
-
-
-def difference(at: AppTest) -> np.ndarray:
-    """What the third map draws."""
-    data = chart(at, "<b>A − B")["data"]
-    return numbers(next(trace["z"] for trace in data if trace.get("coloraxis") == "coloraxis2"))
-
-
 def same(at: AppTest, wanted: np.ndarray) -> None:
-    """But for cells that both mask, which are drawn as such."""
-    np.testing.assert_array_equal(np.nan_to_num(difference(at)), np.nan_to_num(wanted))
+    np.testing.assert_array_equal(difference(at), wanted)
 
 
 def test_two_texts_and_swap_turns_the_sign(start, model):
@@ -98,18 +85,17 @@ def test_one_sides_error_leaves_the_other_one_on_the_screen(start, model, bad):
     at = start("compare", **{**BOTH, bad: "x🙂"})
     assert "Character 2 is" in said(at)
     assert at.text_input(key=bad).value == link_of(at)[bad] == "x🙂"
-    assert len(pictures(at)) == 1
+    assert viewer(at)["beside"] is None
     at.text_input(key=bad).set_value("abc").run()
-    assert len(pictures(at)) == 4
+    assert viewer(at)["beside"] is not None
 
 
 def test_models_of_different_size(start, model):
     at = start("compare", **{**BOTH, "b_checkpoint": "one-layer"}, kind="cross", layer="2", head="3")
     assert "A has 2 layers of 3 heads, B 1 layer of 2 heads." in said(at)
-    assert any("layer 2 head 3, B layer 1 head 2, colours" in str(block.proto) for block in at.get("popover")), at
     one = tv.load_checkpoint(str(model.folder.parent / "one-layer"), device="cpu")
     same(at, tv.compare(tv.decode(model, "abc"), tv.decode(one, "abd")).difference("cross", 1, 2, 0, 1))
-    assert chart(at, "cross-attention, A")["layout"]["meta"]["heads"] == 2
+    assert compared(at)["mosaics"]["cross"]["layout"]["meta"]["heads"] == 2
 
 
 def test_it_never_opens_on_two_equal_runs(start, model, visit):
@@ -134,7 +120,7 @@ def test_opened_files_are_sides(start, model, run_code):
     at.selectbox(key="b_file").set_value("other").run()
     kind, layer, head = (at.session_state[key] for key in ("kind", "layer", "head"))
     laid = tv.compare(a, b).one_head(kind, layer, head)
-    np.testing.assert_array_equal(difference(at), np.where(laid.masked == 3, np.nan, laid.difference))
+    same(at, laid.difference)
     assert (link_of(at)["a_file"], link_of(at)["b_file"]) == ("first", "other")
     # The lines of Python name the files, and give the same difference.
     tv.save_trace(a, "first.npz")

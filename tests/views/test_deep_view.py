@@ -7,8 +7,7 @@ from streamlit.testing.v1 import AppTest
 from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import GPT2
-from tests.views.drawn import chart_of
-from tests.views.viewer import content, has_viewer, press, viewer
+from tests.views.viewer import compared, content, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
@@ -33,7 +32,7 @@ def trace() -> Trace:
 
 
 def tiles(at: AppTest) -> list[list[int]]:
-    drawn = content(at)["kinds"]["decoder"]["mosaic"] if has_viewer(at) else chart_of(at, "mosaic-decoder")
+    drawn = compared(at)["mosaics"]["decoder"] if viewer(at)["beside"] else content(at)["kinds"]["decoder"]["mosaic"]
     return drawn["layout"]["meta"]["tiles"]
 
 
@@ -102,6 +101,7 @@ def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_he
     a, b = (np.array(run.decoder.weights) for run in runs if isinstance(run, Trace))
     n = min(a.shape[-1], b.shape[-1])
     farthest = np.abs(a[..., :n, :n] - b[..., :n, :n]).max((-2, -1))
-    np.testing.assert_allclose(numbers(chart_of(at, "overview-chart")["data"][0]["z"]), farthest, atol=1e-6)
-    at.selectbox(key="layer").set_value(0).run()
+    overview = viewer(at)["parts"]["overview"]
+    np.testing.assert_allclose(numbers(overview["data"][0]["z"]), farthest, atol=1e-6)
+    press(at, layer=0)
     assert tiles(at) == [[0, 0], [0, 1]]

@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
-from tests.views.drawn import markups, programs, said, text_of, token_words
+from tests.views.drawn import markups, programs, said, text_of
 from tests.views.test_compare_view import difference, same
+from tests.views.viewer import compared
 from transformer_viz.trace.trace import Trace
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
@@ -25,9 +26,9 @@ def run(models: Path) -> Callable[..., Trace]:
 
 def sent(at: AppTest) -> str:
     """The sentence and the table."""
-    (shown,) = markups(at, "shown")
-    rows = [" | ".join(text_of(cell).strip() for cell in row) for row in shown.findall(".//tr")[1:]]
-    return "\n".join([text_of(shown.find("*[@class='sentence']")), *rows])
+    said, table = markups(at, "shown")
+    rows = [" | ".join(text_of(cell).strip() for cell in row) for row in table.findall(".//tr")[1:]]
+    return "\n".join([text_of(said.find("*[@class='sentence']")), *rows])
 
 
 def pair(a: str, b: str, text: str = TEXT, b_text: str = TEXT) -> dict[str, str]:
@@ -82,10 +83,11 @@ def test_by_words_the_frame_of_one_model_shifts_nothing(start, run):
     at = start("compare", **pair(MARIAN, BERT, text, text), unit="words", layer="2", head="1")
     assert not at.error
     a, b = (tv.by_words(run(name, text)) for name in (MARIAN, BERT))
-    [shown] = markups(at, "shown")
-    upon, under = (token_words(shown, "reads", side) for side in (0, 1))
+    _, columns = compared(at)["kinds"]["encoder"]["pairs"]
+    upon, under = (
+        ["" if pair[side] is None else read.encoder.keys[pair[side]] for pair in columns] for side, read in enumerate((a, b))
+    )
     assert [under[0], upon[0], under[1], upon[1]] == ["[CLS]", "", "the", "The"]
-    assert not "".join(token_words(shown, "writes", 1)), "an encoder alone writes nothing"
     assert upon[2:4] == under[2:4] == ["house", "is"]
     assert (upon[4:], under[4:]) == (["</s>"], ["[SEP]"])
     assert "by their text" in said(at)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.figures.sent import numbers
 from tests.trace.conftest import is_same
 from tests.views import viewer
 from tests.views.drawn import CODE, codes, finished, on_page, pictures, programs, said, shown, table_of
@@ -45,9 +46,6 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 0, None),
         (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),
         ("train", FILM, 1, None),
-        ("compare", OPENINGS["compare"] | SIDES, 0, 1),
-        ("compare", OPENINGS["compare"] | {"b_text": HOSTILE, "b_strategy": "beam", "b_beam": "3"}, 0, 1),
-        ("compare", OPENINGS["compare"] | SAMPLED, 0, 1),
         ("masks", {**MASKS, "masks_tab": "Masks"}, 0, None),
         ("masks", {**MASKS, "masks_tab": "Masks", "masks_of": "sentence", **CHANGED}, 0, None),
         ("masks", {**MASKS, "masks_tab": "Scores to weights", **SCORES, **CHANGED}, 0, None),
@@ -80,6 +78,16 @@ def test_the_picture_of_explore_is_drawn_again(start, everything, run_code, quer
     again = shown(run_code(codes(at)))
     assert again[:first] == on_page(at, 0, first)
     is_the_picture(again[first:], at)
+
+
+@pytest.mark.parametrize("query", [SIDES, {"b_text": HOSTILE, "b_strategy": "beam", "b_beam": "3"}, SAMPLED])
+def test_the_picture_of_compare_is_drawn_again(start, everything, run_code, query):
+    at = start("compare", **OPEN | OPENINGS["compare"] | query)
+    [figure] = shown(run_code(programs(at)[0]))
+    parts = [numbers(one["z"]) for one in figure["data"] if one.get("coloraxis") == "coloraxis2"]
+    drawn, wanted = np.where(np.isfinite(parts).any(0), np.nansum(parts, axis=0), np.nan), viewer.difference(at)
+    np.testing.assert_array_equal(drawn, np.where(np.isnan(drawn), np.nan, wanted))
+    assert np.isfinite(drawn).any()
 
 
 def is_the_picture(figures: list[dict[str, Any]], at: AppTest) -> None:
@@ -209,9 +217,9 @@ def test_the_gallery(start, everything, run_code):
     at = start("masks", **OPEN, **MASKS, masks_tab="Mistakes", **CHANGED)
     found = run_code(programs(at)[0])["changes"]
     cards = said(at)
-    for name, numbers in found.items():
-        assert f"{numbers['changed']} of 3 sentences come out differently" in cards, name
-        assert f"Loss on the targets: {numbers['loss'][0]:.2g} → {numbers['loss'][1]:.2g}".replace("nan", "NaN") in cards, name
+    for name, found_of in found.items():
+        assert f"{found_of['changed']} of 3 sentences come out differently" in cards, name
+        assert f"Loss on the targets: {found_of['loss'][0]:.2g} → {found_of['loss'][1]:.2g}".replace("nan", "NaN") in cards, name
         if numbers["forbidden"] and numbers["forbidden"][1] > 0:
             assert f"{percent_words(numbers['forbidden'][1], 1)} of the weight" in cards, name
     assert len(found) == cards.count("**Here:**") == 7

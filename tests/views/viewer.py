@@ -28,9 +28,38 @@ def has_viewer(at: AppTest) -> bool:
 
 def content(at: AppTest) -> dict[str, Any]:
     """The numbers of the run, as the browser fetches them."""
-    run = sent_runs.fetched(viewer(at)["content"])
+    return _fetched(viewer(at)["content"])
+
+
+def _fetched(name: str) -> dict[str, Any]:
+    run = sent_runs.fetched(name)
     assert run is not None
     return json.loads(gzip.decompress(run.packed))
+
+
+def compared(at: AppTest) -> dict[str, Any]:
+    """What the browser fetches of the difference of two runs."""
+    return _fetched(viewer(at)["beside"]["difference"])
+
+
+def difference(at: AppTest) -> np.ndarray:
+    """A − B as the browser makes it (`viewer/pair.js`, `viewer/difference.js`); NaN where not both have the cell."""
+    sent, kind = viewer(at), viewer(at)["start"]["kind"]
+    rows, columns = compared(at)["kinds"][kind]["pairs"]
+    a, b = (_head_near(run["kinds"][kind], sent["start"]) for run in (content(at), _fetched(sent["beside"]["content"])))
+    found = np.full((len(rows), len(columns)), np.nan, np.float32)
+    for row, (a_row, b_row) in enumerate(rows):
+        for column, (a_column, b_column) in enumerate(columns):
+            if None not in (a_row, b_row, a_column, b_column):
+                found[row, column] = a[a_row, a_column] - b[b_row, b_column]
+    return found
+
+
+def _head_near(of_kind: Mapping[str, Any], start: Mapping[str, Any]) -> np.ndarray:
+    """The head in focus; of a run that has none, its last one."""
+    numbers, layer, head = of_kind["numbers"], start["layer"], start["head"]
+    layers = array(of_kind["weights"])[numbers.index(layer) if layer in numbers else -1]
+    return layers[min(head, len(layers) - 1)] if isinstance(head, int) else getattr(layers, head)(0)
 
 
 def part(at: AppTest, kind: str, layer: int, head: Any) -> dict[str, Any]:
@@ -88,6 +117,9 @@ def link(at: AppTest) -> dict[str, Any]:
     if not has_viewer(at):
         return boxes["others"] | boxes["words"]
     words = written(at)
+    # A page whose box of the text is another.
+    if not _has(at, TEXT_KEY) and "text" in boxes["others"]:
+        words["text"] = boxes["others"]["text"]
     if (
         _has(at, TEXT_KEY)
         and (typed := _sent(at, TEXT_KEY))["text"] != typed["default"]

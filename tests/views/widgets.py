@@ -14,7 +14,7 @@ from tests.views.drawn import is_chart, pictures, read
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
-_SENT = ("player", "compare-shown")
+_SENT = ("player", "compare-shown", "compare-table")
 """Components of ours that are seen as what they were sent."""
 _UNSEEN = ("history", "history-go", "address")
 """Components that write the address and its history."""

@@ -128,6 +128,7 @@ def content(
     measure: str = "",
     said: Callable[[Trace, Kind, int, Head, int], Sentence] | None = None,
     maps: Mapping[Kind, Any] | None = None,
+    with_candidates: bool = True,
 ) -> dict[str, Any]:
     """The data of a page or a viewer, with arrays.
 
@@ -144,6 +145,7 @@ def content(
         measure: what the viewer calls them.
         said: what a measure says of a step: run, kind, layer, head, step.
         maps: the figures of small maps, for a run with too many heads for one; by default all heads of every kind.
+        with_candidates: show beside the large map what was probable at a step.
     """
     pieces: dict[tuple[str, str], int] = {}
     """Pieces of sentences by their numbers, each stored once: the sentences of all heads share most of theirs."""
@@ -182,7 +184,13 @@ def content(
             **numbers,
             "sentences": sentences,
             "picture": page_templates.player_template(
-                trace, kind, scale=colours, large=large, with_answer=with_answer, codes=codes
+                trace,
+                kind,
+                scale=colours,
+                large=large,
+                with_answer=with_answer,
+                codes=codes,
+                with_candidates=with_candidates,
             ),
             "mosaic": small,
             "mask": page_templates.mask_template(trace, kind, codes),
@@ -210,7 +218,7 @@ def content(
         "prompt": prompt_token(trace),
         "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
-        "candidates": page_templates.candidate_steps(trace),
+        "candidates": page_templates.candidate_steps(trace) if with_candidates else [],
         "true": trace.alignment if with_answer else (None,) * len(trace.alignment),
         "kinds": kinds,
         "pieces": list(pieces),

@@ -64,9 +64,7 @@ def difference(
         for name, run, place in sides
     ]
     panels[0].bar = "coloraxis", (0, 1), ("0", "0.5", "1")
-    signed = "coloraxis2", (-limit, limit), (f"B +{limit:.2g}", "0", f"A +{limit:.2g}")
-    title = f"A − B{alignment_words(comparison)}"
-    panels.append(Panel(title, *_joined_labels(comparison, kind), _signed(laid, colours), bar=signed))
+    panels.append(signed_panel(comparison, kind, limit, _signed(laid, colours)))
     query, key = largest(np.nan_to_num(np.abs(laid.difference), nan=0))
     if abs(laid.difference[query, key]) > 0:
         # The same cell in A, in B and in A − B, where it differs most.
@@ -87,22 +85,43 @@ def alignment_words(comparison: Comparison) -> str:
     return ", words by their text" if comparison.is_by_text else ""
 
 
+def signed_panel(comparison: Comparison, kind: Kind, limit: float, drawn: list[Plain]) -> Panel:
+    """The map of A − B, with the labels of both."""
+    bar = "coloraxis2", (-limit, limit), (f"B +{limit:.2g}", "0", f"A +{limit:.2g}")
+    return Panel(f"A − B{alignment_words(comparison)}", *_joined_labels(comparison, kind), drawn, bar=bar)
+
+
+def signed_cells(values: np.ndarray, code: int) -> Plain:
+    """Differences of cells that this code says who masks; a trace for each, so that the hover can name it."""
+    words = {0: "", IN_A: "<br>masked in A, open in B", IN_B: "<br>masked in B, open in A"}[code]
+    return cells.number_cells(values, "A − B", "%{z:+.4f}</b>" + words + "<b>", coloraxis="coloraxis2")
+
+
+def masked_in_both(here: np.ndarray, colours: Theme) -> list[Plain]:
+    """Cells that both mask."""
+    return cells.hidden(here, colours, "masked in both")
+
+
+def not_in_both(present: np.ndarray, colours: Theme) -> list[Plain]:
+    """Cells that only one run has: as empty as what lies between the maps, but with a hover that says why, and dotted."""
+    drawn = []
+    for code, words in ((IN_A, "only A has this cell"), (IN_B, "only B has this cell"), (0, "neither has this cell")):
+        if (present == code).any():
+            drawn.append(cells.grey(present == code, words, colours.paper))
+    return [*drawn, *absent_pattern(present, colours)]
+
+
 def _signed(laid: AlignedMaps, colours: Theme) -> list[Plain]:
-    """The difference in up to three traces, so that the hover can name the mask; then all that is no difference."""
+    """The difference, and all that is no difference."""
     drawn: list[Plain] = []
-    for code, words in ((0, ""), (IN_A, "<br>masked in A, open in B"), (IN_B, "<br>masked in B, open in A")):
+    for code in (0, IN_A, IN_B):
         here = laid.masked == code
         if code == 0 or here.any():
-            number, values = "%{z:+.4f}</b>" + words + "<b>", np.where(here, laid.difference, np.nan)
-            drawn.append(cells.number_cells(values, "A − B", number, coloraxis="coloraxis2"))
+            drawn.append(signed_cells(np.where(here, laid.difference, np.nan), code))
     drawn += crossed_pattern((laid.masked == IN_A) | (laid.masked == IN_B), colours)
-    drawn += cells.hidden((laid.masked == IN_BOTH) & ~np.isnan(laid.difference), colours, "masked in both")
+    drawn += masked_in_both((laid.masked == IN_BOTH) & ~np.isnan(laid.difference), colours)
     drawn += cells.broken(np.where(laid.broken, np.nan, 0), colours)
-    for code, words in ((IN_A, "only A has this cell"), (IN_B, "only B has this cell"), (0, "neither has this cell")):
-        if (laid.present == code).any():
-            # As empty as what lies between the maps, but with a hover that says why.
-            drawn.append(cells.grey(laid.present == code, words, colours.paper))
-    return [*drawn, *absent_pattern(laid.present, colours)]
+    return [*drawn, *not_in_both(laid.present, colours)]
 
 
 def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[int, int]] = ((0, 0),)) -> list[Plain]:

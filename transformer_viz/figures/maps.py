@@ -20,7 +20,7 @@ from transformer_viz.vocabulary import PAD
 
 _LONGEST_WORD, _SMALLEST = 9, 8
 """The most characters of a token in a label, and the smallest font size."""
-_PAGE_WIDTH, _PHONE_WIDTH = 1300, 350
+PAGE_WIDTH, _PHONE_WIDTH = 1300, 350
 """About as many pixels as the page gives to the figure; row labels take a share of it."""
 _HEAD = 40
 """Pixels above a map, for its title and colour bar."""
@@ -152,10 +152,17 @@ def of_a_kind(panels: Sequence[Panel], trace: Trace, kind: Kind, style: Style) -
     return side_by_side(panels, style, cells.key_title(trace.attentions[kind].keys, kind, axis_noun(trace)))
 
 
-def side_by_side(panels: Sequence[Panel], style: Style, across: str = "") -> PlainFigure:
-    """Up to three maps in a line, or all below each other, as large as their labels allow; `across` is what columns are."""
+def side_by_side(panels: Sequence[Panel], style: Style, across: str = "", width: int = PAGE_WIDTH) -> PlainFigure:
+    """Up to three maps in a line, or all below each other, as large as their labels allow.
+
+    Args:
+        panels: the maps.
+        style: theme and size.
+        across: what columns are.
+        width: about as many pixels as the page gives to the figure, but for a narrow one.
+    """
     colours, size = style.colours, style.size - 1
-    columns, page = (1, _PHONE_WIDTH) if style.narrow else (min(3, len(panels)), _PAGE_WIDTH)
+    columns, page = (1, _PHONE_WIDTH) if style.narrow else (min(3, len(panels)), width)
     lines, inner = -(-len(panels) // columns), max(180, min(27 * max(len(each.rows) for each in panels), 430))
 
     def letters(room: float) -> int:

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.analysis.comparison import IN_A, IN_B, compare
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import candidates, cells, masks
 from transformer_viz.figures.attention import bar_traces
 from transformer_viz.figures.colour_scale import Scale, stops
+from transformer_viz.figures.difference import crossed_pattern, masked_in_both, not_in_both, signed_cells, signed_panel
 from transformer_viz.figures.figure_data import Plain, plain, scatter
+from transformer_viz.figures.maps import PAGE_WIDTH, side_by_side
 from transformer_viz.figures.mosaic import HeadGrid, mosaic
 from transformer_viz.figures.parts import panel
 from transformer_viz.figures.player import Focus
@@ -47,6 +50,7 @@ def player_template(
     scale: Scale = "fixed",
     codes: Sequence[int] | None = None,
     measure: Attribution | None = None,
+    with_candidates: bool = True,
 ) -> dict[str, Any]:
     """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None where no row is a step's), `bars` (None
     without candidates), `ids` (of rows and columns in words, or None), `second` (None without a measure beside the weights),
@@ -63,7 +67,8 @@ def player_template(
 
     def focus(*, narrow: bool) -> Focus:
         style = Style("light", large, narrow)
-        return Focus(trace, kind, attention.layers[0], 0, style, with_answer=with_answer, scale=scale, measure=measure)
+        looks: dict[str, Any] = {"scale": scale, "measure": measure, "with_candidates": with_candidates}
+        return Focus(trace, kind, attention.layers[0], 0, style, with_answer=with_answer, **looks)
 
     def sized(focus: Focus) -> dict[str, Any]:
         rings = _without_numbers({**scatter(mode="markers", hoverinfo="skip"), **focus.rings(0)})
@@ -137,6 +142,38 @@ def tile_template(trace: Trace, kind: Kind, *, large: bool = False) -> dict[str,
         "layout": figure.layout,
         "title": kind_title(trace, kind, in_full=False),
     }
+
+
+def difference_template(a: Trace, b: Trace, kind: Kind, *, limit: float = 1.0, large: bool = False) -> dict[str, Any]:
+    """The parts of a map of A − B: `numbers` by who masks a cell (0 for neither), `crossed`, `both` and `broken` without their
+    numbers; `absent` with them; `pairs` of rows and of columns; `wide` and `narrow` layouts."""
+    comparison = compare(a, b)
+    laid = comparison.one_head(kind, comparison.layers(kind)[0], 0)
+    all_cells = np.ones(laid.present.shape, bool)
+
+    def bare(*drawn: Plain) -> list[dict[str, Any]]:
+        return [_without_numbers(each) for each in panel(1, list(drawn))]
+
+    def layout(*, narrow: bool) -> dict[str, Any]:
+        style = Style("light", large, narrow)
+        return side_by_side([signed_panel(comparison, kind, limit, [])], style, width=PAGE_WIDTH // 3).layout
+
+    return {
+        "pairs": comparison.pairs(kind),
+        "numbers": {str(code): bare(signed_cells(laid.difference, code))[0] for code in (0, IN_A, IN_B)},
+        "crossed": bare(*crossed_pattern(all_cells, LIGHT))[0],
+        "both": bare(*masked_in_both(all_cells, LIGHT)),
+        "broken": bare(*cells.broken(np.where(all_cells, np.nan, 0), LIGHT))[0],
+        "absent": panel(1, not_in_both(laid.present, LIGHT)),
+        "wide": layout(narrow=False),
+        "narrow": layout(narrow=True),
+    }
+
+
+def difference_dark_colours() -> dict[str, str]:
+    """As `dark_colours`, for a map of A − B."""
+    pairs = [(getattr(LIGHT, role), getattr(DARK, role)) for role in (*_ROLES, "broken")]
+    return {**dict(zip(LIGHT.diverging, DARK.diverging, strict=True)), **dict(pairs)}
 
 
 def candidate_steps(trace: Trace) -> list[dict[str, Any]]:

@@ -114,6 +114,7 @@ class Focus:
         measure: Attribution | None = None,
         is_covered: bool = False,
         is_guess: bool = False,
+        with_candidates: bool = True,
     ) -> None:
         self.trace, self.kind, self.layer, self.head = trace, kind, layer, head
         self.theme, self.size, self.style, self.scale = style.colours, style.size, style, scale
@@ -132,7 +133,7 @@ class Focus:
         self.grows = kind != "encoder"
         self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
-        self.steps = trace.steps or candidates.at_masks(trace)
+        self.steps = (trace.steps or candidates.at_masks(trace)) if with_candidates else ()
         self.beside: SecondMap | None = None
         if measure is not None and measure.kind == kind:
             values = map_of(measure, layer, head)

@@ -3,13 +3,13 @@
 // pressed is drawn here at once; the server hears of it, and what it answers never overwrites what was pressed since.
 import { keep } from "./address.js";
 import { Master } from "./master.js";
-import { Kind } from "./numbers.js";
+import { Pair } from "./pair.js";
 import { Report } from "./report.js";
 import { NumbersTable } from "./table.js";
 import { Viewer } from "./viewer.js";
 
 const OF_RUN = ["step", "pin"];
-const MOST_KEPT = 4;
+const MOST_KEPT = 6;
 
 const typed = new Master();
 const shown = new Master(OF_RUN);
@@ -90,7 +90,7 @@ function keepText() {
 let picture_ = null;
 
 export function picture({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".viewer");
+  const root = parentElement.querySelector(".pair, .viewer");
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
@@ -112,7 +112,8 @@ const contents = new Map();
 class Picture {
   constructor(root) {
     this.root = root;
-    this.viewer = new Viewer(root, {
+    const Shown = root.matches(".pair") ? Pair : Viewer;
+    this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
     });
     this.table = new NumbersTable(this.viewer.part("maps"));
@@ -128,13 +129,12 @@ class Picture {
     // Until the numbers are there, and nobody takes the picture of before for that of these words.
     this.root.ariaBusy = words === this.words ? null : "true";
     if (words === this.words) return;
-    if (!contents.has(data.content)) contents.set(data.content, fetched(data.content));
-    while (contents.size > MOST_KEPT) contents.delete(contents.keys().next().value);
+    const names = [data.content, ...(data.beside ? [data.beside.content, data.beside.difference] : [])];
     let content;
     try {
-      content = await contents.get(data.content);
+      content = await Promise.all(names.map(kept));
     } catch (error) {
-      contents.delete(data.content);
+      names.forEach((name) => contents.delete(name));
       if (this.latest === data) this.missing(error.message);
       return;
     }
@@ -160,13 +160,12 @@ class Picture {
   }
 
   // The run with what the page says of it: another object where anything is another.
-  composed(content, { content: name, run, parts }) {
-    const about = JSON.stringify([name, run, parts]);
+  composed([content, ofB, difference], { content: name, run, parts, beside }) {
+    const about = JSON.stringify([name, run, parts, beside]);
     if (this.about !== about) {
       this.about = about;
-      const part = (kind, layer, head) => fetched(`${name}/${kind}/${layer}/${head}`);
-      // A run of which more may be seen than before is the same run, drawn anew.
-      this.run = { ...content, ...parts, run, version: name, part };
+      this.run = runOf(content, name, run, parts);
+      if (beside) this.run = pairOf(this.run, runOf(ofB, beside.content, beside.run, beside.parts), difference, beside.difference);
     }
     return this.run;
   }
@@ -206,7 +205,7 @@ class Picture {
   }
 
   keepAddress() {
-    const { kind, layer, head, step, pin, lines, measure } = shown.state, { defaults, kinds } = this.latest.address;
+    const { kind, layer, head, step, pin, lines, measure } = shown.state, { page, defaults, kinds } = this.latest.address;
     // Of another run that is on its way, the step is not known yet.
     const isOther = typed.isLate(this.latest.textHeard);
     const words = {
@@ -218,7 +217,7 @@ class Picture {
       lines: lines === "auto" ? undefined : lines,
       measure: measure === "weights" ? undefined : measure,
     };
-    keep("", "picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
+    keep(page, "picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
   }
 
   missing(words) {
@@ -229,12 +228,34 @@ class Picture {
   }
 }
 
+// A run of which more may be seen than before is the same run, drawn anew.
+function runOf(content, name, run, parts) {
+  return { ...content, ...parts, run, version: name, part: (kind, layer, head) => fetched(`${name}/${kind}/${layer}/${head}`) };
+}
+
+// Both runs with what both have; all small maps are those of the difference.
+function pairOf(a, b, difference, name) {
+  const kindsOf = (run, mosaicOf) => Object.fromEntries(Object.keys(difference.kinds).map((kind) =>
+    [kind, { ...run.kinds[kind], measures: undefined, mosaic: mosaicOf(kind) }]));
+  return {
+    ...a, dark: { ...difference.dark, ...a.dark }, version: `${a.version} ${name}`, kinds: kindsOf(a, (kind) => difference.mosaics[kind]),
+    b: { ...b, kinds: kindsOf(b, () => null) }, difference,
+  };
+}
+
 // Brings tabs to the top of the window, again as they grow once they are filled, until a hand moves something.
 function bringUp(tabs) {
   if (!tabs) return;
   const sizes = new ResizeObserver(() => tabs.scrollIntoView());
   sizes.observe(tabs);
   for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => sizes.disconnect(), { capture: true, once: true });
+}
+
+// The content of this name, fetched once as long as it is among the last ones.
+function kept(name) {
+  if (!contents.has(name)) contents.set(name, fetched(name));
+  while (contents.size > MOST_KEPT) contents.delete(contents.keys().next().value);
+  return contents.get(name);
 }
 
 async function fetched(name) {

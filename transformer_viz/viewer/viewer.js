@@ -48,7 +48,8 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   drawn?: (host: HTMLElement) => void, came?: () => void}} [on] `came` is called when the numbers of a head have come;
+   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number}} [on] `came` is called when the numbers of a
+   *   head have come; `share` says how much of the window's width it has;
    *   `drawn` is called when Plotly has drawn the large map; `heard` at once at
    *   each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
@@ -112,6 +113,16 @@ export class Viewer {
   /** The layer's place among those that the run has. */
   get layerPlace() {
     return this.#kind.numbers.indexOf(this.#place.layer);
+  }
+
+  /** Whether the rows of the kind are steps. */
+  get isStepped() {
+    return Boolean(this.#kind.linked.isStepped);
+  }
+
+  /** The colour of the step's row. */
+  get accent() {
+    return this.#colours.accent;
   }
 
   /** @param {{dark?: boolean, large?: boolean}} looks */
@@ -407,8 +418,11 @@ export class Viewer {
   }
 
   #looksOf(name) {
-    const { measure } = this.#place, isNarrow = window.innerWidth < NARROW_PX;
-    return JSON.stringify([this.#run.run, this.#run.version, name, measure, this.#looks.dark, isNarrow]);
+    return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark, this.#isNarrow]);
+  }
+
+  get #isNarrow() {
+    return window.innerWidth * (this.#on.share?.() ?? 1) < NARROW_PX;
   }
 
   #looksOfSmall(name) {
@@ -419,7 +433,7 @@ export class Viewer {
   #mapOf(name) {
     const { measure, kind: now, layer, head } = this.#place, kind = this.#kinds[name].by(measure), looks = this.#looksOf(name);
     if (!this.#parts.has(looks)) {
-      this.#parts.set(looks, kind.mapParts(window.innerWidth < NARROW_PX, this.#run.large, this.darkened));
+      this.#parts.set(looks, kind.mapParts(this.#isNarrow, this.#run.large, this.darkened));
     }
     const parts = this.#parts.get(looks), { step } = this.#player;
     const steps = this.#run.isGuessed ? { step: step - 1, row: step } : { step };

@@ -1,17 +1,15 @@
 """The kind, layer and head that Compare shows large."""
 
-from typing import Any
-
 import streamlit as st
 
 from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.terms import Head, Kind
 from transformer_viz.views.state import focus, link
 
 TO_LARGEST = "compare_to_largest"
 """In the session, until both have run: Compare goes to the head that changed most, of whatever kind."""
 _ROUNDING = 1e-5
 """Of a weight."""
-_BOXES = {"layer": "Layer", "head": "Head", "scale": "Colours"}
 _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the largest"}
 
 
@@ -31,31 +29,18 @@ def start(comparison: Comparison) -> None:
     link.option("scale", _SCALE_WORDS)
 
 
-def controls(comparison: Comparison, *, with_words: bool) -> None:
-    """Draws boxes for kind, layer and head: the keyboard's way to what a click on a tile does."""
+def controls(*, with_words: bool) -> None:
+    """Draws boxes for the colours, and for tokens or words."""
     with st.container(horizontal=True, vertical_alignment="center", key="compare-place"):
-        focus.kind_box()
-        # The small maps and the table choose among heads too. Behind a button that says what is chosen, since boxes are what
-        # takes a page that opens longest.
-        # `layer 2 head 1, colours up to 1`; and of B, where that has not as many.
-        state, of_b = st.session_state, head_of_b(comparison)
-        words = f"{focus.layer_words(state.layer)} {focus.head_words(state.head)}"
-        if of_b:
-            b_layer, b_head = of_b.get("b_layer", state.layer), of_b.get("b_head", state.head)
-            words += f", B {focus.layer_words(b_layer)} {focus.head_words(b_head)}"
-        words += f", {_SCALE_WORDS[state.scale]}"
-        with st.popover(words, key="compare-heads"):
-            for key, label in _BOXES.items():
-                link.selectbox(label, key=key)
+        link.selectbox("Colours", key="scale", label_visibility="collapsed", width=230)
         if with_words:
             focus.unit_box()
 
 
-def go_to_tile(tile: dict[str, Any], comparison: Comparison) -> None:
-    """Shows the head of a clicked tile; what is none is passed over."""
-    kind, layer, head = (tile.get(name) for name in ("kind", "layer", "head"))
-    if kind in comparison.kinds and layer in comparison.layers(kind) and head in range(comparison.n_heads(kind)):
-        focus.go_to_head(kind, layer, head)
+def focused() -> tuple[Kind, int, Head]:
+    """The kind, and A's layer and head."""
+    state = st.session_state
+    return state.kind, state.layer, state.head
 
 
 def go_to_farthest(kind: object, comparison: Comparison) -> None:

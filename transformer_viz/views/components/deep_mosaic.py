@@ -125,12 +125,6 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) ->
     )
 
 
-def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | None = None) -> None:
-    """An overview that hears clicks; `words` say what it is."""
-    with st.container(key="overview"):
-        chart.show(figure, "overview-chart", f"{words}. A click makes it the focus.", run=run, clicks=("tile", on_tile))
-
-
 # ---- which heads
 
 

@@ -15,6 +15,7 @@ import streamlit as st
 from markupsafe import Markup
 
 from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.errors import OptionError
 from transformer_viz.export import assets
 from transformer_viz.export.content import content, head_part
 from transformer_viz.figures.player import scale_words
@@ -76,6 +77,28 @@ class Looks:
     maps: Mapping[Kind, Any] | None = None
     maps_key: Any = None
     is_grey: bool = False
+    with_candidates: bool = True
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Another run that is shown beside, and the difference of both.
+
+    Attributes:
+        trace: the run.
+        run: tells it from others.
+        kinds: those that both have.
+        parts: what the page says of it, as of `Looks`.
+        difference: makes what is fetched of the difference: `kinds`, `mosaics`, `words`, `dark`.
+        key: tells this difference from others of the first run.
+    """
+
+    trace: Trace
+    run: str
+    kinds: tuple[Kind, ...]
+    parts: Mapping[str, Any]
+    difference: Callable[[], Mapping[str, Any]]
+    key: Any
 
 
 # ---- the text
@@ -126,6 +149,8 @@ def show(
     said: Callable[..., Sentence],
     on_way: Callable[[str], None],
     covered: bool = False,
+    beside: Beside | None = None,
+    page: str = "",
 ) -> None:
     """Draws the viewer of a run, for which `focus.start` has been called.
 
@@ -136,6 +161,8 @@ def show(
         said: what a measure says of a step: run, kind, layer, head, step.
         on_way: is called with the button beside a step's sentence that was pressed.
         covered: whether something of it may not be seen yet.
+        beside: another run, whose viewer follows this one's.
+        page: the path of the page, nothing for the first.
     """
     state, at = st.session_state, focus.current()
     view = View.of_session()
@@ -143,7 +170,7 @@ def show(
         state[_REQUEST] = state.get(_REQUEST, 0) + 1
     state[_VIEW] = (at.run, view)
     sent = _sent(trace, chosen, looks, said)
-    names = {kind: KIND_TITLES[kind] for kind in trace.kinds}
+    names = {kind: KIND_TITLES[kind] for kind in (trace.kinds if beside is None else beside.kinds)}
     data = {
         "content": sent,
         "run": at.run,
@@ -158,10 +185,27 @@ def show(
         "isGrey": looks.is_grey,
         "isAll": levels.is_all(),
         "parts": {"unfolds": trace.writes and chosen.unfolds and not covered, "names": names, **looks.parts},
-        "address": {"defaults": _defaults(), "kinds": names},
+        "address": {"page": page, "defaults": _defaults(page), "kinds": names},
+        "beside": None if beside is None else _beside(trace, chosen, beside, said),
     }
     with st.container(key="picture"):
-        _component("picture")(key=KEY, data=data, on_at_change=partial(_hear, on_way))
+        _component("picture" if beside is None else "pair")(key=KEY, data=data, on_at_change=partial(_hear, on_way))
+
+
+def _beside(trace: Trace, chosen: DisplayOptions, beside: Beside, said: Callable[..., Sentence]) -> dict[str, Any]:
+    """What the browser is told of the other run."""
+    key, kept = ("difference", beside.key, chosen.is_large), _packed.setdefault(trace, {})
+    if key not in kept:
+        kept[key] = sent_runs.packed(beside.difference())
+    content, parts = (
+        _sent(beside.trace, chosen, Looks(with_candidates=False, maps={}, maps_key="none"), said),
+        {"ways": {}, **beside.parts},
+    )
+    return {"content": content, "run": beside.run, "parts": parts, "difference": sent_runs.send(kept[key], _no_part, 0)}
+
+
+def _no_part(*_: Any) -> dict[str, Any]:
+    raise OptionError("a difference comes whole")
 
 
 def keep_address(page: str, *, has_viewer: bool) -> None:
@@ -178,9 +222,9 @@ def keep_address(page: str, *, has_viewer: bool) -> None:
         _component("address")(key="address", data=data, height=1)
 
 
-def _defaults() -> dict[str, Any]:
-    """What the address leaves out; never all of it: a bare address opens at the first step."""
-    state, is_bare = st.session_state, link.opened_bare() or link.address().keys() <= {"step"}
+def _defaults(page: str) -> dict[str, Any]:
+    """What the address leaves out; of the first page never all of it: a bare address opens at the first step."""
+    state, is_bare = st.session_state, not page and (link.opened_bare() or link.address().keys() <= {"step"})
     first = {"kind": link.default_of("kind"), "layer": link.default_of("layer"), "head": link.default_of("head")}
     return {**first, "step": None if is_bare else state.get("first_step"), "lines": "auto", "measure": "weights"}
 
@@ -194,11 +238,11 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
     n_bytes = sum(attention.weights.nbytes for attention in trace.attentions.values())
     in_parts, mark = n_bytes > _IN_PARTS_FROM, term_tips.mark
     measured = (looks.measure, tuple((kind, id(each)) for kind, each in looks.measures.items()))
-    key = (measured, looks.maps_key, chosen.is_large, screen.is_narrow())
+    key = (measured, looks.maps_key, chosen.is_large, screen.is_narrow(), looks.with_candidates)
     kept = _packed.setdefault(trace, {})
     if key not in kept:
         options: dict[str, Any] = {"measures": looks.measures, "measure": looks.measure, "said": said, "maps": looks.maps}
-        options |= {"theme": "auto", "large": chosen.is_large, "with_answer": True}
+        options |= {"theme": "auto", "large": chosen.is_large, "with_answer": True, "with_candidates": looks.with_candidates}
         data = content(trace, mark=mark, in_parts=in_parts, **options)
         for kind, each in data["kinds"].items():
             hint = each["legend"]
@@ -257,19 +301,27 @@ def _is_new(n: Any, key: str) -> bool:
 @cache
 def _component(name: str) -> Any:
     # One address, so that the three are of one module, and one state.
-    load = f'const {{ {name} }} = await import(new URL("{viewer_script.name()}", document.baseURI));\nexport default {name};'
-    template, remark = assets.templates().get_template("viewer.html"), Markup('<p class="told" data-part="remark"></p>')
-    picture = template.render(kinds_as_buttons=True, beside_boxes=remark) if name == "picture" else ""
-    html = {"picture": picture, "textBox": '<div class="typed"></div>'}.get(name, "")
-    css = {"picture": _styles(), "textBox": modules.text("text_box.css")}.get(name, "")
-    return st.components.v2.component(
-        f"transformer-viz-{name.lower()}", html=html or "<i></i>", css=css or None, js=load, isolate_styles=name != "picture"
-    )
+    exported, is_picture = "picture" if name == "pair" else name, name in ("picture", "pair")
+    load = f'const {{ {exported} }} = await import(new URL("{viewer_script.name()}", document.baseURI));'
+    html = {"picture": _viewer(), "pair": _two_viewers(), "textBox": '<div class="typed"></div>'}.get(name, "<i></i>")
+    css = _styles() if is_picture else {"textBox": modules.text("text_box.css")}.get(name)
+    looks: Any = {"html": html, "css": css, "isolate_styles": not is_picture}
+    return st.components.v2.component(f"transformer-viz-{name.lower()}", js=f"{load}\nexport default {exported};", **looks)
+
+
+def _viewer() -> str:
+    remark = Markup('<p class="told" data-part="remark"></p>')
+    return assets.templates().get_template("viewer.html").render(kinds_as_buttons=True, beside_boxes=remark)
+
+
+def _two_viewers() -> str:
+    sides = "".join(f'<section data-side="{name}" aria-label="{name}">{_viewer()}</section>' for name in "AB")
+    return f'<div class="pair">{sides}<div class="chart" data-part="difference"></div></div>'
 
 
 def _styles() -> str:
     """Rules for what is in a viewer alone: its charts cannot stand in a shadow. The scope is what it stands in, since its rules
     are of the viewer itself too."""
-    names = ("charts.css", "player.css", "lines.css", "measures.css", "guess.css", "viewer.css", "app.css")
+    names = ("charts.css", "player.css", "lines.css", "measures.css", "guess.css", "viewer.css", "app.css", "pair.css")
     # What a term means is drawn by the page's own rules.
     return f"@scope (.st-key-picture) {{\n{modules.styles(*names)}\n}}"

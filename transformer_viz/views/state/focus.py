@@ -102,13 +102,23 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     """As `start_place`, and the step and the pin. `run` tells this run from others where its words alone do not, as those of a
     file."""
     start_place(trace, model)
-    state = st.session_state
-    run = run_of(trace, run)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
-    is_hidden = state.hide_answer and trace.writes
+    is_hidden = st.session_state.hide_answer and trace.writes
     least, last = trace.n_given if is_hidden else 0, max(0, len(trace.rows) - 1)
-    most = last + is_hidden
-    state.first_step = least if is_hidden else default_step(trace)
+    return start_run(trace, run_of(trace, run), range(least, last + 1 + is_hidden), least if is_hidden else default_step(trace))
+
+
+def start_run(trace: Trace, run: str, steps: range, first: int) -> Focus:
+    """The step and the pin of a run whose place is decided.
+
+    Args:
+        trace: the run.
+        run: tells it from others.
+        steps: those that are possible.
+        first: the one that a link leaves out.
+    """
+    state, least, most = st.session_state, steps.start, steps.stop - 1
+    state.first_step = first
     if (before := state.get("run", run)) != run:
         # Each page has a run of its own, and comes back to it.
         kept = state.setdefault("places_of_runs", {})
@@ -118,7 +128,7 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
         state.step, state.pin, state.pinned_in = kept.pop(run, ("", "", (run, state.kind)))
     elif (said := state.get("step", "")).isdigit() and not least < int(said) <= most + 1:
         state.step = str(max(least, min(int(said) - 1, most)) + 1)
-    state.run, state.last_step = run, last
+    state.run, state.last_step = run, max(0, len(trace.rows) - 1)
     # A row of another run, or of another kind, is another row.
     if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
         state.pinned_in, state.pin = (run, state.kind), ""
