@@ -164,7 +164,9 @@ class Pressed:
         if self.name == "compare":
             texts = {"text": lambda: self._type("text"), "b_text": lambda: self._type("b_text")}
             place: dict[str, Any] = {"layer": lambda: self._viewers("layer"), "head": lambda: self._viewers("head")}
-            return {"kind": self._viewers_kind, **place, "key": self._key, "tile": self._tile, **texts, **switch}
+            # A step that is pressed while another text is read is of the run before.
+            steps = {} if {"text", "b_text"} & self.want.keys() else {"key": self._key}
+            return {"kind": self._viewers_kind, **place, **steps, "tile": self._tile, **texts, **switch}
         if self.name == "learned":
             more = {"key": self._key, "tile": self._tile, "position": lambda: self._select("position")}
             return {**head, **more, **switch}

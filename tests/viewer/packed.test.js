@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateRawSync } from "node:zlib";
 import { Kind } from "../../transformer_viz/viewer/numbers.js";
-import { mapOf, unpackedRun } from "../../transformer_viz/viewer/packed.js";
+import { exactPart, mapOf, unpackedRun } from "../../transformer_viz/viewer/packed.js";
 
 const SCALE = 0.25;
 
@@ -50,4 +50,15 @@ test("a kind takes such a head, and its masks are there before", async () => {
 test("a small run stays as it is", async () => {
   const small = { kinds: { cross: { weights: { values: [1], shape: [1, 1, 1, 1] }, reasons: { values: [0], shape: [1, 1] } } } };
   assert.deepEqual((await unpackedRun(small)).kinds, small.kinds);
+});
+
+test("the app's part has every number as it is, its sentences, and its reasons where it has some", async () => {
+  const numbers = Float32Array.of(0, 0.1, 1, NaN, 1e-30, 0.75), bytes = new Uint8Array(numbers.buffer);
+  const planes = Uint8Array.from(bytes, (_, at) => bytes[4 * (at % numbers.length) + Math.floor(at / numbers.length)]);
+  const part = { weights: packedOf(planes), sentences: sentences("here") };
+  const { weights, sentences: said, reasons } = await exactPart(part);
+  assert.deepEqual(weights.values, numbers);
+  assert.deepEqual(said[0], [["plain", "here"]]);
+  assert.equal(reasons, null);
+  assert.deepEqual((await exactPart({ ...part, reasons: packedOf(Uint8Array.of(0, 4)) })).reasons.values, Uint8Array.of(0, 4));
 });

@@ -217,11 +217,11 @@ def test_the_gallery(start, everything, run_code):
     at = start("masks", **OPEN, **MASKS, masks_tab="Mistakes", **CHANGED)
     found = run_code(programs(at)[0])["changes"]
     cards = said(at)
-    for name, found_of in found.items():
-        assert f"{found_of['changed']} of 3 sentences come out differently" in cards, name
-        assert f"Loss on the targets: {found_of['loss'][0]:.2g} → {found_of['loss'][1]:.2g}".replace("nan", "NaN") in cards, name
-        if numbers["forbidden"] and numbers["forbidden"][1] > 0:
-            assert f"{percent_words(numbers['forbidden'][1], 1)} of the weight" in cards, name
+    for name, their in found.items():
+        assert f"{their['changed']} of 3 sentences come out differently" in cards, name
+        assert f"Loss on the targets: {their['loss'][0]:.2g} → {their['loss'][1]:.2g}".replace("nan", "NaN") in cards, name
+        if their["forbidden"] and their["forbidden"][1] > 0:
+            assert f"{percent_words(their['forbidden'][1], 1)} of the weight" in cards, name
     assert len(found) == cards.count("**Here:**") == 7
 
 

@@ -4,6 +4,7 @@ A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piec
 and `strong`. The text is never markup; whoever draws it must draw it literally.
 """
 
+import weakref
 from collections.abc import Sequence
 from typing import Literal
 
@@ -41,8 +42,11 @@ def step_sentences(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    writes = trace.writes
-    begins, ends = _of_decoder(trace, kind, with_answer) if writes else _of_encoder_alone(trace)
+    writes, kept = trace.writes, _frames.setdefault(trace, {})
+    key = (kind, with_answer)
+    if key not in kept:
+        kept[key] = _of_decoder(trace, kind, with_answer) if writes else _of_encoder_alone(trace)
+    begins, ends = kept[key]
     if not trace.is_stepped(kind):
         return [[(*begin, *end) for begin, end in zip(begins, ends, strict=True)]] * len(heads)
     sentences: list[list[Sentence]] = []
@@ -56,6 +60,11 @@ def step_sentences(
                 of_head.append((where, ("plain", f"{title}, "), token, ("plain", " "), *look, *end))
         sentences.append(of_head)
     return sentences
+
+
+_frames: weakref.WeakKeyDictionary[Trace, dict[tuple[Kind, bool], tuple[list[Sentence], list[Sentence]]]]
+_frames = weakref.WeakKeyDictionary()
+"""Beginnings and ends of a run's sentences, which all heads share: of a long run browsers ask for one head after the other."""
 
 
 def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sentence], list[Sentence]]:

@@ -140,7 +140,7 @@ def content(
         colours: as in `html`.
         codes: reasons of masks that may occur; by default those that do.
         mark: marks the terms in a sentence.
-        in_parts: leave out the numbers and sentences of heads, which come one head at a time (`head_part`).
+        in_parts: leave out the numbers and sentences of heads, which come one head at a time (`packed_heads.exact_part`).
         measures: what the maps of a kind show beside the weights or instead.
         measure: what the viewer calls them.
         said: what a measure says of a step: run, kind, layer, head, step.
@@ -163,13 +163,14 @@ def content(
             ]
             for layer in ([] if in_parts and not is_one else attention.layers[: 1 if is_one else None])
         ]
+        seen = page_templates.seen_reasons(attention)
         numbers = (
-            {"shape": attention.weights.shape}
+            {"shape": attention.weights.shape, **({"reasons": seen} if seen.ndim == 2 else {})}
             if in_parts
             # Browsers know no half precision yet.
             else {
                 "weights": attention.weights.astype(np.float32, copy=False),
-                "reasons": page_templates.seen_reasons(attention),
+                "reasons": seen,
             }
         )
         small = page_templates.mosaic_template(trace, kind, scale=colours, large=large) if maps is None else maps.get(kind)
@@ -271,32 +272,6 @@ def _measured(
         numbers = [[[pieces.setdefault(piece, len(pieces)) for piece in one] for one in of_head] for of_head in sentences]
         own["measured"] = [numbers[place * len(heads) : (place + 1) * len(heads)] for place in range(len(layers))]
     return own
-
-
-def head_part(
-    trace: Trace,
-    kind: Kind,
-    layer: int,
-    head: Head,
-    *,
-    with_answer: bool,
-    mark: Callable[[Sentence], Sequence[tuple[str, str]]] = tuple,
-) -> dict[str, Any]:
-    """The numbers and sentences of one head, for a viewer whose run comes in parts.
-
-    Raises:
-        OptionError: the run has no such kind, layer or head.
-    """
-    if kind not in trace.kinds:
-        raise OptionError(f"this run has no {shorten(kind)} attention; it has {join_names(trace.kinds)}")
-    attention = trace.attentions[kind]
-    weights = np.asarray(attention.head(layer, head), np.float32)
-    sentences = step_sentences(trace, kind, [(layer, head)], with_answer=with_answer)[0]
-    return {
-        "weights": weights,
-        "reasons": attention.head_reasons(layer, head),
-        "sentences": [mark(sentence) for sentence in sentences],
-    }
 
 
 def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | None:

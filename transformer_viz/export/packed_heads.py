@@ -8,7 +8,7 @@ which makes little of what is masked or nearly nothing.
 import base64
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import step_sentences
+from transformer_viz.analysis.sentences import Sentence, step_sentences
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import COMBINED, Head, Kind
+from transformer_viz.text_display import shorten
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 
@@ -68,6 +70,33 @@ def estimated_size(trace: Trace) -> int:
     return round(n_bytes)
 
 
+def exact_part(
+    trace: Trace,
+    kind: Kind,
+    layer: int,
+    head: Head,
+    *,
+    with_answer: bool,
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]] = tuple,
+) -> dict[str, str]:
+    """One head for a viewer whose run comes in parts: its `weights` as they are, float32, the first bytes of all numbers, then
+    the second ones and so on; its `sentences`; and its `reasons` where those differ from head to head. Deflated, as base64.
+
+    Raises:
+        OptionError: the run has no such kind, layer or head.
+    """
+    if kind not in trace.kinds:
+        raise OptionError(f"this run has no {shorten(kind)} attention; it has {join_names(trace.kinds)}")
+    attention = trace.attentions[kind]
+    planes = np.asarray(attention.head(layer, head), "<f4").view(np.uint8).reshape(-1, 4).T
+    sentences = step_sentences(trace, kind, [(layer, head)], with_answer=with_answer)[0]
+    text = json.dumps([mark(sentence) for sentence in sentences], separators=(",", ":"))
+    parts = {"weights": _deflated(planes.tobytes(), zlib.Z_RLE, level=1), "sentences": _deflated(text.encode(), level=1)}
+    if attention.reasons.ndim > 2:
+        parts["reasons"] = _deflated(attention.head_reasons(layer, head).tobytes(), level=1)
+    return {name: base64.b64encode(data).decode() for name, data in parts.items()}
+
+
 def packed_weights(weights: np.ndarray) -> tuple[bytes, np.ndarray]:
     """One map, deflated, and what it is unpacked to.
 
@@ -112,6 +141,6 @@ def _head(trace: Trace, kind: Kind, place: tuple[int, Head], *, with_answer: boo
     return {name: base64.b64encode(data).decode() for name, data in parts.items()}, error
 
 
-def _deflated(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, strategy=strategy)
+def _deflated(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY, level: int = 9) -> bytes:
+    packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, strategy=strategy)
     return packer.compress(data) + packer.flush()

@@ -3,6 +3,7 @@
 // pressed is drawn here at once; the server hears of it, and what it answers never overwrites what was pressed since.
 import { keep } from "./address.js";
 import { Master } from "./master.js";
+import { exactPart } from "./packed.js";
 import { Pair } from "./pair.js";
 import { Report } from "./report.js";
 import { NumbersTable } from "./table.js";
@@ -230,7 +231,7 @@ class Picture {
 
 // A run of which more may be seen than before is the same run, drawn anew.
 function runOf(content, name, run, parts) {
-  return { ...content, ...parts, run, version: name, part: (kind, layer, head) => fetched(`${name}/${kind}/${layer}/${head}`) };
+  return { ...content, ...parts, run, version: name, part: async (kind, layer, head) => exactPart(await fetched(`${name}/${kind}/${layer}/${head}`)) };
 }
 
 // Both runs with what both have; all small maps are those of the difference.

@@ -17,6 +17,22 @@ export async function unpackedRun(run) {
   return { ...run, part: (kind, layer, head) => partOf(run.kinds[kind], layer, head) };
 }
 
+/** What of a run in parts the app sends of a head (`packed_heads.exact_part`). */
+export async function exactPart({ weights, sentences, reasons }) {
+  const [numbers, said, codes] = await Promise.all([weights, sentences, reasons].map(inflated));
+  return {
+    weights: { values: float32Of(numbers) }, reasons: codes && { values: codes },
+    sentences: JSON.parse(new TextDecoder().decode(said)),
+  };
+}
+
+/** The first bytes of all numbers, then the second ones and so on. */
+export function float32Of(planes) {
+  const size = planes.length / 4, bytes = new Uint8Array(planes.length);
+  for (let i = 0, at = 0; i < size; i += 1) for (let from = i; from < planes.length; from += size) bytes[at++] = planes[from];
+  return new Float32Array(bytes.buffer);
+}
+
 /** The numbers and sentences of a layer's head; of its mean and maximum as of all its heads. */
 async function partOf({ packed, shape: [, heads, rows, columns], numbers }, layer, head) {
   const of = (one) => packed[`${numbers.indexOf(layer)} ${one}`], isOne = Number.isInteger(head);

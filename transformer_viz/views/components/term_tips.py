@@ -6,7 +6,7 @@ What they mean is an attribute, which `term_tips.css` shows: no text of the sent
 
 import re
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,19 @@ def mark(sentence: str | Sequence[Piece], told: Collection[str] = ()) -> list[tu
     marked, met = list[tuple[str, str]](), {*told}
     for style, text in [("plain", sentence)] if isinstance(sentence, str) else sentence:
         # Every second part is a term.
-        for place, part in enumerate(_TERM.split(text) if style == "plain" else [text]):
+        for place, part in enumerate(_split(text) if style == "plain" else [text]):
             is_first = place % 2 == 1 and _NAMES[part] not in met
             if is_first:
                 met.add(_NAMES[part])
             if part:
                 marked.append(("term" if is_first else style, part))
     return marked
+
+
+@lru_cache(maxsize=4096)
+def _split(text: str) -> tuple[str, ...]:
+    """Sentences of a run share most of their words."""
+    return tuple(_TERM.split(text))
 
 
 def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:

@@ -17,7 +17,8 @@ from markupsafe import Markup
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import OptionError
 from transformer_viz.export import assets
-from transformer_viz.export.content import content, head_part
+from transformer_viz.export.content import content
+from transformer_viz.export.packed_heads import exact_part
 from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import COMBINED, KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
@@ -254,7 +255,7 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
         if len(kept) >= _MOST_KEPT:
             kept.clear()
         kept[key] = sent_runs.packed({**data, "terms": term_tips.meanings()})
-    part = partial(head_part, trace, with_answer=True, mark=mark)
+    part = partial(exact_part, trace, with_answer=True, mark=mark)
     return sent_runs.send(kept[key], part, n_bytes if in_parts else 0)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from transformer_viz import server_settings
@@ -105,14 +105,14 @@ async def _part_of_run(request: Request) -> Response:
         part = await asyncio.to_thread(run.part, kind, layer, int(head) if head.isdigit() and len(head) < 5 else head)
     except TransformerVizError as error:
         return Response(str(error), 404, media_type="text/plain")
-    return _json(sent_runs.packed(part))
+    return JSONResponse(part, headers=_KEPT)
 
 
 def _json(data: bytes) -> Response:
-    headers = {"cache-control": "private, immutable, max-age=3600", "content-encoding": "gzip"}
-    return Response(data, headers=headers, media_type="application/json")
+    return Response(data, headers={**_KEPT, "content-encoding": "gzip"}, media_type="application/json")
 
 
+_KEPT = {"cache-control": "private, immutable, max-age=3600"}
 _GONE = Response("This run is not kept any more. Load the page again.", 404, media_type="text/plain")
 
 
