@@ -8,11 +8,14 @@ import streamlit as st
 
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.export import saving
+from transformer_viz.export import packed_heads, saving
 from transformer_viz.export.saving import file_name
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace import limits
+from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache.computing import compute
 from transformer_viz.views.components import code, made_file, pictures, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
@@ -86,6 +89,10 @@ def _offer_run(trace: Trace, chosen: str, at: focus.Focus, looks: dict[str, Any]
     name = file_name(trace, chosen, view)
     options = {"kind": view.kind, "layer": view.layer, "head": view.head, "step": view.step, **looks}
     with st.container(horizontal=True, vertical_alignment="center"):
+        if chosen == "html" and packed_heads.is_large(trace):
+            # Some heads are packed to know it.
+            size = compute("How large its page is", n_weights(trace), packed_heads.estimated_size, trace)
+            st.text(f"its heads, rounded to 16 bits, take about {bytes_words(size)}")
         if chosen != "html" or _may_be_made(trace, is_table=False):
             make = partial(saving.render_bytes, trace, chosen, **options)
             _download((at.run, chosen, tuple(options.items())), name, _FORMATS[chosen][1], make)
