@@ -221,3 +221,32 @@ def test_numbers_come_a_head_at_a_time_and_the_newest_press_wins(open_viewers: V
     expect(page.locator("#first [data-part=sentence]")).to_have_text("L0 H1, step 6")
     page.evaluate("first.set({ head: 0 }, 'head')")
     assert page.evaluate("Object.keys(answers)") == ["0 1", "0 2", "0 0"]
+
+
+MOVES = """() => ['band', 'dot', 'drop'].map((name) => document.querySelectorAll(`#first .travel .${name}`).length)"""
+
+
+def test_a_look_travels_over_a_step_that_is_drawn_already(open_viewers: Viewers) -> None:
+    page = open_viewers(run_of(build()))
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("first.show(run, { kind: 'cross', layer: 0, head: 0, step: 1 })")
+    page.wait_for_function(DRAWN, arg="first")
+    weights = build().cross.head(0, 0)
+    seen = int((weights[2] >= 0.02).sum())
+    assert seen > 1
+    press = """(repeat) => {
+      document.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true, repeat }));
+      const { step } = first.state, now = document.querySelector('#first [data-part=output] .now').textContent;
+      return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done([step, now]))));
+    }"""
+    # The end state first, in the press itself; then each token that is looked at has a band, a letter, and a cell to fall into.
+    assert page.evaluate(press, False) == [2, build().output_tokens[2]]
+    assert page.evaluate(MOVES) == [seen, seen, seen]
+    page.wait_for_function(f"() => ({MOVES})().every((n) => n === 0)")
+    # A key that is held has the bands alone.
+    page.evaluate(press, True)
+    assert page.evaluate(MOVES) == [int((weights[3] >= 0.02).sum()), 0, 0]
+    page.evaluate("first.set({ step: 0 }, 'step')")
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate(press, False)
+    assert page.evaluate(MOVES) == [0, 0, 0]

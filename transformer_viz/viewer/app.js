@@ -240,7 +240,7 @@ function pairOf(a, b, difference, name) {
     [kind, { ...run.kinds[kind], measures: undefined, mosaic: mosaicOf(kind) }]));
   return {
     ...a, dark: { ...difference.dark, ...a.dark }, version: `${a.version} ${name}`, kinds: kindsOf(a, (kind) => difference.mosaics[kind]),
-    b: { ...b, kinds: kindsOf(b, () => null) }, difference,
+    isStage: false, b: { ...b, isStage: false, kinds: kindsOf(b, () => null) }, difference,
   };
 }
 

@@ -79,7 +79,7 @@ export class Lines {
 }
 
 // From token to token, or in a bow between two of the same strip; `gap` is the upper edge of what is between the strips.
-function pathBetween(from, to, origin, gap) {
+export function pathBetween(from, to, origin, gap) {
   const isWithin = Math.abs(from.top - to.top) < from.height, isAbove = from.top >= gap;
   const [x1, x2] = [from, to].map((box) => box.left + box.width / 2 - origin.left);
   const y1 = (isAbove ? from.top : from.bottom) - origin.top;

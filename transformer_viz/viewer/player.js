@@ -7,6 +7,8 @@ import { fillStrip, keepInSight, unfoldStrip } from "./strips.js";
 // How long a step rests before somebody is told.
 export const REST_MS = 300;
 const PLAY_MS = 700;
+/** Tokens of a strip that stands in one line above or below the other. */
+const MOST_ON_STAGE = 32;
 
 export class Player {
   constructor(root, signal = undefined) {
@@ -81,9 +83,11 @@ export class Player {
   }
 
   // Said by classes: with `:has` the browser would look at every token again for each mark that comes or goes among them.
-  #arrange({ source, output }) {
+  #arrange({ source, output, isStage }) {
     const strips = this.part("source").parentElement, has = { "without-source": !source.length, "without-output": !output.length };
     for (const [name, isIt] of Object.entries(has)) strips.classList.toggle(name, isIt);
+    const isFew = [source, output].every(({ length }) => length > 0 && length <= MOST_ON_STAGE);
+    this.root.classList.toggle("staged", Boolean(isStage && isFew));
     strips.classList.toggle("of-prompt", strips.querySelector(".first-read.prompt") !== null);
   }
 

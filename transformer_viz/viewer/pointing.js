@@ -253,6 +253,16 @@ export class Pointing {
     });
   }
 
+  // What the row of the step looks at, whatever is pointed at: for each column its tokens and the weight.
+  looks() {
+    const weights = this.isHere && this.about.isStepped ? this.weights() : null, { kind } = this.about ?? {}, { step } = this.player;
+    if (!weights) return [];
+    return Array.from({ length: weights.shape[1] }, (_, key) => ({
+      from: this.cellOfQuery(kind, step), to: this.cellOfKey(kind, key),
+      weight: weights.isMasked(step, key) ? 0 : weights.at(step, key),
+    }));
+  }
+
   // What does not step, before anything of it is pointed at: each row's largest weight.
   strongest({ shape: [rows, columns], at, isMasked }) {
     const { kind } = this.about, keys = [...Array(columns).keys()];

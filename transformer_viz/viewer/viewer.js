@@ -13,6 +13,7 @@ import { besideWords, Pointing } from "./pointing.js";
 import { pieces } from "./sentence.js";
 import { focusOf, outlined } from "./smallmaps.js";
 import { clamped } from "./state.js";
+import { MOST_TOKENS, Travel } from "./travel.js";
 import { unfoldedFigure } from "./unfolded.js";
 import { ViewersPlayer } from "./viewers_player.js";
 
@@ -42,6 +43,7 @@ export class Viewer {
   #overview = null;
   #parts = new Map();
   #asked = new Set();
+  #travel;
   #pins = 0;
   #rests;
 
@@ -58,7 +60,7 @@ export class Viewer {
     this.#on = on;
     const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small)];
     this.#player = new ViewersPlayer(root, signal, {
-      stepped: (why) => this.#stepped(why),
+      stepped: (why, how) => this.#stepped(why, how),
       chosenWay: (way) => on.chosenWay?.(way),
       chosenMeasure: (measure) => this.set({ measure }, "measure"),
       weights: () => this.#weights(),
@@ -67,6 +69,7 @@ export class Viewer {
     for (const name of ["kind", "layer", "head"]) {
       this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
     }
+    this.#travel = new Travel(root.querySelector(".strips"));
     // Kinds may be buttons, all of them in sight.
     this.box("kind").addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.set({ kind: target.value }, "kind"));
     let waits;
@@ -135,6 +138,7 @@ export class Viewer {
 
   end() {
     clearTimeout(this.#rests);
+    this.#travel.end();
     this.#player.end();
     this.#ends.abort();
     const charts = [...Object.values(this.#maps), ...Object.values(this.#small), this.#overview ?? []].flat();
@@ -235,9 +239,24 @@ export class Viewer {
     return this.#asked.has(`${kind} ${layer} ${head}`) && !this.#kinds[kind].has(layer, head);
   }
 
-  #stepped(why) {
+  #stepped(why, { by, isHeld }) {
     this.draw();
     this.#changed(why);
+    this.#look(by, isHeld);
+  }
+
+  // The look of a step travels over it. Backwards it is that of the step that is left.
+  #look(by, isHeld) {
+    const { source, output, isGuessed, coveredFrom = Infinity } = this.#run, { step } = this.#player;
+    const isFew = source.length + output.length <= MOST_TOKENS && source.length > 0;
+    if (by !== 1 || !isFew || isGuessed || step >= coveredFrom || !this.isStepped) return this.#travel.end();
+    const map = this.#maps[this.#place.kind], { host } = map, { xy: place } = map.places;
+    const cellOf = (key) => {
+      if (!place) return null;
+      const box = host.getBoundingClientRect(), [left, top, right, bottom] = inSight(place, key - 0.5, step - 0.5, key + 0.5, step + 0.5);
+      return new DOMRect(box.left + left, box.top + top, right - left, bottom - top);
+    };
+    return this.#travel.go(this.#player.pointing.looks(), cellOf, { isShort: isHeld });
   }
 
   #changed(why) {
@@ -271,6 +290,7 @@ export class Viewer {
       answer: run.answer,
       answers: run.answers,
       written: run.written,
+      isStage: run.isStage ?? true,
       unfolds: run.unfolds,
       ways: run.ways,
       isAsked: run.isAsked,

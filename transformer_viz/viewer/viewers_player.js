@@ -35,11 +35,15 @@ export class ViewersPlayer extends Player {
   go(step) {
     const before = this.step;
     super.go(step, { report: false });
-    if (this.step !== before) this.on.stepped(this.timers.play ? "play" : "step");
+    const isFast = Number(this.part("speed").value) >= 4 && Boolean(this.timers.play);
+    if (this.step !== before) this.on.stepped(this.timers.play ? "play" : "step", { by: this.step - before, isHeld: this.isHeld || isFast });
   }
 
   key(event) {
-    if (keyed === this) super.key(event);
+    if (keyed !== this) return;
+    this.isHeld = event.repeat;
+    super.key(event);
+    this.isHeld = false;
   }
 
   restyle(looks) {
