@@ -48,7 +48,7 @@ MOUNTS = """() => {
 }"""
 """Counts in the page, by their keys, charts that come into the document, and messages that have the session run its script."""
 FOLLOWS = """() => [...document.querySelectorAll('.chart')].every((chart) =>
-  chart._fullLayout?.width === Math.floor(chart.clientWidth) && chart.clientWidth < window.innerWidth)"""
+  Math.abs(chart._fullLayout?.width - chart.clientWidth) < 1 && chart.clientWidth < window.innerWidth)"""
 """Whether every chart is as wide as its place."""
 
 

@@ -214,7 +214,8 @@ def test_the_head_that_aligns_draws_a_crossing_and_is_asked_by_a_pin(page: Page,
     page.locator(OUTPUT).nth(1).click()
     page.mouse.move(5, 5)
     tints = page.locator(SOURCE).evaluate_all("(all) => all.map((cell) => +cell.style.getPropertyValue('--weight'))")
-    np.testing.assert_allclose(tints, weights[1], atol=1e-6)
+    # As much as an eye can tell.
+    np.testing.assert_allclose(tints, weights[1], atol=0.005)
     expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: l ← l > 0.99, says L2 H1")
     page.locator(SOURCE).nth(best[0]).click()
     expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: o → o > 0.99, says L2 H1")

@@ -62,6 +62,7 @@ def button(page: Page, name: str) -> Locator:
 def choose(page: Page, option: str) -> None:
     """An option of a radio group, by the arrow keys, and Answer."""
     radios = card(page).get_by_role("radio")
+    expect(card(page).get_by_role("radiogroup")).to_contain_text(option)
     names = card(page).locator('label:has(input[type="radio"])').all_inner_texts()
     place = [name.strip() for name in names].index(option)
     press(page, card(page).get_by_role("radiogroup"), "Space")
@@ -391,7 +392,8 @@ def test_next_goes_through_a_lesson_from_its_first_step_to_the_list(
         at_rest(page)
         if step.point:
             (box, *_) = page.locator(POINTS[step.point].selector).all()
-            assert box.evaluate("(one) => one.getBoundingClientRect().top < innerHeight - 40"), step.title
+            in_sight = "(one) => one.getBoundingClientRect().top < innerHeight - 40"
+            page.wait_for_function(in_sight, arg=box.element_handle())
         is_last = place + 1 == len(lesson.steps)
         button(page, "All lessons" if is_last else "Next").click()
     expect(page.get_by_role("heading", name="Learn")).to_have_count(1)

@@ -94,7 +94,8 @@ def test_a_run_that_was_downloaded_comes_back(page: Page, server: str, tmp_path:
     at_step(page, 4)
     before = focus_map(page)
     page.get_by_role("tab", name="Export").click()
-    page.get_by_role("radio", name="Trace").click()
+    page.get_by_role("button", name="Data").click()
+    page.get_by_role("button", name="Trace", exact=True).click()
     with page.expect_download() as event:
         page.get_by_role("button", name=re.compile("Download attention-hello")).click()
     path = tmp_path / event.value.suggested_filename

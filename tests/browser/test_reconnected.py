@@ -43,10 +43,16 @@ def test_cut_off_from_its_server_it_comes_back_to_the_same_view(page: Page, serv
     page.evaluate(KEEPS_SOCKETS)
     page.evaluate(FORGETS)
     type_in(page, "before")
+    expect(page.locator(".stMain")).to_contain_text("for 7 steps")
     before, link = settled(page), page.url
     page.evaluate("[...window.sockets][0].close()")
     page.wait_for_function("window.sockets.size === 2")
-    assert (settled(page), page.url) == (before, link)
+    # The new session has read the address of before, and hears of what was typed since.
+    expect(page.locator(".stMain")).to_contain_text("for 7 steps")
+    assert page.url == link
+    now = settled(page)
+    for name, value in before.items():
+        assert now[name] == value, name
     type_in(page, "again")
 
 

@@ -103,3 +103,17 @@ test("after Back the same page counts once a run of it is here", () => {
   mock.timers.tick(100);
   assert.deepEqual(told, [1]);
 });
+
+test("another session, which has heard of nothing, is told all of it", () => {
+  const { state, told, report, begin } = browser();
+  begin();
+  state.n = 3;
+  report.now();
+  assert.equal(report.hears(3), false);
+  report.now();
+  assert.deepEqual(told, [3]);
+  assert.equal(report.hears(0), true);
+  mock.timers.tick(1000);
+  assert.deepEqual(told, [3, 3]);
+  assert.equal(report.hears(3), false);
+});

@@ -29,6 +29,7 @@ export function textBox({ parentElement, data, setStateValue }) {
     box = new TextBox(root, data.isLong);
     tellTyped.begin((state) => setStateValue("at", state), root, data.heard);
   }
+  if (tellTyped.hears(data.heard)) typed.begin(data.request);
   if (data.request > typed.request) tellTyped.arrived();
   // What the page has put there, as an example, takes the place of what is half typed.
   if (typed.take({ run: "text", start: { text: data.text }, heard: data.heard, request: data.request }) && !isNew) draft = null;
@@ -97,6 +98,7 @@ export function picture({ parentElement, data, setStateValue }) {
     picture_ = new Picture(root);
     tellShown.begin((state) => setStateValue("at", state), root, data.heard);
   }
+  if (tellShown.hears(data.heard)) shown.begin(data.request);
   picture_.arrived(data);
   const mine = picture_;
   // Streamlit also calls this of a component that stays.

@@ -50,6 +50,16 @@ export class Master {
     return (this.at.text ?? 0) > heard;
   }
 
+  /**
+   * Another session answers, whose requests begin anew. It gets the state under a new number: Streamlit has sent it the last one
+   * already, without asking the page to hear of it.
+   * @param {number} request
+   */
+  begin(request) {
+    this.request = request;
+    this.n += 1;
+  }
+
   /** What the server is told. */
   told() {
     return { ...this.state, run: this.run, n: this.n };

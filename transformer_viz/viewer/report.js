@@ -13,6 +13,7 @@ export class Report {
     this.tell = /** @type {(state: any) => void} */ (() => {});
     this.root = /** @type {{isConnected: boolean} | null} */ (null);
     this.told = 0;
+    this.heard = 0;
     /** @type {{from: string | null, until: number, hasBegun: boolean} | undefined} */
     this.left = undefined;
     addEventListener("pointerdown", (event) => this.leaves(event) || this.now(), true);
@@ -36,6 +37,21 @@ export class Report {
   // A run of the page is here, of whichever page.
   arrived() {
     if (this.left) this.left.hasBegun = true;
+  }
+
+  // What the server says that it has heard. Where that is less than before, it is another session, as after a break of the
+  // connection: it knows nothing of what was pressed, and is told all of it.
+  hears(heard) {
+    const isOther = heard < this.heard;
+    this.heard = heard;
+    if (isOther) {
+      this.told = heard;
+      this.waits ??= setTimeout(() => {
+        this.waits = undefined;
+        this.now();
+      }, EVERY_MS);
+    }
+    return isOther;
   }
 
   soon() {

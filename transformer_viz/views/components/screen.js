@@ -5,8 +5,9 @@
 const NARROW_PX = 768, YEAR_S = 31_536_000;
 const made = () => document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
 // The step whose point has been brought into sight, and the point that waits until it is drawn.
-const BROUGHT = (document.__brought ??= { step: "", waits: null });
+const BROUGHT = (document.__brought ??= { step: "", waits: null, found: null });
 const SIGHT = (document.__sight ??= new MutationObserver(() => bringIntoSight(BROUGHT.waits)));
+const GROWS = (document.__grows ??= new ResizeObserver(() => BROUGHT.found?.scrollIntoView({ block: "nearest" })));
 const PAPER = document.getElementById("paper") ?? made();
 
 export default function ({ data, setStateValue, setTriggerValue }) {
@@ -21,7 +22,7 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   bringIntoSight(data.point);
 }
 
-// Once a step, as soon as it is drawn: who scrolls away afterwards wants to.
+// Once a step, as soon as it is drawn, and again as what is above it grows, until a hand moves something: who scrolls away wants to.
 function bringIntoSight(point) {
   SIGHT.disconnect();
   if (!point || BROUGHT.step === point.step) return;
@@ -29,7 +30,10 @@ function bringIntoSight(point) {
   const isBusy = document.querySelector('.viewer[aria-busy="true"]') !== null;
   if (found?.clientHeight && !isBusy && [...found.querySelectorAll(".chart")].every(isDrawn)) {
     BROUGHT.step = point.step;
+    BROUGHT.found = found;
     found.scrollIntoView({ block: "nearest" });
+    GROWS.observe(document.querySelector(".stMainBlockContainer") ?? document.body);
+    for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => GROWS.disconnect(), { capture: true, once: true });
     return;
   }
   BROUGHT.waits = point;
