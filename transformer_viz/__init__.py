@@ -71,6 +71,7 @@ _HOMES = {
     "decode_batch": "tracing.batch",
     "read_batch": "tracing.batch",
     "effect": "mask_checks.effect",
+    "masks": "config_masks.masks",
     "MISTAKES": "model.mistakes",
     "diff": "analysis.diff",
     "evaluate": "evaluation.evaluate",

@@ -1,0 +1,63 @@
+"""Compares the masks of a configuration with those that a tiny model of it applied: where its own weights are exactly 0."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+import transformer_viz as tv
+from tests.readers import every_family
+from transformer_viz.config_masks.result import ConfigMasks
+from transformer_viz.readers.huggingface.loading import quiet_transformers
+
+BATCHES: tuple[tuple[tuple[int, ...], str], ...] = (((7,), "right"), ((11, 7, 4), "right"), ((11, 7, 4), "left"))
+"""Lengths of texts, and where the shorter ones are padded: alone, and three together on each side."""
+KINDS = {"encoder_attentions": "encoder", "decoder_attentions": "decoder", "cross_attentions": "cross", "attentions": None}
+
+
+def applied(model: Any, masks: ConfigMasks) -> dict[str, list[np.ndarray]]:
+    """Of each kind the weights of the model's layers over the same texts, (batch, head, query, key), as it returns them itself."""
+    real = torch.tensor([[token != "<pad>" for token in tokens] for tokens in masks.tokens])
+    rng = np.random.default_rng(3)
+
+    def ids(of: torch.Tensor) -> torch.Tensor:
+        drawn = torch.from_numpy(rng.integers(5, every_family.SIZE, of.shape))
+        return torch.where(of, drawn, torch.zeros_like(drawn))
+
+    given = {"input_ids": ids(real), "attention_mask": real.long()}
+    if masks.targets:
+        written = torch.tensor([[token != "<pad>" for token in tokens] for tokens in masks.targets])
+        given |= {"decoder_input_ids": ids(written), "decoder_attention_mask": written.long()}
+    with torch.no_grad(), quiet_transformers():
+        returned = model(**given, output_attentions=True)
+    found = {}
+    for name, kind in KINDS.items():
+        layers = [weights.numpy() for weights in getattr(returned, name, None) or () if weights is not None]
+        if layers:
+            found[kind or masks.kinds[0]] = layers
+    return found
+
+
+def differences(name: str) -> list[str]:
+    """Where the masks of a family's configuration are others than those that a tiny random model of it applied."""
+    with quiet_transformers():
+        config, model = every_family.config_of(name), every_family.made(name)
+    found = []
+    for lengths, side in BATCHES:
+        options: dict[str, Any] = {"lengths": lengths, "padding": side}
+        if config.is_encoder_decoder:
+            options["target_lengths"] = tuple(length - 2 for length in lengths)
+        masks = tv.masks(config, **options)
+        layers = applied(model, masks)
+        for kind in masks.kinds:
+            own = [one for one in masks.layers if one.kind == kind]
+            if len(own) != len(layers.get(kind, ())):
+                found.append(f"{lengths} {side}: {len(own)} {kind} layers, {len(layers.get(kind, ()))} returned")
+                continue
+            for one, weights in zip(own, layers[kind], strict=True):
+                # A row that may see nothing is filled in some way or other.
+                rows = ~one.masked.all(-1)
+                wrong = ((weights == 0) != one.masked[:, None]) & rows[:, None, :, None]
+                if wrong.any():
+                    found.append(f"{lengths} {side}: {kind} layer {one.layer + 1}, {int(wrong.sum())} cells, first {np.argwhere(wrong)[0]}")
+    return found

@@ -1,0 +1,1 @@
+"""The masks of a Hugging Face model from its configuration alone: no weights, no network."""
