@@ -36,7 +36,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "export": ({"export"}, ("figures",)),
     "tracing": ({"tracing"}, ("analysis", "readers")),
     "batches": ({"batches"}, ("tracing",)),
-    "checks": ({"mask_checks", "evaluation", "attribution", "inside_head"}, ("batches",)),
+    "checks": ({"mask_checks", "config_masks", "evaluation", "attribution", "inside_head"}, ("batches",)),
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
     "learn": ({"learn"}, ("training",)),
@@ -55,11 +55,12 @@ def _below(floor: str) -> set[str]:
 
 MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
-ROOMS = {"attribution", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
+ROOMS = {"attribution", "config_masks", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
 STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
 OF_SURVEYS = ("columns", "sentences")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
+STOREYS |= {"config_masks.patterns": "analysis"}
 STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions", "claims")}
 """Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()

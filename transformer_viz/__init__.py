@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
+    from transformer_viz.config_masks.masks import masks as masks
     from transformer_viz.errors import TransformerVizError as TransformerVizError
     from transformer_viz.evaluation.evaluate import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate

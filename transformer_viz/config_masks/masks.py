@@ -32,7 +32,7 @@ from transformer_viz.text_display import shorten
 from transformer_viz.tracing.tokenize_batch import padded_batch
 
 MOST_TEXTS, LONGEST, DEFAULT_LENGTHS = 8, 512, (8, 5)
-_LARGEST_CONFIG, _MOST_LAYERS, _MOST_EXPERTS = 2**20, 1024, 4096
+_LARGEST_CONFIG, _MOST_LAYERS, _MOST_EXPERTS = 2**20, 256, 1024
 _NUMBER = re.compile(r"\.(\d+)\b")
 _WINDOWS = ("sliding_window", "attention_chunk_size", "local_attention", "attention_window", "window_size")
 """What configurations call how far a layer sees."""
@@ -56,7 +56,8 @@ def masks(
     """The masks that a Hugging Face model of a configuration applies in each of its layers, without its weights.
 
     Args:
-        config: a folder with a `config.json`, or a configuration of transformers.
+        config: a folder with a `config.json`, a configuration of transformers, or what a `config.json` holds, as a text or as
+            plain data.
         texts: to be read by the folder's tokenizer, start and end included; a batch, in which the shorter ones are padded.
         lengths: without texts: so many tokens each; by default 8 and 5.
         targets: with texts, for a decoder with an encoder: what it reads of each; by default as many tokens as the text.
@@ -109,31 +110,45 @@ def _configuration(config: Any) -> tuple[str, Any, Path | None]:
         raise ModelError(f"transformers is not installed. {_INSTALL}") from error
     if isinstance(config, PreTrainedConfig):
         return str(config.model_type), deepcopy(config), None
-    if not isinstance(config, str | PathLike):
-        raise OptionError(f"a configuration of transformers or a folder with a config.json is needed, not {type(config).__name__}")
-    folder = Path(config)
-    folder = folder.parent if folder.name == "config.json" else folder
-    name = name_of(folder) or str(folder)
-    try:
-        read = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)
-    except (TransformerVizError, OSError) as error:
-        raise ModelError(f"{name}: there is no config.json that can be read. Give the folder of a Hugging Face model.") from error
-    family = read.get("model_type") if isinstance(read, dict) else None
-    if family not in CONFIG_MAPPING:
-        raise ModelError(f"{name}: config.json has no model_type that this version of transformers knows: {shorten(str(family), 60)}.")
+    folder, name = None, "the configuration"
+    if isinstance(config, str) and config.lstrip().startswith("{"):
+        try:
+            read = untrusted_files.parse_json(config)
+        except TransformerVizError as error:
+            raise OptionError(f"the configuration is no JSON: {error}") from error
+    elif isinstance(config, str | PathLike):
+        folder = Path(config)
+        folder = folder.parent if folder.name == "config.json" else folder
+        name = name_of(folder) or str(folder)
+        try:
+            read = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)
+        except (TransformerVizError, OSError) as error:
+            words = "there is no config.json that can be read. Give the folder of a Hugging Face model."
+            raise ModelError(f"{name}: {words}") from error
+    else:
+        read = config
+    if not isinstance(read, Mapping):
+        raise OptionError(
+            f"a folder with a config.json, its content or a configuration of transformers is needed, not {type(read).__name__}"
+        )
+    family = read.get("model_type")
+    if not isinstance(family, str) or family not in CONFIG_MAPPING:
+        words = f"model_type is {shorten(str(family), 60)!r}, which this version of transformers does not know"
+        raise ModelError(f"{name}: {words}. It stands in the config.json of every Hugging Face model.")
     _check(read, name)
     # Older files name no layers, where a family has come to have two kinds of them (as in loading).
-    family = "ministral" if family == "mistral" and "layer_types" in read else family
+    made = "ministral" if family == "mistral" and "layer_types" in read else family
     with _errors(name):
-        return name, CONFIG_MAPPING[family].from_dict(dict(bounds.without_implementations(read))), folder
+        return name, CONFIG_MAPPING[made].from_dict(dict(bounds.without_implementations(dict(read)))), folder
 
 
 def _check(read: Mapping[str, Any], name: str) -> None:
     """Refuses what would run other code, or make more modules than any model has."""
-    bounds.check_config(read, bounds.Weights({f"layers.{number}": () for number in range(_MOST_LAYERS)}, 0), name)
-    for key, value in bounds._settings(read):
-        if isinstance(value, int) and "expert" in key and value > _MOST_EXPERTS:
-            raise ModelError(f"{name}: config.json sets {key} to {value:,}; at most {_MOST_EXPERTS:,} are possible.")
+    bounds.check_config(read, bounds.Weights({f"layers.{number}.w": () for number in range(_MOST_LAYERS)}, 0), name)
+    for part in (read, *(value for value in read.values() if isinstance(value, Mapping))):
+        for key, value in part.items():
+            if isinstance(value, int) and "expert" in key and value > _MOST_EXPERTS:
+                raise ModelError(f"{name}: it sets {key} to {value:,}; at most {_MOST_EXPERTS:,} are possible.")
 
 
 def _weightless_model(config: Any, name: str) -> nn.Module:

@@ -5,23 +5,26 @@ The weights are of the device "meta": they have shapes and no numbers. What foll
 model's own code makes of its configuration, and a mask without numbers depends on the weights.
 """
 
-from collections.abc import Callable, Generator
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 from torch.utils.weak import WeakIdKeyDictionary
 
 from transformer_viz.errors import ModelError
 from transformer_viz.model import masks
 
 _META, _CPU = torch.device("meta"), torch.device("cpu")
-_MOST_KNOWN = 2**24
+_MOST_KNOWN = 2**22
 """Numbers of a tensor that is computed though nothing needs it; a larger one has no numbers."""
 _SOFTMAXES = {"_softmax", "_safe_softmax"}
 _ELEMENTWISE = {
@@ -31,6 +34,7 @@ _ELEMENTWISE = {
 _SHAPES = {"slice", "select", "permute", "transpose", "unsqueeze", "squeeze", "t", "split", "split_with_sizes", "unbind", "chunk"}
 _VIEWS = {"view", "_unsafe_view", "reshape", "_reshape_alias", "expand"}
 _NEEDS_NUMBERS = {"_local_scalar_dense", "equal", "is_nonzero", "allclose", "unique_dim", "_unique2", "masked_select", "bincount"}
+_NO_NUMBERS = "its own code asks for numbers that only the weights give"
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,6 @@ class Lost:
 
 
 _OF_WEIGHTS = Lost("which keys it hides depends on the weights")
-_UNREAD = Lost("its mask passes through {} before the softmax, which is not read here")
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class SeenSoftmax:
 def build(make: Callable[[], nn.Module]) -> nn.Module:
     """Builds a model without its weights, in eval mode. What it computes of its configuration as it is built, such as a table of
     positions or a triangle, has its numbers."""
-    with torch.device("meta"), _Weightless(is_building=True):
+    with torch.device("meta"), _Constants(), _Weightless(is_building=True):
         model = make().eval()
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
@@ -86,9 +89,40 @@ def softmaxes(model: nn.Module, **inputs: Any) -> list[SeenSoftmax]:
             modules, turns = zip(*running, strict=True)
             seen.append(SeenSoftmax(modules, turns[-1], tuple(scores.shape), masked))
 
-    with _named(model, running), _Weightless(keep):
+    mode = _Weightless(keep)
+    with _named(model, running), _remembering(model, mode, seen), _Constants(), mode:
         model(**inputs)
     return seen
+
+
+@contextmanager
+def _remembering(model: nn.Module, mode: "_Weightless", seen: list[SeenSoftmax]) -> Generator[None]:
+    """Within, a module that makes one tensor without numbers of another, and has no attention, runs once for all that are like it:
+    of a model of 48 layers its norms and feed-forward layers are 96 times the same."""
+    known: dict[Any, tuple[torch.Size, torch.dtype]] = {}
+
+    def remembered(module: nn.Module, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        given = args[0] if len(args) == 1 and not kwargs else None
+        if not isinstance(given, Tensor) or not mode.is_plain(given):
+            return forward(*args, **kwargs)
+        weights = tuple((name, one.shape) for name, one in module.named_parameters())
+        key = (type(module), weights, given.shape, given.dtype)
+        if (made := known.get(key)) is not None:
+            return given.new_empty(made[0], dtype=made[1])
+        n_seen = len(seen)
+        output = forward(*args, **kwargs)
+        if isinstance(output, Tensor) and mode.is_plain(output) and len(seen) == n_seen:
+            known[key] = output.shape, output.dtype
+        return output
+
+    changed = list(model.modules())[1:]
+    try:
+        for module in changed:
+            module.forward = partial(remembered, module, module.forward)
+        yield
+    finally:
+        for module in changed:
+            del module.__dict__["forward"]
 
 
 @contextmanager
@@ -111,6 +145,18 @@ def _leave(running: list[tuple[str, int]]) -> None:
     running.pop()
 
 
+class _Constants(TorchFunctionMode):
+    """Numbers that code writes out are known on the device "meta" too: torch makes them where no `_Weightless` sees it."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor) and not isinstance(args[0], Tensor):
+            kwargs = {**kwargs, "device": _CPU}
+        if func in (Tensor.tolist, Tensor.item, Tensor.numpy) and args[0].is_meta:
+            raise ModelError(_NO_NUMBERS)
+        return func(*args, **kwargs)
+
+
 class _Weightless(TorchDispatchMode):
     """Computes what is known, and of all else the shapes."""
 
@@ -126,15 +172,15 @@ class _Weightless(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = func._schema.name.removeprefix("aten::").removesuffix("_")
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        tensors = list(_tensors((*args, *kwargs.values())))
         is_known = not any(map(self._is_unknown, tensors))
         if kwargs.get("device") is not None:
             is_weight = self._is_building and name.startswith(("empty", "rand", "normal"))
-            kwargs["device"] = _CPU if is_known and not is_weight and not self._is_huge(args) else _META
+            kwargs["device"] = _CPU if is_known and not is_weight and not self._is_huge(name, args) else _META
         if is_known:
             return func(*args, **kwargs)
         if name in _NEEDS_NUMBERS:
-            raise ModelError("its own code asks for numbers that only the weights give")
+            raise ModelError(_NO_NUMBERS)
         if name == "nonzero":  # of a mixture of experts: no expert is chosen, and no mask depends on which
             return torch.empty(0, args[0].dim(), dtype=torch.long, device=_META)
         written = [
@@ -153,8 +199,9 @@ class _Weightless(TorchDispatchMode):
         if name in _SOFTMAXES:
             self._on_softmax(args[0], self._masks.get(args[0]))
         masked = None if name in _SOFTMAXES else self._masked(func, name, args, kwargs, tensors)
-        given, options = tree_map(lambda one: one.to(_META) if isinstance(one, Tensor) and not one.is_meta else one, (args, kwargs))
-        made = func(*given, **options)
+        if not all(tensor.is_meta for tensor in tensors):
+            args, kwargs = tree_map(lambda one: one.to(_META) if isinstance(one, Tensor) else one, (args, kwargs))
+        made = func(*args, **kwargs)
         outputs = [one for one in (made if isinstance(made, tuple | list) else [made]) if isinstance(one, Tensor)]
         of = masked if isinstance(masked, list) else [masked] * len(outputs)
         for output, mask in zip(outputs, of, strict=False):
@@ -162,15 +209,19 @@ class _Weightless(TorchDispatchMode):
                 self._masks[output] = mask
         return made
 
+    def is_plain(self, tensor: Tensor) -> bool:
+        """Whether it has no numbers and no mask, as a stream of vectors."""
+        return tensor.is_meta and tensor.is_floating_point() and tensor not in self._masks
+
     def _is_unknown(self, tensor: Tensor) -> bool:
         return tensor.is_meta or (tensor.numel() > 0 and tensor.untyped_storage().data_ptr() in self._spoilt)
 
-    def _is_huge(self, args: Any) -> bool:
-        shape = args[0] if args and isinstance(args[0], list | tuple) and all(isinstance(n, int) for n in args[0]) else ()
-        size = 1
-        for n in shape:
-            size *= n
-        return size > _MOST_KNOWN
+    def _is_huge(self, name: str, args: Any) -> bool:
+        """Whether a new tensor has more numbers than are computed for nothing."""
+        if args and isinstance(args[0], list | tuple) and all(isinstance(n, int) for n in args[0]):
+            return math.prod(args[0]) > _MOST_KNOWN
+        numbers = [abs(n) for n in args if isinstance(n, int | float)]
+        return max(numbers, default=0) ** (2 if name == "eye" else 1) > _MOST_KNOWN and name in ("arange", "eye", "linspace")
 
     def _masked(self, func: Any, name: str, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """What is masked in the result of an operation: a tensor, Lost, None, or a list where it gives several."""
@@ -179,17 +230,22 @@ class _Weightless(TorchDispatchMode):
         own = list[Tensor | Lost]()
         if name in ("add", "sub", "baddbmm"):
             sign = -1 if name == "sub" else 1
-            own = [masks.hidden_by(sign * tensor) for tensor in known if tensor.is_floating_point() and tensor.dim() > 1]
+            own = [masks.hidden_by(sign * tensor) for tensor in known if tensor.is_floating_point() and tensor.dim() > 0]
         elif name == "masked_fill":
             value = args[2]
             if isinstance(value, Tensor) and self._is_unknown(value):
-                own = [_UNREAD_BY(name)]
+                own = [_unread(name)]
             elif float(value) <= masks.HIDDEN:
                 own = [args[1] if not self._is_unknown(args[1]) else _OF_WEIGHTS]
         elif name == "where" and len(args) == 3:
             condition, *sides = args
             for side, is_here in zip(sides, (True, False), strict=True):
-                if isinstance(side, Tensor) and not self._is_unknown(side) and bool(masks.hidden_by(side).any()):
+                if not isinstance(side, Tensor):
+                    continue
+                if self._is_unknown(side):
+                    # A number that is put in the place of some scores may be any.
+                    own += [_unread(name)] if side.numel() == 1 else []
+                elif bool(masks.hidden_by(side).any()):
                     chosen = _OF_WEIGHTS if self._is_unknown(condition) else (condition == is_here) & masks.hidden_by(side)
                     own.append(chosen)
         elif name in _SHAPES | _VIEWS:
@@ -197,10 +253,10 @@ class _Weightless(TorchDispatchMode):
         elif name not in _ELEMENTWISE:
             if name == "cat" and before:
                 return self._joined(args)
-            if name in ("bmm", "mm", "matmul", "addmm", "embedding", "index", "gather", "topk", "sum"):
+            if name in ("bmm", "mm", "addmm", "embedding"):  # what these give is no longer scores
                 return None
             hiding = [tensor for tensor in known if tensor.is_floating_point() and tensor.dim() > 2 and _hides(tensor)]
-            return _UNREAD_BY(name) if before or hiding else None
+            return _OF_WEIGHTS if hiding else _unread(name) if before else None
         if not (found := [*before, *own]):
             return None
         if lost := next((one for one in found if isinstance(one, Lost)), None):
@@ -232,8 +288,17 @@ class _Weightless(TorchDispatchMode):
         return torch.cat(mine, *args[1:])
 
 
-def _UNREAD_BY(name: str) -> Lost:
-    return Lost(_UNREAD.why.format(name))
+def _tensors(given: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among arguments, and in lists of them."""
+    for one in given:
+        if isinstance(one, Tensor):
+            yield one
+        elif isinstance(one, list | tuple):
+            yield from _tensors(one)
+
+
+def _unread(name: str) -> Lost:
+    return Lost(f"it passes through {name} before the softmax, which is not read here")
 
 
 def _is_choice(index: Tensor | None) -> bool:

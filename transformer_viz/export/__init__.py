@@ -7,12 +7,14 @@ from transformer_viz.export.pages import figure_html, frame, html
 from transformer_viz.export.saving import picture, save, table
 from transformer_viz.inside_head.page import inside_html
 
-__all__ = ["figure_html", "frame", "html", "inside_html", "picture", "save", "survey_html", "table"]
+__all__ = ["figure_html", "frame", "html", "inside_html", "masks_bytes", "picture", "save", "survey_html", "table"]
 
 if TYPE_CHECKING:
+    from transformer_viz.config_masks.page import masks_bytes as masks_bytes
     from transformer_viz.surveys.page import survey_html as survey_html
 
 _OF_ROOMS = {
+    "masks_bytes": "transformer_viz.config_masks.page",
     "survey_html": "transformer_viz.surveys.page",
     "live": "transformer_viz.live.page",
     "live_html": "transformer_viz.live.page",

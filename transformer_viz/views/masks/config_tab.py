@@ -1,0 +1,55 @@
+"""The masks of any Hugging Face model from its configuration alone, as somebody pastes it."""
+
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.config_masks.masks import LONGEST, MOST_TEXTS, masks
+from transformer_viz.config_masks.page import masks_figure
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.views.cache.computing import compute
+from transformer_viz.views.components import chart, code
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.masks.setup import Setup
+from transformer_viz.views.state import link
+
+TITLE, ORDER = "From a configuration", 6
+_EXAMPLE = '{"model_type": "gemma3_text", "num_hidden_layers": 6, "sliding_window": 4}'
+_MOST, _MOST_OF_LENGTHS = 20_000, 60
+_COST = 1e12
+"""More than is computed at once: transformers is loaded, and the model is built."""
+_SIDES = {"own": "the model's own side", "left": "padded before", "right": "padded behind"}
+
+
+def show(setup: Setup) -> None:
+    """Draws a box for a configuration, and its masks."""
+    st.markdown(
+        "The masks of any Hugging Face model from its `config.json` alone: its own code runs without its weights, and nothing is "
+        "downloaded."
+    )
+    left, right = st.columns([3, 1])
+    with left:
+        pasted = link.text_area("The content of a config.json", _EXAMPLE, key="config", most=_MOST, height=130)
+    with right:
+        help_words = f"At most {MOST_TEXTS}, of up to {LONGEST} tokens each. Shorter ones are padded."
+        typed = link.text_input("Lengths of the texts", "8, 5", key="config_lengths", most=_MOST_OF_LENGTHS, help=help_words)
+        side = link.selectbox("Padding", _SIDES, key="config_padding")
+    words = [word.strip() for word in typed.split(",") if word.strip()]
+    if not words or not all(word.isdecimal() for word in words):
+        st.error("The lengths are numbers with commas between them, as in 8, 5.", icon=":material/keyboard:")
+        return
+    given: dict[str, Any] = {"lengths": [int(word) for word in words], "padding": None if side == "own" else side}
+    try:
+        found = compute("Reading the configuration", _COST, masks, pasted, **given)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    st.markdown(f"**{literal(found.model_class)}** of the family {literal(found.family)}, padded on the {found.padding}.")
+    for group in found.groups:
+        st.markdown(f"- {literal(group.title)}")
+    for note in found.notes:
+        st.markdown(literal(note))
+    words_of = "The mask of each kind of layer, each cell by its reason; the number is how many keys a query sees"
+    figure = chart.draw(masks_figure, found, key="config-masks-chart", words=words_of, file="masks")
+    code.show(figure, Call("print({})", found))
