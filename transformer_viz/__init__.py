@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from transformer_viz.evaluation.evaluate import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate
     from transformer_viz.inside_head.run import inside as inside
+    from transformer_viz.mask_checks.assert_masks import assert_masks as assert_masks
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
@@ -65,6 +66,7 @@ _HOMES = {
     "patched_run": "attribution.patch",
     "verdict": "attribution.verdict",
     "accuracy_by_length": "evaluation.evaluate",
+    "assert_masks": "mask_checks.assert_masks",
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",
     "by_words": "analysis.word_pooling",

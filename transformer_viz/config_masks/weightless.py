@@ -256,6 +256,8 @@ class _Weightless(TorchDispatchMode):
             if name in ("bmm", "mm", "addmm", "embedding"):  # what these give is no longer scores
                 return None
             hiding = [tensor for tensor in known if tensor.is_floating_point() and tensor.dim() > 2 and _hides(tensor)]
+            if (before or hiding) and name.startswith("scatter"):  # to places that the weights choose
+                return _OF_WEIGHTS
             return _OF_WEIGHTS if hiding else _unread(name) if before else None
         if not (found := [*before, *own]):
             return None
