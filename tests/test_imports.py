@@ -37,6 +37,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "tracing": ({"tracing"}, ("analysis", "readers")),
     "batches": ({"batches"}, ("tracing",)),
     "checks": ({"mask_checks", "config_masks", "evaluation", "attribution", "inside_head"}, ("batches",)),
+    "plugin": ({"pytest_plugin"}, ("checks",)),
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
     "learn": ({"learn"}, ("training",)),

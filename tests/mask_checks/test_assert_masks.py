@@ -49,7 +49,7 @@ FAULTS = [
 SOUND = [
     *((Decoder, {"rotary": rotary, "n": n, **more}) for rotary in (False, True) for n in (1, 2) for more in (GPT, {"window": 3}, PREFIX)),
     *((Decoder, {"rotary": True, "n": 3, "window": window}) for window in (2, 4)),
-    *((Pair, {"n": n, **more}) for n in (1, 2, 3) for more in (GPT, {"window": 3})),
+    *((Pair, {"n": n, **more}) for n in (1, 2, 3) for more in (GPT, {"window": 2})),
 ]
 
 
@@ -114,7 +114,7 @@ def test_a_function_is_tested_too_and_said_what_is_needed():
     with pytest.raises(OptionError, match="vocabulary_size is needed"):
         tv.assert_masks(lambda ids: port(ids).logits)
     checked = tv.assert_masks(lambda ids: port(ids).logits, vocabulary_size=V, pad_id=None)
-    assert checked.checked == ("causal", "batch invariance") and checked.left_out == ("padding: pad_id is None",)
+    assert {*checked.checked} == {"causal", "batch invariance"} and checked.left_out == ("padding: pad_id is None",)
     with pytest.raises(MaskError, match="causal: decoder, query 1, key 2 is seen and must not be; it should see key 1, and sees keys 1 to 8"):
         tv.assert_masks(lambda ids: Decoder("no causal")(ids).logits, vocabulary_size=V, pad_id=None)
     with pytest.raises(OptionError, match="two answers"):

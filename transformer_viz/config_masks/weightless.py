@@ -205,7 +205,7 @@ class _Weightless(TorchDispatchMode):
         outputs = [one for one in (made if isinstance(made, tuple | list) else [made]) if isinstance(one, Tensor)]
         of = masked if isinstance(masked, list) else [masked] * len(outputs)
         for output, mask in zip(outputs, of, strict=False):
-            if mask is not None and not (isinstance(mask, Lost) and not _is_alike(output, tensors)):
+            if mask is not None and not (isinstance(mask, Lost) and name != "cat" and not _is_alike(output, tensors)):
                 self._masks[output] = mask
         return made
 

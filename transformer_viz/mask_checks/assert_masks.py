@@ -155,6 +155,8 @@ class _PortCheck:
         self._real = self._real_ids(model, config, vocabulary_size)
         self._n = self._length(length)
         self._left = left_padding
+        self._own: Kind = "decoder"
+        self._is_apart = True
 
     def _real_ids(self, model: Any, config: Any, vocabulary_size: int | None) -> Tensor:
         if vocabulary_size is None and config is not None and hasattr(config, "get_text_config"):
@@ -177,7 +179,7 @@ class _PortCheck:
             return whole_number("length", length, 4, 512)
         reach = 0 if self._window is None else self._layers * (self._window - 1) + 3
         if self._like is not None:
-            reach = 24
+            reach = 12
         return min(max(_SHORTEST, reach, self._prefix + 4), _LONGEST)
 
     # ---- what should be
@@ -208,6 +210,7 @@ class _PortCheck:
         port, n = self._port, self._n
         n_target = n - _TARGET
         expected = self._expected(n, n_target)
+        self._own = "decoder" if port.two or "decoder" in expected else "encoder"
         try:
             source, target = self._drawn(_ROWS, n), self._drawn(_ROWS, n_target) if port.two else None
             base = port(source, target=target)
@@ -222,14 +225,16 @@ class _PortCheck:
         self._check_deterministic(base, source, target)
         found = list[MaskFault | None]()
         found += self._of_layers(expected, source[:1], None if target is None else target[:1])
-        own: Kind = "decoder" if port.two or "decoder" in expected else "encoder"
+        of_batches = list(self._of_batches(source, target, base))
+        self._is_apart = not of_batches
+        own = self._own
         if port.two:
             assert target is not None
             found.append(self._reached(own, base, "target", source, target, expected[own]))
             found.append(self._sees_source(base, source, target, expected))
         else:
             found.append(self._reached(own, base, "source", source, None, expected[own]))
-        found += self._of_batches(own, base, source, target)
+        found += of_batches
         if self._pad is None:
             self.left_out.append("padding: pad_id is None")
         else:
@@ -298,16 +303,33 @@ class _PortCheck:
         """Which queries change with which key: by more than rounding, and at all. bool (query, key) both."""
         ids = source if side == "source" else target
         assert ids is not None
-        rows = Rows.of(base)
         leaks, seen = (np.zeros((base.shape[1], ids.shape[1]), dtype=bool) for _ in range(2))
-        for key in range(ids.shape[1]):
-            for _ in range(_TIMES):
-                other = ids.clone()
-                other[:, key] = self._others(ids[:, key])
-                after = self._port(other, target=target) if side == "source" else self._port(source, target=other)
-                leaks[:, key] |= (rows.change(after) > self._tolerance).any(0).numpy()
-                seen[:, key] |= (after != base).any(-1).any(0).numpy()
+
+        def answer(changed: Tensor, repeats: int) -> Tensor:
+            others = source if side == "target" else target
+            beside = None if others is None else others.repeat(repeats, 1)
+            return self._port(changed, target=beside) if side == "source" else self._port(beside, target=changed)
+
+        for _ in range(_TIMES):
+            changed = self._each_replaced(ids)
+            if self._is_apart:
+                # All at once, beside the texts as they are in a batch of the same shape: what is left alone is the same bit for bit.
+                n = len(changed)
+                before, after = (answer(one, n) for one in (ids.repeat(n, 1), changed.flatten(0, 1)))
+                parts = list(zip(before.split(len(ids)), after.split(len(ids)), strict=True))
+            else:
+                parts = [(base, answer(one, 1)) for one in changed]
+            for key, (before, after) in enumerate(parts):
+                leaks[:, key] |= (Rows.of(before).change(after) > self._tolerance).any(0).numpy()
+                seen[:, key] |= (after != before).any(-1).any(0).numpy()
         return leaks, seen
+
+    def _each_replaced(self, ids: Tensor) -> Tensor:
+        """(key, batch, length): in each the token of another key is another one."""
+        changed = ids.repeat(ids.shape[1], 1, 1)
+        for key in range(ids.shape[1]):
+            changed[key, :, key] = self._others(ids[:, key])
+        return changed
 
     def _sees_source(self, base: Tensor, source: Tensor, target: Tensor, expected: dict[Kind, list[np.ndarray]]) -> MaskFault | None:
         """The source through the encoder and cross-attention."""
@@ -317,7 +339,7 @@ class _PortCheck:
         cell = _first(reach & ~seen)
         return None if cell is None else self._fault("cross", "cross", cell, seen, reach)
 
-    def _of_batches(self, kind: Kind, base: Tensor, source: Tensor, target: Tensor | None) -> Iterator[MaskFault]:
+    def _of_batches(self, source: Tensor, target: Tensor | None, base: Tensor) -> Iterator[MaskFault]:
         """Each text alone is what it is in a batch of texts of its own length."""
         self.checked.append("batch invariance")
         rows = Rows.of(base)
@@ -326,9 +348,8 @@ class _PortCheck:
             change = rows[i : i + 1].change(alone)[0] > self._coarse
             if bool(change.any()):
                 query = int(change.nonzero()[0])
-                yield MaskFault(
-                    "batch invariance", kind, query, None, True, f"text {i + 1} of a batch gets another answer than alone; it sees another text"
-                )
+                words = f"text {i + 1} of a batch gets another answer than alone: it sees another text"
+                yield MaskFault("batch invariance", self._own, query, None, True, words)
                 return
 
     def _of_padding(self, kind: Kind, source: Tensor, target: Tensor | None) -> Iterator[MaskFault]:
@@ -435,9 +456,7 @@ class _PortCheck:
             return None
         query = int(change.nonzero()[0])
         whole, cached = (np.zeros((source.shape[1],) * 2, dtype=bool) for _ in range(2))
-        for key in range(source.shape[1]):
-            other = source.clone()
-            other[:, key] = self._others(source[:, key])
+        for key, other in enumerate(self._each_replaced(source)):
             whole[:, key] = (self._port(other) != base).any(-1).any(0).numpy()
             cached[:, key] = (self._port.written(other, first) != written).any(-1).any(0).numpy()
         cell = _first((whole != cached) & change.numpy()[:, None])
