@@ -1,7 +1,7 @@
 """The pytest plugin: a fixture `assert_masks`, so that a test of a port's masks is one line. Nothing is imported before it is used.
 
-    def test_masks(assert_masks):
-        assert_masks(MyModel())
+def test_masks(assert_masks):
+    assert_masks(MyModel())
 """
 
 from collections.abc import Callable

@@ -65,5 +65,7 @@ def differences(name: str) -> list[str]:
                 rows = ~one.masked.all(-1)
                 wrong = ((weights == 0) != one.masked[:, None]) & rows[:, None, :, None]
                 if wrong.any():
-                    found.append(f"{lengths} {side}: {kind} layer {one.layer + 1}, {int(wrong.sum())} cells, first {np.argwhere(wrong)[0]}")
+                    found.append(
+                        f"{lengths} {side}: {kind} layer {one.layer + 1}, {int(wrong.sum())} cells, first {np.argwhere(wrong)[0]}"
+                    )
     return found

@@ -47,7 +47,9 @@ class Block(nn.Module):
 class Decoder(nn.Module):
     """A decoder alone, with learned positions (as GPT) or rotary ones (as Llama), perhaps with a window and a prefix."""
 
-    def __init__(self, fault: str = "", *, rotary: bool = False, window: int | None = None, prefix: int = 0, n: int = 2) -> None:
+    def __init__(
+        self, fault: str = "", *, rotary: bool = False, window: int | None = None, prefix: int = 0, n: int = 2
+    ) -> None:
         super().__init__()
         torch.manual_seed(5)
         self.fault, self.rotary, self.window, self.prefix = fault, rotary, window, prefix
@@ -68,7 +70,9 @@ class Decoder(nn.Module):
             if self.fault == "cache without window" and n_before:
                 width = n
             seen = seen & (key > query - width)
-        prefix = self.prefix + {"prefix too short": -1, "prefix too long": 1, "prefix not seen": -self.prefix}.get(self.fault, 0)
+        prefix = self.prefix + {"prefix too short": -1, "prefix too long": 1, "prefix not seen": -self.prefix}.get(
+            self.fault, 0
+        )
         # Counted from the first real token, wherever that stands.
         places = real.long().cumsum(-1) - 1
         if n_before and self.fault == "cache forgets the first":

@@ -47,7 +47,12 @@ FAULTS = [
     (Pair, GPT, "cross without the last key", ("padding", "cross", 0, None, True)),
 ]
 SOUND = [
-    *((Decoder, {"rotary": rotary, "n": n, **more}) for rotary in (False, True) for n in (1, 2) for more in (GPT, {"window": 3}, PREFIX)),
+    *(
+        (Decoder, {"rotary": rotary, "n": n, **more})
+        for rotary in (False, True)
+        for n in (1, 2)
+        for more in (GPT, {"window": 3}, PREFIX)
+    ),
     *((Decoder, {"rotary": True, "n": 3, "window": window}) for window in (2, 4)),
     *((Pair, {"n": n, **more}) for n in (1, 2, 3) for more in (GPT, {"window": 2})),
 ]
@@ -102,7 +107,10 @@ def test_a_window_that_is_another_than_the_configurations_is_named_with_its_laye
     right = type(port.config)(**HUGGING_FACE["gemma3_text"][1])
     assert tv.assert_masks(port, like=right).checked[0] == "layers"
     port.config.sliding_window = 5
-    with pytest.raises(MaskError, match="layers: decoder layer 1, query 5, key 1 is seen and must not be; it should see keys 2 to 5, and sees keys 1 to 5"):
+    with pytest.raises(
+        MaskError,
+        match="layers: decoder layer 1, query 5, key 1 is seen and must not be; it should see keys 2 to 5, and sees keys 1 to 5",
+    ):
         tv.assert_masks(port, like=right)
     port.config.sliding_window = 3
     with pytest.raises(MaskError, match="decoder layer 1, query 4, key 1 is not seen and should be"):
@@ -115,7 +123,9 @@ def test_a_function_is_tested_too_and_said_what_is_needed():
         tv.assert_masks(lambda ids: port(ids).logits)
     checked = tv.assert_masks(lambda ids: port(ids).logits, vocabulary_size=V, pad_id=None)
     assert {*checked.checked} == {"causal", "batch invariance"} and checked.left_out == ("padding: pad_id is None",)
-    with pytest.raises(MaskError, match="causal: decoder, query 1, key 2 is seen and must not be; it should see key 1, and sees keys 1 to 8"):
+    with pytest.raises(
+        MaskError, match="causal: decoder, query 1, key 2 is seen and must not be; it should see key 1, and sees keys 1 to 8"
+    ):
         tv.assert_masks(lambda ids: Decoder("no causal")(ids).logits, vocabulary_size=V, pad_id=None)
     with pytest.raises(OptionError, match="two answers"):
         tv.assert_masks(lambda ids: torch.rand(*ids.shape, V), vocabulary_size=V)

@@ -121,7 +121,7 @@ def test_impossible_questions_are_named(tiny, f, options, named):
 
 @pytest.mark.parametrize("given", [{"vocabulary_size": V}, {"pad_id": 7}, {"pad_id": 0}, {"pad_id": None}, {"max_length": 4}])
 def test_what_a_loaded_model_knows_itself_is_refused(tiny, given):
-    with pytest.raises(OptionError, match=r"pad_id, max_length and avoid are for callables.* Allowed are texts"):
+    with pytest.raises(OptionError, match=r"pad_id, max_length, avoid and causal are for callables.* Allowed are texts"):
         tv.check_masks(tiny, **given)
 
 

@@ -248,7 +248,9 @@ def _check_number(name: str, n: int) -> None:
 
 def _numbered(counts: Sequence[int], config: Any) -> list[list[int]]:
     """Ids that stand for any token: no pad, no start and no picture. Which ones no mask depends on."""
-    special = {value for key, value in config.to_dict().items() if key.endswith(("token_id", "token_index")) and type(value) is int}
+    special = {
+        value for key, value in config.to_dict().items() if key.endswith(("token_id", "token_index")) and type(value) is int
+    }
     size = int(getattr(config.get_text_config(), "vocab_size", None) or 100)
     real = next((number for number in range(min(3, size - 1), size) if number not in special), 0)
     return [[real] * count for count in counts]
@@ -292,7 +294,9 @@ def _inputs(
 
     config: Any = model.config
     pad = next((n for n in (getattr(config, "pad_token_id", None),) if isinstance(n, int)), None)
-    filled = [tensor if pad is None else tensor.masked_fill(padding, pad) for tensor, padding in zip(ids, paddings, strict=True)]
+    filled = [
+        tensor if pad is None else tensor.masked_fill(padding, pad) for tensor, padding in zip(ids, paddings, strict=True)
+    ]
     inputs = {"input_ids": filled[0], "attention_mask": (~paddings[0]).long()}
     if len(filled) > 1:
         inputs |= {"decoder_input_ids": filled[1], "decoder_attention_mask": (~paddings[1]).long()}
@@ -458,7 +462,11 @@ def _with_unreached_windows(
     for one, other in zip(layers, others, strict=True):
         what = "chunks" if "chunk" in other.pattern else "window"
         is_near = one.pattern in (CAUSAL, FULL) and not np.array_equal(one.masked, other.masked)
-        pattern = f"{one.pattern}, a window of {sizes} is not reached" if what == "window" else f"{one.pattern}, chunks of {sizes} are not reached"
+        pattern = (
+            f"{one.pattern}, a window of {sizes} is not reached"
+            if what == "window"
+            else f"{one.pattern}, chunks of {sizes} are not reached"
+        )
         named.append(LayerMask(one.kind, one.layer, pattern, one.reasons) if is_near else one)
     return named
 

@@ -159,7 +159,9 @@ class ConfigMasks:
         codes = sorted({int(code) for group in self.groups for code in np.unique(group.reasons)} - {Reason.BOTH})
         words = {**REASON_WORDS, Reason.WINDOW: _CHUNK if is_chunk else _WINDOW, Reason.UNKNOWN: "masked otherwise"}
         lines += ["", ", ".join(f"{_SIGNS[code]} {'may look' if code == 0 else words[code]}" for code in codes)]
-        return "\n".join([*lines, "A row is a query, which looks; a column is a key. The number is how many keys a query sees."])
+        return "\n".join(
+            [*lines, "A row is a query, which looks; a column is a key. The number is how many keys a query sees."]
+        )
 
     def _drawn(self, group: MaskGroup, text: int) -> list[str]:
         queries, keys = self.labels(group.kind, text)

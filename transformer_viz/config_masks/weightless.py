@@ -31,9 +31,30 @@ _ELEMENTWISE = {
     *("_to_copy", "clone", "alias", "detach", "mul", "div", "tanh", "maximum", "minimum", "clamp", "clamp_min", "neg", "rsub"),
     *("native_dropout", "dropout", "relu", "sigmoid", "nan_to_num", "contiguous", "pow", "exp", "log"),
 }
-_SHAPES = {"slice", "select", "permute", "transpose", "unsqueeze", "squeeze", "t", "split", "split_with_sizes", "unbind", "chunk"}
+_SHAPES = {
+    "slice",
+    "select",
+    "permute",
+    "transpose",
+    "unsqueeze",
+    "squeeze",
+    "t",
+    "split",
+    "split_with_sizes",
+    "unbind",
+    "chunk",
+}
 _VIEWS = {"view", "_unsafe_view", "reshape", "_reshape_alias", "expand"}
-_NEEDS_NUMBERS = {"_local_scalar_dense", "equal", "is_nonzero", "allclose", "unique_dim", "_unique2", "masked_select", "bincount"}
+_NEEDS_NUMBERS = {
+    "_local_scalar_dense",
+    "equal",
+    "is_nonzero",
+    "allclose",
+    "unique_dim",
+    "_unique2",
+    "masked_select",
+    "bincount",
+}
 _NO_NUMBERS = "its own code asks for numbers that only the weights give"
 
 

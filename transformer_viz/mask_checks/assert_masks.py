@@ -19,7 +19,17 @@ from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind
 
 PortRule = Literal[
-    "causal", "window", "prefix", "encoder", "cross", "layers", "padding", "batch invariance", "left padding", "positions", "cache"
+    "causal",
+    "window",
+    "prefix",
+    "encoder",
+    "cross",
+    "layers",
+    "padding",
+    "batch invariance",
+    "left padding",
+    "positions",
+    "cache",
 ]
 _EXACT, _COARSE = 1e-9, 1e-4
 _ROWS, _TIMES = 3, 2
@@ -331,7 +341,9 @@ class _PortCheck:
             changed[key, :, key] = self._others(ids[:, key])
         return changed
 
-    def _sees_source(self, base: Tensor, source: Tensor, target: Tensor, expected: dict[Kind, list[np.ndarray]]) -> MaskFault | None:
+    def _sees_source(
+        self, base: Tensor, source: Tensor, target: Tensor, expected: dict[Kind, list[np.ndarray]]
+    ) -> MaskFault | None:
         """The source through the encoder and cross-attention."""
         _, seen = self._influence(base, "source", source, target)
         reach = expected["cross"][0] @ _reach(expected["encoder"])

@@ -4,9 +4,10 @@ Nothing can be seen but the output, and padding is a token like any other: repla
 one. So padding is tested by appending more of it, the future by replacing later target ids, and the length by cutting them off.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from transformer_viz.mask_checks.result import HOW_TO_TURN, Finding, MaskReport,
 from transformer_viz.schema import whole_number
 
 Logits = Callable[[Tensor, Tensor], Any]
+Alone = Literal["encoder", "decoder"]
+"""What a callable is that reads one text. It is given that as its target; a source there is not."""
 
 _NO_FLOAT64 = "one of its functions knows no float64"
 _FAITHFUL = {torch.float16: 1.0, torch.bfloat16: 1.0}
@@ -170,7 +173,7 @@ def _called(f: Logits, source: Tensor, target: Tensor) -> Tensor:
     except Exception as error:
         raise OptionError(
             f"the callable failed on source ids {tuple(source.shape)} and target ids {tuple(target.shape)}: "
-            f"{type(error).__name__}: {str(error)[:300]}. It is called with two int64 tensors (batch, length); "
+            f"{type(error).__name__}: {str(error)[:300]}. It is called with int64 tensors (batch, length); "
             "max_length says how long they may be."
         ) from error
     if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != target.shape:
@@ -190,6 +193,10 @@ _PADS = (1, 2, 7)
 _LEAST_PAIRS = 200
 _AT_LEAST, _NUMBERS = 8, 4_000_000
 """Pairs of one shape: so many, and more where one answer has fewer numbers than this."""
+_AS: dict[Alone, str] = {
+    "decoder": "a decoder alone, in which no step sees a later one; for an encoder give causal=False",
+    "encoder": "an encoder alone, in which all steps see each other",
+}
 _POOL = 12
 DEFAULT_LENGTH, _LONGEST = 12, 512
 """Tokens of a source and a target: unless a caller says otherwise, and at the most."""
@@ -204,8 +211,9 @@ def check_callable_masks(
     avoid: Iterable[int] = (),
     replacements: int = 3,
     seed: int = 0,
+    alone: Alone | None = None,
 ) -> MaskReport:
-    """Checks at least 200 pairs of all lengths.
+    """Checks at least 200 pairs of all lengths, or texts where it reads one.
 
     Args:
         f: from (source ids, target ids), int64 (batch, length) on the CPU, to logits (batch, target length, vocabulary).
@@ -215,6 +223,7 @@ def check_callable_masks(
         avoid: ids that must not be drawn, special symbols for instance.
         replacements: random replacements of each later position.
         seed: another seed draws other ids.
+        alone: what it is where it reads one text, its target: an encoder's steps see each other.
 
     Raises:
         OptionError: an impossible keyword, or `f` fails or does not return logits of the right shape.
@@ -227,7 +236,7 @@ def check_callable_masks(
     if len(real) < 2:
         raise OptionError(f"of {n_ids} ids only {len(real)} may be drawn; at least 2 are needed")
     whole_number("max_length", max_length, 2, _LONGEST)
-    given = real, seed, pad_id, replacements, max_length
+    given = real, seed, pad_id, replacements, max_length, alone
     with torch.no_grad():
         try:
             report = _checked(f, *given)
@@ -247,11 +256,13 @@ def check_callable_masks(
     )
 
 
-def _checked(f: Logits, real: Tensor, seed: int, pad_id: int | None, replacements: int, max_length: int) -> MaskReport:
+def _checked(
+    f: Logits, real: Tensor, seed: int, pad_id: int | None, replacements: int, max_length: int, alone: Alone | None
+) -> MaskReport:
     answers = CallableAnswers(f)
     while True:
         computed_in = answers.computed_in
-        check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length)
+        check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length, alone)
         check.run()
         if answers.computed_in == computed_in:
             return check.report()
@@ -308,8 +319,16 @@ class _Ids:
 class _Check:
     """One check of one callable."""
 
-    def __init__(self, answers: CallableAnswers, ids: _Ids, pad_id: int | None, replacements: int, max_length: int) -> None:
-        self.answers, self.ids, self.pad_id = answers, ids, pad_id
+    def __init__(
+        self,
+        answers: CallableAnswers,
+        ids: _Ids,
+        pad_id: int | None,
+        replacements: int,
+        max_length: int,
+        alone: Alone | None = None,
+    ) -> None:
+        self.answers, self.ids, self.pad_id, self.alone = answers, ids, pad_id, alone
         self.replacements, self.max_length = replacements, max_length
         self.findings = Findings()
         self.notes: list[str] = []
@@ -319,7 +338,7 @@ class _Check:
         """For each length of the target: which step changed with which token, bool (step, token)."""
         self.example = ""
         self.example_length = 0
-        self.shortest = {"source": 1, "target": 1}
+        self.shortest = {"source": 1, "target": 1} if alone is None else {"target": 1}
         self.refused_alone = ""
         self.sees_others = False
         """Whether a sentence sees the target of another one of its batch."""
@@ -353,7 +372,7 @@ class _Check:
             shapes += enumerate((torch.randperm(longest, generator=self.ids.generator) + 1).tolist(), start=1)
         for n_source, n_target in shapes:
             self.ids.next_pool()
-            source = self.ids.drawn(at_once, max(n_source, self.shortest["source"]))
+            source = self.ids.drawn(at_once, max(n_source, self.shortest.get("source", 1)))
             target = self.ids.drawn(at_once, max(n_target, self.shortest["target"]))
             if not self._check_shape(source, target):
                 return
@@ -366,15 +385,17 @@ class _Check:
             self.notes.append(self.refused_alone)
         # Only what the output alone can tell apart; of two tokens, the next one is all that come later.
         rules, causes = {finding.rule for finding in findings}, tuple[str, ...]()
-        if "finite" in rules:
-            causes = ("padded-queries-nan",) if "source padding" in rules or "target padding" in rules else ()
-        elif "future" in rules and max(self.sees) >= 3:
+        if "finite" not in rules and any("padding" in one.rule and math.isinf(one.size) for one in findings):
+            causes = ("padded-queries-nan",)  # finite as it is, and not beside padding
+        elif "finite" not in rules and "future" in rules and max(self.sees) >= 3:
             if all(bool(sees.all()) for sees in self.sees.values()):
                 causes = ("no-causal",)
             elif all(bool(sees.diagonal().all()) for sees in self.sees.values()) and self._sees_ahead(1):
                 causes = ("causal-off-by-one",)
         if "future" in rules and not causes:
             self.notes.append(self._later_tokens())
+        if self.alone is not None:
+            self.notes.append(f"Note: it reads one text, and was checked as {_AS[self.alone]}.")
         if self.pad_id is None:
             self.notes.append("Note: padding was not checked, since pad_id is None.")
         return MaskReport(
@@ -387,6 +408,7 @@ class _Check:
             notes=tuple(self.notes),
             subject="the callable",
             precision=self.answers.precision,
+            tried="pairs" if self.alone is None else "texts",
         )
 
     # ---- the rules
@@ -408,9 +430,10 @@ class _Check:
         self.findings.add("finite", is_no_distribution(own).float(), 0.0)
         self._check_batch_invariance(source, target, base)
         self._find_neighbours(source, target, base)
-        for pairs in self._apart(source, target, base):
-            self._check_future(*pairs)
-            self._check_target_length(*pairs)
+        if self.alone != "encoder":
+            for pairs in self._apart(source, target, base):
+                self._check_future(*pairs)
+                self._check_target_length(*pairs)
         if self.pad_id is not None:
             self._check_padding(source, target, base, self.pad_id)
         # Once more at the end: a callable may remember what it was asked.
@@ -505,16 +528,17 @@ class _Check:
     def _check_padding(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
         """More of it at the end of all, and some in place of tokens in every second pair."""
         takes_more = {side: shortest < self.max_length for side, shortest in self.shortest.items()}
+        of_target: Rule = "source padding" if self.alone == "encoder" else "target padding"
         for n in _PADS:
             pads = torch.full((len(source), n), pad_id)
-            if takes_more["source"]:
+            if takes_more.get("source"):
                 longer = self._ask(torch.cat([source, pads], 1), target)
                 self._compare("source padding", longer, base, is_same_shape=False)
             if takes_more["target"]:
                 longer = self._ask(source, torch.cat([target, pads], 1))
-                self._compare("target padding", longer[:, : target.shape[1]], base, is_same_shape=False)
+                self._compare(of_target, longer[:, : target.shape[1]], base, is_same_shape=False)
         cut = source.shape[1] // 2
-        if cut >= self.shortest["source"] or not takes_more["source"]:
+        if self.alone is None and (cut >= self.shortest["source"] or not takes_more["source"]):
             uneven = source.clone()
             uneven[1::2, cut:] = pad_id
             mixed = self._ask(uneven, target)
@@ -523,11 +547,17 @@ class _Check:
                 alone = self.answers.rows(source[1::2, :cut], target[1::2])
                 self.n_perturbed += 1
                 self._compare("batch invariance", mixed[1::2], alone, is_same_shape=False)
-        for key in range(1, target.shape[1]):
+        for key in range(self.shortest["target"], target.shape[1]):
             uneven = target.clone()
             uneven[1::2, key:] = pad_id
             mixed = self._ask(source, uneven)
-            self._compare("target padding", mixed[1::2, :key], base[1::2, :key])
+            if self.alone == "encoder":
+                # What is cut off was seen: each is compared with the shorter text by itself.
+                self._compare(
+                    of_target, mixed[1::2, :key], self.answers.rows(source[1::2], target[1::2, :key]), is_same_shape=False
+                )
+            else:
+                self._compare(of_target, mixed[1::2, :key], base[1::2, :key])
             self._compare("batch invariance", mixed[0::2], base[0::2])
 
     # ---- what it means

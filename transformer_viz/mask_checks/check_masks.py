@@ -5,7 +5,6 @@ from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.edits import Edit
@@ -14,6 +13,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.callable_check import DEFAULT_LENGTH, check_callable_masks
 from transformer_viz.mask_checks.loaded_model_check import LoadedModelCheck
 from transformer_viz.mask_checks.perturbations import Perturbations
+from transformer_viz.mask_checks.port import of_target, reads_one_text
 from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.model import devices, mistakes
 from transformer_viz.numbers_in_words import count_words
@@ -22,11 +22,11 @@ from transformer_viz.tracing.edit_tap import check_edits
 from transformer_viz.tracing.progress import OnProgress
 
 _MOST_REPLACEMENTS = 100
-_FOR_CALLABLES = "vocabulary_size, pad_id, max_length, avoid, replacements and seed"
+_FOR_CALLABLES = "vocabulary_size, pad_id, causal, max_length, avoid, replacements and seed"
 
 
 def check_masks(
-    model: LoadedModel | Callable[[Tensor, Tensor], Any],
+    model: LoadedModel | Callable[..., Any],
     *,
     texts: Sequence[str] | None = None,
     mistake: str | None = None,
@@ -37,13 +37,14 @@ def check_masks(
     pad_id: int | EllipsisType | None = ...,
     max_length: int | None = None,
     avoid: Iterable[int] = (),
+    causal: bool | None = None,
     on_progress: OnProgress | None = None,
 ) -> MaskReport:
     """Tests whether anything leaks through a model's masks, by replacing tokens that must not be seen.
 
     Args:
         model: a checkpoint or what `load_model` returns, or any callable from (source ids, target ids), int64 (batch, length)
-            both, to logits (batch, target length, vocabulary).
+            both, to logits (batch, target length, vocabulary); or from the ids of one text: a decoder or an encoder alone.
         texts: for a loaded model: up to 8 texts, of which the first 16 tokens are used. By default pairs of its task, or,
             without a task, random tokens, since masks do not depend on which tokens are read.
         mistake: a deliberate mistake to check with (not with a callable; see `model.mistakes`).
@@ -55,6 +56,8 @@ def check_masks(
             then not checked.
         max_length: for a callable: the longest source and target, before up to 7 pads are appended; None is 12.
         avoid: for a callable: ids that must not be drawn, such as special symbols.
+        causal: for a callable that reads one text: whether it is a decoder, in which no step sees a later one, which is taken
+            for granted, or an encoder (False).
         on_progress: for a loaded model: is called before each pass with the share that is done, from 0 to 1; what it raises
             ends the check.
 
@@ -64,22 +67,40 @@ def check_masks(
         DeviceError: the device ran out of memory.
     """
     whole_number("replacements", replacements, 1, _MOST_REPLACEMENTS)
-    if not isinstance(model, LoadedModel):
-        if mistake is not None or tuple(edits) or texts is not None:
+    if isinstance(model, LoadedModel):
+        if vocabulary_size is not None or max_length is not None or tuple(avoid) or pad_id is not ... or causal is not None:
             raise OptionError(
-                "mistake, edits and texts need a checkpoint or a loaded model, since a callable's attention cannot be seen"
+                "vocabulary_size, pad_id, max_length, avoid and causal are for callables; a loaded model knows its own. Allowed are "
+                "texts, mistake, edits, replacements, seed and on_progress."
             )
-        if on_progress is not None:
-            raise OptionError(f"on_progress needs a checkpoint or a loaded model; for a callable {_FOR_CALLABLES} are allowed")
-        longest = DEFAULT_LENGTH if max_length is None else max_length
-        pad_id = 0 if pad_id is ... else pad_id
-        options = {"max_length": longest, "avoid": avoid, "replacements": replacements, "seed": seed}
-        return check_callable_masks(model, vocabulary_size, pad_id, **options)
-    if vocabulary_size is not None or max_length is not None or tuple(avoid) or pad_id is not ...:
+        return check_loaded_masks(model, texts, mistake, edits, replacements, seed, on_progress)
+    if mistake is not None or tuple(edits) or texts is not None:
         raise OptionError(
-            "vocabulary_size, pad_id, max_length and avoid are for callables; a loaded model knows its own. Allowed are texts, "
-            "mistake, edits, replacements, seed and on_progress."
+            "mistake, edits and texts need a checkpoint or a loaded model, since a callable's attention cannot be seen"
         )
+    if on_progress is not None:
+        raise OptionError(f"on_progress needs a checkpoint or a loaded model; for a callable {_FOR_CALLABLES} are allowed")
+    pad = 0 if pad_id is ... else pad_id
+    options: dict[str, Any] = {"max_length": DEFAULT_LENGTH if max_length is None else max_length, "avoid": avoid}
+    options |= {"replacements": replacements, "seed": seed}
+    if not reads_one_text(model):
+        if causal is not None:
+            raise OptionError("causal is of a callable that reads one text; this one reads a source and a target")
+        return check_callable_masks(model, vocabulary_size, pad, **options)
+    alone = "encoder" if causal is False else "decoder"
+    return check_callable_masks(of_target(model, pad), vocabulary_size, pad, alone=alone, **options)
+
+
+def check_loaded_masks(
+    model: LoadedModel,
+    texts: Sequence[str] | None = None,
+    mistake: str | None = None,
+    edits: Iterable[Edit | str] = (),
+    replacements: int = 3,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> MaskReport:
+    """Tests a loaded model, whose attention is looked at too; as `check_masks`."""
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
     with devices.running(model):
         perturbations = Perturbations(model, texts, replacements, np.random.default_rng([seed, 91]))

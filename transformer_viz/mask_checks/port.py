@@ -38,6 +38,26 @@ def parameters_of(model: Callable[..., Any]) -> Mapping[str, Parameter]:
         return {}
 
 
+def reads_one_text(model: Callable[..., Any]) -> bool:
+    """Whether a callable reads one text, and no source beside a target; of one whose parameters nothing is known it is not said."""
+    parameters, positional = parameters_of(model), (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    kinds = [one.kind for one in parameters.values()]
+    return (
+        any(kind in positional for kind in kinds) and Parameter.VAR_POSITIONAL not in kinds and target_name(parameters) is None
+    )
+
+
+def of_target(model: Callable[..., Any], pad_id: int | None) -> Callable[[Tensor, Tensor], Any]:
+    """A model of one text as one that is given it as its target, with the mask of real tokens that it takes by its name."""
+    takes_mask = pad_id is not None and any(name in parameters_of(model) for name in _MASKS)
+
+    def answer(source: Tensor, target: Tensor) -> Any:
+        returned = model(target, **({_MASKS[0]: (target != pad_id).long()} if takes_mask else {}))
+        return next((found for name in _OUTPUTS if isinstance(found := getattr(returned, name, None), Tensor)), returned)
+
+    return answer
+
+
 @dataclass
 class Port:
     """A model that is tested, on the CPU or where its weights are.
@@ -130,7 +150,9 @@ class Port:
             returned = returned[0]
         if not isinstance(returned, Tensor) or returned.dim() < 3:
             kind = f"a tensor {tuple(returned.shape)}" if isinstance(returned, Tensor) else type(returned).__name__
-            raise OptionError(f"the model returned {kind}; logits (batch, length, vocabulary) are needed, or an output with .logits")
+            raise OptionError(
+                f"the model returned {kind}; logits (batch, length, vocabulary) are needed, or an output with .logits"
+            )
         return returned.detach().cpu().double().flatten(2)
 
     def written(self, ids: Tensor, first: int) -> Tensor:
@@ -146,7 +168,9 @@ class Port:
             if cache is None and isinstance(returned, tuple | list) and len(returned) > 1:
                 cache = returned[1]
             if cache is None:
-                raise OptionError(f"the model takes {self.cache} and returned none: neither .past_key_values nor a second value")
+                raise OptionError(
+                    f"the model takes {self.cache} and returned none: neither .past_key_values nor a second value"
+                )
             outputs.append(self._output(returned))
         return torch.cat(outputs, 1)
 
