@@ -1,4 +1,4 @@
-"""The pytest plugin: a fixture `assert_masks`, so that a test of a port's masks is one line. Nothing is imported before it is used.
+"""The pytest plugin: a fixture `assert_masks`, so that a test of a port's masks is one line.
 
 def test_masks(assert_masks):
     assert_masks(MyModel())

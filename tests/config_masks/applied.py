@@ -17,7 +17,7 @@ KINDS = {"encoder_attentions": "encoder", "decoder_attentions": "decoder", "cros
 
 
 def applied(model: Any, masks: ConfigMasks) -> dict[str, list[np.ndarray]]:
-    """Of each kind the weights of the model's layers over the same texts, (batch, head, query, key), as it returns them itself."""
+    """Of each kind the weights of the model's layers over the same texts, as it returns them itself."""
     real = torch.tensor([[token != "<pad>" for token in tokens] for tokens in masks.tokens])
     rng = np.random.default_rng(3)
 
@@ -47,7 +47,7 @@ def differences(name: str) -> list[str]:
         config, model = every_family.config_of(name), every_family.made(name)
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                parameter.mul_(0.1)  # so that no weight is 0 by rounding
+                parameter.mul_(0.05)  # so that no weight is 0 by rounding
     found = []
     for lengths, side in BATCHES:
         options: dict[str, Any] = {"lengths": lengths, "padding": side}
@@ -66,6 +66,6 @@ def differences(name: str) -> list[str]:
                 wrong = ((weights == 0) != one.masked[:, None]) & rows[:, None, :, None]
                 if wrong.any():
                     found.append(
-                        f"{lengths} {side}: {kind} layer {one.layer + 1}, {int(wrong.sum())} cells, first {np.argwhere(wrong)[0]}"
+                        f"{lengths} {side}: {kind} layer {one.layer + 1}, {wrong.sum()} cells, first {np.argwhere(wrong)[0]}"
                     )
     return found

@@ -5,7 +5,7 @@ The model is built without its weights and run by its own code, so that its mask
 
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
@@ -154,7 +154,7 @@ def _check(read: Mapping[str, Any], name: str) -> None:
 def _weightless_model(config: Any, name: str) -> nn.Module:
     """The model that writes or fills in, with its authors' own attention, in eval mode on the device "meta"."""
     kind = _class_of(config, name)
-    return build(lambda: kind._from_config(deepcopy(config), **_EAGER))
+    return build(lambda: kind.from_config(deepcopy(config), **_EAGER))
 
 
 _EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
@@ -164,15 +164,15 @@ def _class_of(config: Any, name: str) -> Any:
     import transformers as hf
 
     choices = (
-        (hf.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, config.is_encoder_decoder),
-        (hf.MODEL_FOR_MASKED_LM_MAPPING, not getattr(config, "is_decoder", False)),
-        (hf.MODEL_FOR_CAUSAL_LM_MAPPING, True),
-        (hf.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, True),
-        (hf.MODEL_MAPPING, True),
+        (hf.AutoModelForSeq2SeqLM, hf.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, config.is_encoder_decoder),
+        (hf.AutoModelForMaskedLM, hf.MODEL_FOR_MASKED_LM_MAPPING, not getattr(config, "is_decoder", False)),
+        (hf.AutoModelForCausalLM, hf.MODEL_FOR_CAUSAL_LM_MAPPING, True),
+        (hf.AutoModelForImageTextToText, hf.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, True),
+        (hf.AutoModel, hf.MODEL_MAPPING, True),
     )
-    for mapping, is_it in choices:
+    for kind, mapping, is_it in choices:
         if is_it and type(config) in mapping:
-            return mapping[type(config)]
+            return kind
     raise ModelError(f"{name}: the family {config.model_type!r} has no model that reads text.")
 
 
@@ -446,7 +446,9 @@ def _with_unreached_windows(
     small, found = deepcopy(config), list[int]()
     for part in {id(one): one for one in (small, small.get_text_config(), *_parts(small))}.values():
         for setting in _WINDOWS:
-            size = getattr(part, setting, None)
+            size = None
+            with suppress(Exception):  # some have another in each layer
+                size = getattr(part, setting, None)
             if type(size) is int and size > longest:
                 setattr(part, setting, 2)
                 found.append(size)

@@ -79,7 +79,7 @@ def _blocks(seen: np.ndarray) -> str:
 
 
 def reasons_of(kind: Kind, pattern: str, masked: np.ndarray, padded_keys: np.ndarray) -> np.ndarray:
-    """Why each cell is masked, uint8 (batch, query, key): padding and future by where they stand, what is left by the pattern."""
+    """Why each cell is masked, uint8 (batch, query, key): padding and future by their place, what is left by the pattern."""
     _, n_queries, n_keys = masked.shape
     padding = np.broadcast_to(padded_keys[:, None, :], masked.shape)
     reasons = padding * np.uint8(Reason.PADDING)

@@ -86,8 +86,10 @@ class SeenSoftmax:
 
 
 def build(make: Callable[[], nn.Module]) -> nn.Module:
-    """Builds a model without its weights, in eval mode. What it computes of its configuration as it is built, such as a table of
-    positions or a triangle, has its numbers."""
+    """Builds a model without its weights, in eval mode.
+
+    What it computes of its configuration as it is built, such as a table of positions or a triangle, has its numbers.
+    """
     with torch.device("meta"), _Constants(), _Weightless(is_building=True):
         model = make().eval()
     for module in model.modules():
@@ -118,8 +120,10 @@ def softmaxes(model: nn.Module, **inputs: Any) -> list[SeenSoftmax]:
 
 @contextmanager
 def _remembering(model: nn.Module, mode: "_Weightless", seen: list[SeenSoftmax]) -> Generator[None]:
-    """Within, a module that makes one tensor without numbers of another, and has no attention, runs once for all that are like it:
-    of a model of 48 layers its norms and feed-forward layers are 96 times the same."""
+    """Runs a module that makes one tensor without numbers of another, and has no attention, once for all that are like it.
+
+    In a model of 48 layers norms and feed-forward layers are 48 times the same.
+    """
     known: dict[Any, tuple[torch.Size, torch.dtype]] = {}
 
     def remembered(module: nn.Module, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -188,7 +192,7 @@ class _Weightless(TorchDispatchMode):
         self._on_softmax, self._is_building = on_softmax, is_building
         self._masks = WeakIdKeyDictionary()
         self._spoilt: dict[int, Tensor] = {}
-        """Tensors into which something unknown was written, by the address of their numbers, which are kept so that it stays."""
+        """Tensors into which something unknown was written, kept by the address of their numbers."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})

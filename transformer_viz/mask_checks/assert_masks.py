@@ -102,9 +102,9 @@ def assert_masks(
     """Raises a `MaskError`, an AssertionError, where a model's masks are not as they should be.
 
     Args:
-        model: a module, a Hugging Face model, or a function, from ids (batch, length), or from source and target ids, to logits.
-            By their names it is given an `attention_mask` (1 = a real token), `position_ids`, and a `past_key_values` or `cache`
-            that it returns beside its logits.
+        model: a module, a Hugging Face model, or a function, from ids (batch, length), or from source and target ids, to
+            logits. By their names it is given an `attention_mask` (1 = a real token), `position_ids`, and a `past_key_values`
+            or `cache` that it returns beside its logits.
         like: a configuration of transformers or a folder with one, whose masks it should have in each layer (see `masks`). By
             default that of a Hugging Face model itself.
         causal: without `like`: whether no token sees a later one; True unless this says otherwise. With a source it is of the
@@ -323,7 +323,7 @@ class _PortCheck:
         for _ in range(_TIMES):
             changed = self._each_replaced(ids)
             if self._is_apart:
-                # All at once, beside the texts as they are in a batch of the same shape: what is left alone is the same bit for bit.
+                # All at once, and the texts as they are in a batch of the same shape: the same bit for bit where nothing changed.
                 n = len(changed)
                 before, after = (answer(one, n) for one in (ids.repeat(n, 1), changed.flatten(0, 1)))
                 parts = list(zip(before.split(len(ids)), after.split(len(ids)), strict=True))
@@ -415,8 +415,8 @@ class _PortCheck:
             if on_left and port.masks is not None:
                 # The padding itself changes nothing: what is another is where the text stands.
                 words = (
-                    f"text {row + 1} begins {len(padded)} places later than alone and gets another answer, though no padding is seen: "
-                    "its positions, or its mask, count padding"
+                    f"text {row + 1} begins {len(padded)} places later than alone and gets another answer, though no padding is "
+                    "seen: its positions, or its mask, count padding"
                 )
                 yield MaskFault("positions", kind, query, None, True, words)
             elif len(padded) and not (port.masks is None and not self._sees_more(source, target, together, row, query)):
@@ -474,8 +474,8 @@ class _PortCheck:
         cell = _first((whole != cached) & change.numpy()[:, None])
         if cell is None:
             words = (
-                "step by step with a cache it gets another answer than in one pass, though the same keys reach it: its position is "
-                "another, or the mask of one of several layers"
+                "step by step with a cache it gets another answer than in one pass, though the same keys reach it: its "
+                "position is another, or the mask of one of several layers"
             )
             return MaskFault("cache", "decoder", query, None, True, words)
         query, key = cell

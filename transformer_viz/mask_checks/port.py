@@ -39,7 +39,7 @@ def parameters_of(model: Callable[..., Any]) -> Mapping[str, Parameter]:
 
 
 def reads_one_text(model: Callable[..., Any]) -> bool:
-    """Whether a callable reads one text, and no source beside a target; of one whose parameters nothing is known it is not said."""
+    """Whether a callable reads one text, and no source beside a target; not where nothing is known of its parameters."""
     parameters, positional = parameters_of(model), (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     kinds = [one.kind for one in parameters.values()]
     return (

@@ -25,8 +25,8 @@ _SIDES = {"own": "the model's own side", "left": "padded before", "right": "padd
 def show(setup: Setup) -> None:
     """Draws a box for a configuration, and its masks."""
     st.markdown(
-        "The masks of any Hugging Face model from its `config.json` alone: its own code runs without its weights, and nothing is "
-        "downloaded."
+        "The masks of any Hugging Face model from its `config.json` alone: its own code runs without its weights, and nothing "
+        "is downloaded."
     )
     left, right = st.columns([3, 1])
     with left:
