@@ -54,7 +54,8 @@ class Decoder(nn.Module):
         torch.manual_seed(5)
         self.fault, self.rotary, self.window, self.prefix = fault, rotary, window, prefix
         self.tokens, self.places = nn.Embedding(V, WIDTH), nn.Embedding(128, WIDTH)
-        self.blocks, self.head = nn.ModuleList(Block() for _ in range(n)), nn.Linear(WIDTH, V)
+        self.blocks: Any = nn.ModuleList(Block() for _ in range(n))
+        self.head = nn.Linear(WIDTH, V)
 
     def seen(self, layer: int, n_before: int, real: Tensor) -> Tensor:
         n = real.shape[1]
@@ -126,8 +127,9 @@ class Pair(nn.Module):
         torch.manual_seed(7)
         self.fault, self.window = fault, window
         self.source, self.target, self.places = nn.Embedding(V, WIDTH), nn.Embedding(V, WIDTH), nn.Embedding(128, WIDTH)
-        self.encoder = nn.ModuleList(Block() for _ in range(n))
-        self.decoder, self.head = nn.ModuleList(Block(True) for _ in range(n)), nn.Linear(WIDTH, V)
+        self.encoder: Any = nn.ModuleList(Block() for _ in range(n))
+        self.decoder: Any = nn.ModuleList(Block(True) for _ in range(n))
+        self.head = nn.Linear(WIDTH, V)
 
     def attended(self, attention: Attention, queries: Tensor, keys: Tensor, seen: Tensor) -> Tensor:
         return attention(*(attention.split(x) for x in (attention.q(queries), attention.k(keys), attention.v(keys))), seen)

@@ -1,5 +1,7 @@
 """A decoder alone and an encoder alone are checked as such, by modules and functions of one text."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -24,7 +26,7 @@ class Encoder(nn.Module):
         return self.output(self.layer(self.embedding(ids), src_key_padding_mask=padding))
 
 
-QUICK = {"vocabulary_size": V, "pad_id": PAD, "max_length": 5, "replacements": 1}
+QUICK: dict[str, Any] = {"vocabulary_size": V, "pad_id": PAD, "max_length": 5, "replacements": 1}
 
 
 def test_a_decoder_alone_is_sound_or_leaks():

@@ -223,7 +223,7 @@ def _rows(
     if not both:
         return sides
     n, tokenizer = len(sides[0][0]), sides[0][1]
-    if targets is not None:
+    if targets is not None and tokenizer is not None:
         written = [targets] if isinstance(targets, str) else list(targets)
         rows = [_started(tokenizer.encode_target(text), config)[:LONGEST] for text in written]
         other: tuple[list[list[int]], Any] = (rows, tokenizer)

@@ -30,6 +30,7 @@ def masks_figure(masks: ConfigMasks, *, columns: int = _LONGEST_TITLE, style: St
         columns: pictures side by side.
         style: theme and size.
     """
+    columns = max(1, min(columns, len(masks.groups)))
     parts = [[_counted(part) for part in masks.parts(text)] for text in range(len(masks.tokens))]
     return mask_grid(parts, masks.names, columns=columns, style=style)
 
@@ -37,7 +38,7 @@ def masks_figure(masks: ConfigMasks, *, columns: int = _LONGEST_TITLE, style: St
 def _counted(part: MaskPart) -> MaskPart:
     """The same with the number of keys that each query sees behind its label."""
     sees: Sequence[int] = (part.reasons == 0).sum(-1).tolist()
-    return replace(part, queries=tuple(f"{token} ({n})" for token, n in zip(part.queries, sees, strict=True)))
+    return replace(part, queries=tuple(f"{token}({n})" for token, n in zip(part.queries, sees, strict=True)))
 
 
 def masks_bytes(masks: ConfigMasks, format: str, *, style: Style = Style(), plotlyjs: PlotlyJs = True) -> bytes:

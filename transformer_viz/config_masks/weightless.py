@@ -288,10 +288,10 @@ class _Weightless(TorchDispatchMode):
             return None
         if lost := next((one for one in found if isinstance(one, Lost)), None):
             return lost
-        masked = found[0]
+        union: Tensor = found[0]
         for one in found[1:]:
-            masked = masked | one
-        return masked if bool(masked.any()) or before else None
+            union = union | one
+        return union if bool(union.any()) or before else None
 
     def _reshaped(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         mask, shape = self._masks[args[0]], args[0].shape

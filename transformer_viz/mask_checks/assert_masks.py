@@ -199,8 +199,7 @@ class _PortCheck:
         if self._like is not None:
             from transformer_viz.config_masks.masks import masks
 
-            both = {"target_lengths": n_target} if self._port.two else {}
-            found = masks(self._like, lengths=n, **both)
+            found = masks(self._like, lengths=n, target_lengths=n_target if self._port.two else None)
             return {kind: [~one.masked[0] for one in found.layers if one.kind == kind] for kind in found.kinds}
         m = n_target if self._port.two else n
         query, key = np.arange(m)[:, None], np.arange(m)[None, :]
@@ -316,14 +315,15 @@ class _PortCheck:
         leaks, seen = (np.zeros((base.shape[1], ids.shape[1]), dtype=bool) for _ in range(2))
 
         def answer(changed: Tensor, repeats: int) -> Tensor:
-            others = source if side == "target" else target
-            beside = None if others is None else others.repeat(repeats, 1)
-            return self._port(changed, target=beside) if side == "source" else self._port(beside, target=changed)
+            beside = None if target is None else target.repeat(repeats, 1)
+            if side == "source":
+                return self._port(changed, target=beside)
+            return self._port(source.repeat(repeats, 1), target=changed)
 
         for _ in range(_TIMES):
             changed = self._each_replaced(ids)
             if self._is_apart:
-                # All at once, and the texts as they are in a batch of the same shape: the same bit for bit where nothing changed.
+                # All at once, beside the texts in a batch of the same shape: the same bit for bit where nothing changed.
                 n = len(changed)
                 before, after = (answer(one, n) for one in (ids.repeat(n, 1), changed.flatten(0, 1)))
                 parts = list(zip(before.split(len(ids)), after.split(len(ids)), strict=True))
@@ -415,8 +415,8 @@ class _PortCheck:
             if on_left and port.masks is not None:
                 # The padding itself changes nothing: what is another is where the text stands.
                 words = (
-                    f"text {row + 1} begins {len(padded)} places later than alone and gets another answer, though no padding is "
-                    "seen: its positions, or its mask, count padding"
+                    f"text {row + 1} begins {len(padded)} places later than alone and gets another answer, though no padding "
+                    "is seen: its positions, or its mask, count padding"
                 )
                 yield MaskFault("positions", kind, query, None, True, words)
             elif len(padded) and not (port.masks is None and not self._sees_more(source, target, together, row, query)):

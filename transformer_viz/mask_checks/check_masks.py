@@ -70,8 +70,8 @@ def check_masks(
     if isinstance(model, LoadedModel):
         if vocabulary_size is not None or max_length is not None or tuple(avoid) or pad_id is not ... or causal is not None:
             raise OptionError(
-                "vocabulary_size, pad_id, max_length, avoid and causal are for callables; a loaded model knows its own. Allowed "
-                "are texts, mistake, edits, replacements, seed and on_progress."
+                "vocabulary_size, pad_id, max_length, avoid and causal are for callables; a loaded model knows its own. "
+                "Allowed are texts, mistake, edits, replacements, seed and on_progress."
             )
         return check_loaded_masks(model, texts, mistake, edits, replacements, seed, on_progress)
     if mistake is not None or tuple(edits) or texts is not None:

@@ -52,7 +52,7 @@ def of_target(model: Callable[..., Any], pad_id: int | None) -> Callable[[Tensor
     takes_mask = pad_id is not None and any(name in parameters_of(model) for name in _MASKS)
 
     def answer(source: Tensor, target: Tensor) -> Any:
-        returned = model(target, **({_MASKS[0]: (target != pad_id).long()} if takes_mask else {}))
+        returned = model(target, **({_MASKS[0]: target.ne(-1 if pad_id is None else pad_id).long()} if takes_mask else {}))
         return next((found for name in _OUTPUTS if isinstance(found := getattr(returned, name, None), Tensor)), returned)
 
     return answer

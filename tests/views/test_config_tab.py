@@ -1,0 +1,33 @@
+"""The tab From a configuration on Masks draws what `tv.masks` gives, and says in words what cannot be."""
+
+import json
+
+import pytest
+
+import transformer_viz as tv
+from tests.config_masks.test_masks import MISTRAL
+from tests.needs import needs
+from tests.views.drawn import finished, said
+from tests.views.test_masks_view import titles
+
+pytestmark = needs("transformers")
+TAB = "From a configuration"
+
+
+def test_a_pasted_configuration_is_drawn_and_linked(start):
+    text = json.dumps(MISTRAL)
+    at = finished(start("masks", masks_tab=TAB, config=text, config_lengths="6, 3", config_padding="padded behind"))
+    assert not at.error
+    found = tv.masks(text, lengths=[6, 3], padding="right")
+    assert all(group.title in said(at) for group in found.groups)
+    masked = int((found.of("decoder", 0).reasons[1] > 0).sum())
+    assert f"{found.groups[0].title}<br>{masked} of 36 cells" in titles(at)
+
+
+@pytest.mark.parametrize(
+    ("config", "lengths", "words"),
+    [("{", "8", "no JSON"), ('{"model_type": "none-such"}', "8", "none-such"), (json.dumps(MISTRAL), "many", "as in 8, 5")],
+)
+def test_what_cannot_be_drawn_is_said(start, config, lengths, words):
+    at = finished(start("masks", masks_tab=TAB, config=config, config_lengths=lengths))
+    assert words in " ".join(str(error.value) for error in at.error)
