@@ -63,7 +63,7 @@ def differences(name: str) -> list[str]:
             for one, weights in zip(own, layers[kind], strict=True):
                 # A row that may see nothing is filled in some way or other.
                 rows = ~one.masked.all(-1)
-                wrong: np.ndarray = np.not_equal(weights == 0, one.masked[:, None]) & rows[:, None, :, None]
+                wrong = np.not_equal(weights == 0, one.masked[:, None]) & np.asarray(rows)[:, None, :, None]
                 if wrong.any():
                     found.append(
                         f"{lengths} {side}: {kind} layer {one.layer + 1}, {wrong.sum()} cells, first {np.argwhere(wrong)[0]}"

@@ -188,7 +188,7 @@ def _errors(name: str) -> Generator[None]:
     except Exception as error:
         if devices.is_out_of_memory(error):
             raise
-        words = f"{type(error).__name__}: {shorten(str(error), 200)}"
+        words = f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 200)}"
         raise ModelError(f"{name}: its masks cannot be read from the configuration alone ({words}).") from error
 
 

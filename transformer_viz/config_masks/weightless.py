@@ -288,8 +288,9 @@ class _Weightless(TorchDispatchMode):
             return None
         if lost := next((one for one in found if isinstance(one, Lost)), None):
             return lost
-        union: Tensor = found[0]
-        for one in found[1:]:
+        first, *others = (one for one in found if isinstance(one, Tensor))
+        union = first
+        for one in others:
             union = union | one
         return union if bool(union.any()) or before else None
 
