@@ -8,6 +8,7 @@ import pytest
 
 import transformer_viz as tv
 from docs.memory_table import table
+from tests.mask_checks.ports import Decoder, Pair
 from transformer_viz.analysis import head_names
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.export.saving import FORMATS
@@ -81,3 +82,21 @@ def test_the_shipped_surveys_have_as_many_texts_as_is_said() -> None:
         name: int(n.replace(",", "")) for n, name in re.findall(r"([\d,]+) of `(\w+)`", SURVEY.partition("## The shipped")[2])
     }
     assert said == {name: n for name, n in found.items() if n != 2000}
+
+
+def test_the_five_faults_of_a_port_are_what_is_said_of_them() -> None:
+    """Each message of docs/port-masks.md is that of its port."""
+    document = (DOCS / "port-masks.md").read_text(encoding="utf-8")
+    said = re.findall(r"^        (\w[\w ]*: .+)$", document, flags=re.MULTILINE)
+    windowed = {"rotary": True, "window": 3}
+    ports = (
+        (Decoder("window too wide", **windowed), {"window": 3, "layers": 2}),
+        (Decoder("positions count padding"), {}),
+        (Decoder("cache without window", **windowed), {"window": 3, "layers": 2}),
+        (Decoder("prefix too short", prefix=4), {"prefix": 4, "layers": 2}),
+        (Pair("cross mask dropped in a batch"), {}),
+    )
+    for (port, told), words in zip(ports, said, strict=True):
+        with pytest.raises(AssertionError) as caught:
+            tv.assert_masks(port, **told)
+        assert str(caught.value) == words

@@ -9,6 +9,7 @@ import torch
 import transformer_viz as tv
 from tests.readers import every_family
 from transformer_viz.config_masks.result import ConfigMasks
+from transformer_viz.model import masks as masks_of
 from transformer_viz.readers.huggingface.loading import quiet_transformers
 
 BATCHES: tuple[tuple[tuple[int, ...], str], ...] = (((7,), "right"), ((11, 7, 4), "right"), ((11, 7, 4), "left"))
@@ -36,6 +37,8 @@ def applied(model: Any, masks: ConfigMasks) -> dict[str, list[np.ndarray]]:
     found = {}
     for name, kind in KINDS.items():
         layers = [weights.numpy() for weights in getattr(returned, name, None) or () if weights is not None]
+        # Some return scores, after the mask and before the softmax.
+        layers = [np.where(one <= masks_of.HIDDEN, 0, 1) if (one < 0).any() else one for one in layers]
         if layers:
             found[kind or masks.kinds[0]] = layers
     return found

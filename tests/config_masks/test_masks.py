@@ -34,7 +34,7 @@ PATTERNS = {
     "causal, chunks of 3": lambda q, k: k <= q and k // 3 == q // 3,
     "a window of 2 to each side": lambda q, k: abs(q - k) <= 2,
     "causal, after a prefix of 4 that is seen whole": lambda q, k: k <= q or max(q, k) < 4,
-    "causal, blocks seen whole at 2 to 4 and 6 to 7": lambda q, k: k <= q or (1 <= q and k <= 3) or (5 <= q and k <= 6),
+    "causal, blocks seen whole at 2 to 4 and 6 to 7": lambda q, k: k <= q or (q >= 1 and k <= 3) or (q >= 5 and k <= 6),
     "a pattern of its own": lambda q, k: (q + k) % 3 != 1,
 }
 
@@ -85,7 +85,7 @@ def test_a_window_that_no_text_reaches_is_said_of_its_layers():
 def test_a_picture_is_seen_whole_where_the_processor_says_it_stands():
     masks = tv.masks(GEMMA, lengths=7, token_types=[0, 1, 1, 1, 0, 0, 0])
     assert masks.groups[0].pattern == "causal, blocks seen whole at 2 to 4"
-    np.testing.assert_array_equal(~masks.of("decoder", 0).masked[0], rule(7, lambda q, k: k <= q or (1 <= q and k <= 3)))
+    np.testing.assert_array_equal(~masks.of("decoder", 0).masked[0], rule(7, lambda q, k: k <= q or (q >= 1 and k <= 3)))
     with pytest.raises(OptionError, match="7 are needed, each 0, 1 or 2"):
         tv.masks(GEMMA, lengths=7, token_types=[0, 1])
     with pytest.raises(OptionError, match="a MistralForCausalLM has none"):
@@ -123,6 +123,6 @@ def test_what_is_not_possible_is_said_in_one_line(config, options, error, words)
 def test_words_of_a_file_are_text_and_no_markup():
     masks = tv.masks(MISTRAL, lengths=3)
     page = masks_bytes(masks, "html").decode()
-    assert "Content-Security-Policy" in page and "causal, a window of 3" in page
+    assert "Content-Security-Policy" in page and "causal, a window of 3" not in page  # no text of 3 tokens reaches it
     with pytest.raises(OptionError, match="gif"):
         masks_bytes(masks, "gif")

@@ -547,7 +547,7 @@ class _Check:
                 alone = self.answers.rows(source[1::2, :cut], target[1::2])
                 self.n_perturbed += 1
                 self._compare("batch invariance", mixed[1::2], alone, is_same_shape=False)
-        for key in range(self.shortest["target"], target.shape[1]):
+        for key in range(self.shortest["target"] if self.alone == "encoder" else 1, target.shape[1]):
             uneven = target.clone()
             uneven[1::2, key:] = pad_id
             mixed = self._ask(source, uneven)
