@@ -60,6 +60,8 @@ def differences(name: str) -> list[str]:
         layers = applied(model, masks)
         for kind in masks.kinds:
             own = [one for one in masks.layers if one.kind == kind]
+            if kind in layers and len(layers[kind]) > own[-1].layer:  # beside layers of another kind
+                layers[kind] = [layers[kind][one.layer] for one in own]
             if len(own) != len(layers.get(kind, ())):
                 found.append(f"{lengths} {side}: {len(own)} {kind} layers, {len(layers.get(kind, ()))} returned")
                 continue
