@@ -131,3 +131,6 @@ def test_a_function_is_tested_too_and_said_what_is_needed():
         tv.assert_masks(lambda ids: torch.rand(*ids.shape, V), vocabulary_size=V)
     with pytest.raises(OptionError, match="returned a tensor"):
         tv.assert_masks(lambda ids: ids, vocabulary_size=V)
+    not_callable: Any = 7
+    with pytest.raises(OptionError, match="not int; what load_model returns is tested by check_masks"):
+        tv.assert_masks(not_callable, vocabulary_size=V)
