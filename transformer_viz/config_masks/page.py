@@ -17,11 +17,10 @@ from transformer_viz.figures.masks import mask_grid
 from transformer_viz.figures.theme import Style
 
 FORMATS = ("html", *PICTURE_FORMATS, "csv", "json")
-_LONGEST_TITLE = 3
-_WIDTH = 1400
+_COLUMNS, _WIDTH = 3, 1400
 
 
-def masks_figure(masks: ConfigMasks, *, columns: int = _LONGEST_TITLE, style: Style = Style()) -> Any:
+def masks_figure(masks: ConfigMasks, *, columns: int = _COLUMNS, style: Style = Style()) -> Any:
     """Draws the masks of a configuration: a row of pictures for each text, one for each mask that layers share, and behind each
     query how many keys it sees.
 

@@ -1,7 +1,7 @@
 """A port: somebody's module or function that reads ids, called in one way whatever it is called like."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any
@@ -116,7 +116,6 @@ class Port:
             if not self.two and "position_ids" in self._names:
                 positions = (real.long().cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
                 options["position_ids"] = positions.to(self.device)
-                options[self.masks] = real.long().to(self.device)
         if target is not None and (name := next((n for n in _TARGET_MASKS if n in self._names), None)):
             target_real = torch.ones_like(target, dtype=torch.bool) if target_real is None else target_real
             options[name] = target_real.long().to(self.device)
@@ -133,8 +132,7 @@ class Port:
                 except Exception:
                     self.is_exact = False  # it cannot be computed in float64: as it is
             try:
-                with nullcontext():
-                    return self.model(*given, **options)
+                return self.model(*given, **options)
             except Exception as error:
                 shapes = ", ".join(str(tuple(one.shape)) for one in given)
                 raise OptionError(
