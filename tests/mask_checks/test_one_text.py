@@ -55,6 +55,8 @@ def test_padding_that_turns_to_nan_is_named_only_where_nothing_else_does():
     assert beside_padding.causes == ("padded-queries-nan",)
     everywhere = tv.check_masks(nan(lambda ids: ids > 0), **QUICK)
     assert everywhere.causes == () and not everywhere.sound
+    both = tv.check_masks(nan(lambda ids: (ids == 5) | (ids == PAD).any(1, keepdim=True)), **QUICK)
+    assert both.causes == () and {"finite", "target padding"} <= {finding.rule for finding in both.findings}
 
 
 def test_causal_is_of_one_text():
