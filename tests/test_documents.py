@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,8 +89,8 @@ def test_the_five_faults_of_a_port_are_what_is_said_of_them() -> None:
     """Each message of docs/port-masks.md is that of its port."""
     document = (DOCS / "port-masks.md").read_text(encoding="utf-8")
     said = re.findall(r"^        (\w[\w ]*: .+)$", document, flags=re.MULTILINE)
-    windowed = {"rotary": True, "window": 3}
-    ports = (
+    windowed: dict[str, Any] = {"rotary": True, "window": 3}
+    ports: tuple[tuple[Any, dict[str, Any]], ...] = (
         (Decoder("window too wide", **windowed), {"window": 3, "layers": 2}),
         (Decoder("positions count padding"), {}),
         (Decoder("cache without window", **windowed), {"window": 3, "layers": 2}),
