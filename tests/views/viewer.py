@@ -101,7 +101,12 @@ def small_maps(at: AppTest) -> list[np.ndarray]:
 def templates(at: AppTest) -> list[dict[str, Any]]:
     """The figures of all kinds, into which the browser fills the numbers."""
     kinds = content(at)["kinds"].values()
-    return [figure for kind in kinds for figure in (kind["picture"]["wide"], kind["picture"]["narrow"], kind["mosaic"])]
+    found = [figure for kind in kinds for figure in (kind["picture"]["wide"], kind["picture"]["narrow"], kind["mosaic"])]
+    if viewer(at)["beside"]:
+        difference = compared(at)
+        found += [{"layout": kind[name]} for kind in difference["kinds"].values() for name in ("wide", "narrow")]
+        found += difference["mosaics"].values()
+    return [figure for figure in found if figure]
 
 
 def heatmap(figure: Mapping[str, Any]) -> np.ndarray:
@@ -113,6 +118,8 @@ def seen(at: AppTest) -> dict[str, Any]:
     """All that the picture is drawn from, without what tells one session from another."""
     ours = {"content", "run", "heard", "textHeard", "request", "address"}
     said = {name: value for name, value in viewer(at).items() if name not in ours}
+    if beside := said["beside"]:
+        said["beside"] = {**beside, "run": "", **{name: _fetched(beside[name]) for name in ("content", "difference")}}
     return {**said, "content": content(at)}
 
 
