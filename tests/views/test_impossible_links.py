@@ -18,7 +18,8 @@ WHAT_IF, HEADS = {"explore_tab": "What if"}, {"explore_tab": "Heads"}
 @pytest.mark.parametrize("page", [page for page in CASES if page != "learn"])
 def test_every_control_of_a_room_is_said_in_one_sentence(start, everything, page):
     for room in rooms(start, page):
-        if "opened" in room.settings:
+        # While a configuration is read the page ends early, and its next run is another look at it.
+        if "opened" in room.settings or room.settings.get("masks_tab") == "From a configuration":
             continue
         settings = {key: "true" if value is True else str(value) for key, value in room.settings.items()}
         there = {widget.key for widget in room.widgets if widget.is_bound and not widget.type.startswith("Text")}

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
 from tests.until import until
-from tests.views.drawn import finished, pictures, said
+from tests.views.drawn import finished, said
 from tests.views.viewer import content, enter, has_viewer, viewer
 from tests.views.widgets import link_of, seen
 from transformer_viz.checkpoints import load_checkpoint
@@ -217,13 +217,13 @@ def test_quick_runs_are_no_jobs(start, folder, page, monkeypatch):
 
     monkeypatch.setattr(long_jobs, "queue", nobody)
     at = start(page)
-    assert has_viewer(at) if page is None else pictures(at)
+    assert has_viewer(at)
 
 
 @pytest.mark.parametrize("page", [None, "compare"])
 def test_every_page_shows_the_same_as_long_jobs(start, queue, own_folder, page, monkeypatch):
     at = finished(start(page))
-    assert has_viewer(at) if page is None else pictures(at)
+    assert has_viewer(at)
     monkeypatch.setattr(computing, "QUICK", 1e9)
     store.results.clear()
     again = start(page)

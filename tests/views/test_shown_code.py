@@ -160,8 +160,8 @@ def test_export(start, everything, run_code, tmp_path, offered):
         assert made[name] == offered[name]
 
 
-OF_MASKS = [title for title in masks_page.TABS if title != "Certificate"]
-"""That one takes seconds, and has a test of its own."""
+OF_MASKS = [title for title in masks_page.TABS if title not in ("Certificate", "From a configuration")]
+"""Those take seconds, and have tests of their own."""
 
 
 @pytest.mark.parametrize(

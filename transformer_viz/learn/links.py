@@ -19,7 +19,7 @@ _OF_PAGES = {
     "export_format what_if_how what_if_step what_if_prefix what_if_ban "
     "what_if_begin what_if_target",
     "masks": "sources targets sentence mistake edits masks_tab masks_of row precision click fill reach certificate effect "
-    "gallery many",
+    "gallery many config config_lengths config_padding",
     "compare": "a_beam a_edits a_seed a_snapshot a_strategy a_temperature b_beam b_checkpoint b_edits b_seed "
     "b_snapshot b_strategy b_temperature b_text scale unit patching patch_by patch_place patch_layers",
     "train": "learned form moment position train_job train_probe train_task train_variant train_steps",
