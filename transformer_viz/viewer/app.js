@@ -11,6 +11,7 @@ import { Viewer } from "./viewer.js";
 
 const OF_RUN = ["step", "pin"];
 const MOST_KEPT = 6;
+const MOST_AWAITED_MS = 1000;
 
 const typed = new Master();
 const shown = new Master(OF_RUN);
@@ -118,6 +119,7 @@ class Picture {
     const Shown = root.matches(".pair") ? Pair : Viewer;
     this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
+      came: () => this.came(),
     });
     this.table = new NumbersTable(this.viewer.part("maps"));
     this.words = "";
@@ -185,6 +187,13 @@ class Picture {
     if (!changed.length) return;
     shown.press(Object.fromEntries(changed));
     this.keepAddress();
+    if (this.viewer.isAwaited) this.later = setTimeout(() => this.came(), MOST_AWAITED_MS);
+    else tellShown.soon();
+  }
+
+  // The numbers of a head come first: what a page does of a press would keep the server from sending them.
+  came() {
+    clearTimeout(this.later);
     tellShown.soon();
   }
 

@@ -28,7 +28,10 @@ export class Pair {
   constructor(root, on) {
     this.on = on;
     const side = (name) => root.querySelector(`[data-side="${name}"] .viewer`), share = () => (window.innerWidth < ONE_COLUMN_PX ? 1 : SHARE);
-    const came = () => this.#draw();
+    const came = () => {
+      this.#draw();
+      on.came?.();
+    };
     this.a = new Viewer(side("A"), { ...on, came, share, heard: (state, why) => this.#heardA(state, why) });
     this.b = new Viewer(side("B"), { came, share, heard: (state, why) => this.#heardB(state, why) });
     const host = root.querySelector('[data-part="difference"]');
@@ -50,6 +53,11 @@ export class Pair {
   // Of both, since one may have written more than the other.
   get state() {
     return { ...this.a.state, step: this.#step };
+  }
+
+  // Whether numbers of what is shown are on their way.
+  get isAwaited() {
+    return this.a.isAwaited || this.b.isAwaited;
   }
 
   part(name) {

@@ -234,7 +234,7 @@ export class Viewer {
 
   // Whether the numbers of what is shown are on their way. Until then Plotly draws nothing: an empty map of a long run takes it
   // as long as a full one, and what comes meanwhile would wait.
-  get #isAwaited() {
+  get isAwaited() {
     const { kind, head } = this.#place, layer = this.layerPlace;
     return this.#asked.has(`${kind} ${layer} ${head}`) && !this.#kinds[kind].has(layer, head);
   }
@@ -377,7 +377,7 @@ export class Viewer {
       host.ariaHidden = isHere ? null : "true";
     }
     const isDrawn = map.has(this.#looksOf(name)) && map.size.width;
-    if (!isDrawn && this.#isAwaited) return undefined;
+    if (!isDrawn && this.isAwaited) return undefined;
     const figure = this.#mapOf(name);
     if (!isDrawn) return this.#drawMap(name, map, figure);
     map.paint(figure);
@@ -417,7 +417,7 @@ export class Viewer {
 
   // Plotly draws when nobody has pressed for a while, a chart at a time, so that a press never waits for all.
   #drawAtRest() {
-    if (this.#isAwaited) return;
+    if (this.isAwaited) return;
     const late = Object.entries(this.#maps).filter(([name, map]) => map.isLate || !map.has(this.#looksOf(name)) || this.#tells(name, map));
     const isNow = ([name]) => name === this.#place.kind, [first] = [...late.filter(isNow), ...late.filter((one) => !isNow(one))];
     const small = Object.entries(this.#small).find(([, chart]) => chart.isLate && !chart.host.hidden);
