@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 from torch import nn
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from transformer_viz import commands
 
@@ -80,9 +80,9 @@ def hooks(model: nn.Module) -> list[tuple[int, int]]:
     return [(len(module._forward_hooks), len(module._forward_pre_hooks)) for module in model.modules()]
 
 
-def has_function_mode() -> bool:
-    """Whether a `TorchFunctionMode` is in force; torch does not say."""
-    return bool(torch.overrides._get_current_function_mode_stack())
+def has_mode() -> bool:
+    """Whether a mode that sees torch's operators is in force; torch does not say."""
+    return bool(_get_current_dispatch_mode_stack())
 
 
 def attention_of(config: Any) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
     from transformer_viz.readers.models import load_model as load_model
+    from transformer_viz.readers.modules.wrapping import wrap as wrap
     from transformer_viz.surveys.columns import compare_surveys as compare_surveys
     from transformer_viz.surveys.result import load_survey as load_survey
     from transformer_viz.surveys.survey import survey as survey
@@ -56,6 +57,7 @@ _HOMES = {
     "load_checkpoint": "checkpoints",
     "load_snapshot": "checkpoints",
     "load_model": "readers.models",
+    "wrap": "readers.modules.wrapping",
     "TransformerVizError": "errors",
     "alignment_heads": "attribution.alignment_heads",
     "attribute": "attribution.attribute",

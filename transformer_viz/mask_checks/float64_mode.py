@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from transformer_viz.tracing.adapters.running_modules import is_parameter
+from transformer_viz.readers.modules.operators import is_parameter
 
 Direction = Literal["nearest", "up", "down"]
 

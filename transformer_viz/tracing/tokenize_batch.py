@@ -49,7 +49,7 @@ def framed_targets(model: LoadedModel, targets: Sequence[Target], n_given: int =
     reader = model.model
     if not reader.kind.writes:
         raise OptionError(f"{model.name} is an encoder alone, which writes nothing: leave the target out")
-    rows = [[*ids_of_target(model, target), reader.end_ids[0]] for target in targets]
+    rows = [[*ids_of_target(model, target), *reader.end_ids[:1]] for target in targets]
     longest, most = max(map(len, rows)), longest_target(model, n_given)
     if longest > most:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")

@@ -105,8 +105,8 @@ def nested(*layers: nn.Module) -> nn.ModuleList:
 def test_the_layers_of_a_module_of_torch(stack, numbers):
     """Where no list tells the calls apart, they count as they come."""
     model = stack()
-    x = torch.randn(1, 4, WIDTH)
-    call = None if isinstance(model, Stack) else lambda ids: model["a"](x)
+    embedding = nn.Embedding(23, WIDTH)
+    call = None if isinstance(model, Stack) else lambda ids: model["a"](embedding(ids))
     assert trace_module(model, None, IDS, call=call).decoder.layers == numbers
 
 

@@ -120,11 +120,11 @@ def test_a_mask_by_head_and_a_float_mask(kind):
     mask = torch.zeros(3, 5, 5).masked_fill(masked, -torch.inf) if kind == "float" else masked
 
     def call(target: Tensor) -> None:
-        x = embedding(target)
+        x, n = embedding(target), target.shape[1]
         if kind == "hint":  # a wrong hint: torch takes the causal mask instead of the empty one that is given
-            layer(x, x, x, attn_mask=torch.zeros(5, 5).bool(), is_causal=True, need_weights=False)
+            layer(x, x, x, attn_mask=torch.zeros(n, n).bool(), is_causal=True, need_weights=False)
         else:
-            layer(x, x, x, attn_mask=mask)
+            layer(x, x, x, attn_mask=mask[:, :n, :n])
 
     trace = trace_module(holder, None, TARGET, call=call)
     want = torch.ones(5, 5).triu(1).bool() if kind == "hint" else masked
@@ -141,8 +141,11 @@ def test_a_row_in_which_everything_is_masked_is_zeros_where_the_kernel_gives_zer
     masked[2] = True
 
     def call(need_weights: bool) -> Any:
-        x = embedding(torch.tensor([TARGET]))
-        return lambda target: layer(x, x, x, attn_mask=masked, need_weights=need_weights)
+        def call(target: Tensor) -> Any:
+            x, n = embedding(target), target.shape[1]
+            return layer(x, x, x, attn_mask=masked[:n, :n], need_weights=need_weights)
+
+        return call
 
     trace = trace_module(holder, None, TARGET, call=call(False))
     assert not trace.decoder.weights[:, :, 2].any()
@@ -181,15 +184,21 @@ def test_kinds_are_told_from_use_not_from_names(n):
 
 
 def test_what_cannot_be_labelled_is_refused():
-    x = torch.randn(1, 5, WIDTH)
+    embedding = nn.Embedding(23, WIDTH)
     for options in ({"add_bias_kv": True}, {"add_zero_attn": True}):
         layer = nn.MultiheadAttention(WIDTH, 2, batch_first=True, **options)
         with pytest.raises(OptionError, match="adds a key that is no token"):
-            trace_module(layer, None, TARGET, call=lambda target: layer(x, x, x))  # noqa: B023
+            trace_module(layer, None, TARGET, call=lambda target: layer(*[embedding(target)] * 3))  # noqa: B023
 
+
+def test_a_class_of_ones_own_made_of_torchs():
     class Mine(nn.MultiheadAttention):
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             return super().forward(*args, **kwargs)
 
-    with pytest.raises(OptionError, match="Mine with a forward of its own"):
-        trace_module(Mine(WIDTH, 2), None, TARGET)
+    layer, embedding = Mine(WIDTH, 2, batch_first=True), nn.Embedding(23, WIDTH)
+    trace = trace_module(layer, None, TARGET, call=lambda target: layer(*[embedding(target)] * 3))
+    x = embedding(torch.tensor([TARGET]))
+    want = nn.MultiheadAttention.forward(layer, x, x, x, average_attn_weights=False)[1]
+    assert want is not None
+    np.testing.assert_allclose(trace.decoder.weights[0], want[0].detach().numpy(), atol=1e-6)

@@ -239,6 +239,17 @@ def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     return HuggingFaceModel(name, reader, own, model.device, probed.architecture)
 
 
+def wrap_in_memory(model: Any, tokenizer: Any, name: str | None = None) -> HuggingFaceModel:
+    """A model that somebody has in memory. It is put into eval mode, and its attention is ours from here on.
+
+    Raises:
+        ModelError: this version of transformers is not served, or not all of its attention is seen.
+    """
+    if not re.match(_VERSIONS, installed := version("transformers")):
+        raise ModelError(f"transformers {installed} is installed; 5.23 or later, but below 6, is needed. {_INSTALL}")
+    return wrap_model(model.eval(), tokenizer, name or type(model).__name__)
+
+
 def classes_of(config: Any) -> tuple[Any, ...]:
     """The classes to try in this order; the first with all weights is taken, since an encoder may be saved without a head."""
     import transformers as hf

@@ -1,38 +1,33 @@
-"""Attention of a model that is not ours: any module with `torch.nn.MultiheadAttention`, or a Hugging Face model.
+"""Attention of a model that is not ours: any module, or a Hugging Face model.
 
-One forward pass over a source and a target (teacher forcing) is recorded: every layer's and head's weights, and the
-masks that attention was really given. The model is left as it was, also when the pass fails.
+One forward pass over a source and a target (teacher forcing) is recorded: the weights of every layer and head as they were
+applied, and the masks. A Hugging Face model tells of its attention by transformers' own interface; all other attention is seen
+at the level of torch's operators. The model is left as it was, also when the pass fails.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from pkgutil import iter_modules
-from types import ModuleType
+from itertools import groupby
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transformer_viz.errors import OptionError, TransformerVizError, join_names
+from transformer_viz.errors import OptionError, join_names
+from transformer_viz.readers.modules.kinds import Found, Unseen, find_attention
+from transformer_viz.readers.modules.passes import Call, Pass, Passes
 from transformer_viz.schema import whole_number
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import KINDS
 from transformer_viz.trace.arrays import explained
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import token_ranks
 from transformer_viz.tracing.adapters import huggingface
-from transformer_viz.tracing.adapters.attention_calls import AttentionCall, check_calls, layers_by_kind
+from transformer_viz.tracing.adapters.attention_calls import AttentionCall, Recorded, check_calls, layers_by_kind
 from transformer_viz.tracing.adapters.labels import Vocabulary, check_labels, flat, ids_of, labels_of, padding
-from transformer_viz.tracing.adapters.running_modules import RunningModules
 
-WATCHED = "torch.nn.MultiheadAttention and Hugging Face's attention interface are watched"
 _MOST_NAMES = 3
-Call = Callable[..., Any]
-# One run at a time: each restores modes, fast path and attention settings, and would restore what another run had set.
-_ONE_AT_A_TIME = threading.RLock()
 
 
 def trace_module(
@@ -53,9 +48,10 @@ def trace_module(
     """Runs a model once over given ids and records every attention and mask.
 
     Args:
-        model: a module with `torch.nn.MultiheadAttention` in it, such as `torch.nn.Transformer`; or a Hugging Face model
-            (BART, Marian, T5, GPT-2, BERT and others that use their attention interface).
-        source_ids: what the encoder reads: (length,), (1, length), or (length, 1) for a model that takes the length first.
+        model: any module with attention in it, however that is written; or a Hugging Face model (BART, Marian, T5, GPT-2, BERT
+            and others that use their attention interface).
+        source_ids: what the encoder reads: (length,), (1, length), or (length, 1) for a model that takes the length first,
+            which is also tried by itself.
         target_ids: what the decoder reads, its start symbol first. None for an encoder alone; for a decoder alone
             give these and no source.
         source_tokens: a label for each source id.
@@ -71,6 +67,9 @@ def trace_module(
         candidates: how many of the most probable tokens each step keeps.
         allow_missing: attention that may be missing from the Trace, because the model computes it in a way that cannot be
             recorded: kinds (`"encoder"`), or names of modules, with everything inside them. `made_by["not_seen"]` lists it.
+
+    A module that is not of Hugging Face is run two or three times more, with a target and a source that are one token shorter:
+    which rows and columns change says which attention is the encoder's, the decoder's, or cross-attention.
 
     Layers are numbered as in the model's `nn.ModuleList`. Where layers without attention lie between them, as in Qwen3-Next
     and Jamba, `Attention.layers` has the numbers.
@@ -103,8 +102,12 @@ def trace_module(
         pad_id = getattr(inner.config, "pad_token_id", None)
 
     started = time.perf_counter()
-    running = RunningModules(model)
-    returned, calls = _run(model, inner, running, source, target, pad_id, call)
+    if inner is not None:
+        recorded = huggingface.record(model, source, target, pad_id, call)
+    else:
+        may_turn = all(_is_one_axis(ids) for ids in (source_ids, target_ids) if ids is not None)
+        recorded = _record(model, source, target, pad_id, call, may_turn=may_turn)
+    calls, missing = recorded.calls, recorded.unseen
     packages = ("torch", "numpy", *(() if inner is None else ("transformers",)))
     made_by: dict[str, Any] = {
         "checkpoint": type(model).__name__ if inner is None else huggingface.name_of(inner) or type(model).__name__,
@@ -114,16 +117,16 @@ def trace_module(
         "versions": {name: version(name) for name in packages},
         "seconds": round(time.perf_counter() - started, 6),
     }
-    missing = find_unrecorded(model, inner, running, calls)
     if not calls:
         raise OptionError(
-            f"no attention was seen in {type(model).__name__}; {WATCHED}. "
-            f"{f'It has {unrecorded_words(missing)}. ' if missing else ''}Other attention is given as arrays to "
+            f"no attention was seen in {type(model).__name__}. "
+            f"{f'It has {unrecorded_words(model, missing)}. ' if missing else ''}Other attention is given as arrays to "
             "Trace.from_arrays."
         )
     if not_seen := accept_unrecorded(model, missing, allowed):
         made_by["not_seen"] = not_seen
-    check_calls(model, calls, running.softmax_columns)
+    check_calls(model, calls, recorded.softmax_columns)
+    made_by["modules"] = {kind: [one.module for one in calls if one.kind == kind] for kind in {one.kind for one in calls}}
 
     layers = layers_by_kind(calls)
     read, written = (source, source_labels), (target, target_labels)
@@ -143,7 +146,7 @@ def trace_module(
         is_padding = padding(keys, pad_id, everywhere=kind != "decoder" or "cross" not in layers)
         reasons = explained(kind, of_kind.masked, is_padding.numpy())
         attentions[kind] = replace(attentions[kind], reasons=reasons, layers=of_kind.numbers)
-    rows = _logits(returned, trace.n_steps, vocabulary, logits)
+    rows = _logits(recorded.returned, trace.n_steps, vocabulary, logits)
     outputs = _outputs(output_ids, flat(written[0]), rows, trace.n_steps)
     steps = () if rows is None else token_ranks.steps_of(rows, outputs, n_candidates, label)
     output_tokens = tuple(map(label, outputs))
@@ -165,44 +168,46 @@ def _outputs(output_ids: Any, target: list[int], rows: Tensor | None, n_steps: i
     return outputs
 
 
-def _run(
-    model: nn.Module,
-    inner: Any | None,
-    running: RunningModules,
-    source: Tensor | None,
-    target: Tensor | None,
-    pad_id: int | None,
-    call: Call | None,
-) -> tuple[Any, list[AttentionCall]]:
-    """What one pass returned, in eval mode and without gradients, and its calls of attention."""
-    given = (source is not None, target is not None)
-    with _ONE_AT_A_TIME:
-        modes = [(module, module.training) for module in model.modules()]
+def _is_one_axis(ids: Any) -> bool:
+    """Whether ids were given as (length,), so that a batch axis may stand on either side."""
+    return torch.as_tensor(ids).dim() == 1
+
+
+def _record(
+    model: nn.Module, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Call | None, *, may_turn: bool
+) -> Recorded:
+    """Records a module by torch's operators; one that takes the length first is given it so, where `may_turn` says so."""
+    passes = Passes(model, call or model)
+
+    def recorded(turned: bool) -> tuple[Pass, Found]:
+        ids = [each if each is None or not turned else each.T for each in (source, target)]
+        first = passes.run(*(each for each in ids if each is not None), is_searching=True)
+        return first, find_attention(passes, first, *ids, pad_id)
+
+    first, found, error = None, None, None
+    try:
+        first, found = recorded(turned=False)
+    except OptionError as why:
+        error = why
+    if may_turn and (found is None or not found.attentions):
         try:
-            model.eval()
-            with torch.no_grad(), _adapter(model).record_attention(model, running, *given) as recorded, running.followed(model):
-                if call is None and inner is model:
-                    returned = huggingface.call_model(inner, source, target, pad_id)
-                else:
-                    returned = (call or model)(*(ids for ids in (source, target) if ids is not None))
-        except TransformerVizError:
-            raise
-        except Exception as error:
-            raise OptionError(
-                f"{type(model).__name__} failed: {type(error).__name__}: {str(error)[:300]}. "
-                "Does it take (source_ids, target_ids)? Otherwise say with call= how it is run."
-            ) from error
-        finally:
-            for module, mode in modes:
-                module.training = mode
-    return returned, recorded()
-
-
-def _adapter(model: nn.Module) -> ModuleType:
-    """The first module here, by `ORDER`, that knows how this model attends."""
-    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
-    adapters = sorted((module for module in modules if hasattr(module, "record_attention")), key=lambda module: module.ORDER)
-    return next(module for module in adapters if module.knows(model))
+            turned = recorded(turned=True)
+        except OptionError:
+            pass
+        else:
+            if turned[1].attentions:
+                (first, found), error = turned, None
+    if error is not None:
+        raise error from error.__cause__
+    assert first is not None and found is not None
+    softmaxes = first.seen.softmaxes
+    groups = groupby(found.attentions, key=lambda one: one.group)
+    return Recorded(
+        first.returned,
+        [AttentionCall.of([*group], softmaxes) for _, group in groups],
+        found.unseen,
+        {softmax.module: softmax.shape[-1] for softmax in softmaxes},
+    )
 
 
 def _logits(returned: Any, n_steps: int, vocabulary: Vocabulary | None, is_logits: bool | None) -> Tensor | None:
@@ -228,52 +233,13 @@ def _logits(returned: Any, n_steps: int, vocabulary: Vocabulary | None, is_logit
     return None
 
 
-@dataclass(frozen=True)
-class Unseen:
-    """A module of which no attention was recorded.
-
-    Attributes:
-        module: its name; the class of the model for the model itself.
-        type_name: its class.
-        kind: which attention, where that can be told.
-    """
-
-    module: str
-    type_name: str
-    kind: Kind | None
-
-
-def find_unrecorded(
-    model: nn.Module, inner: Any | None, running: RunningModules, calls: Sequence[AttentionCall]
-) -> list[Unseen]:
-    """Every module that attended without being recorded, and every stack of a Hugging Face model that ran and whose attention
-    of some kind was not recorded at all."""
-    modules, recorded = dict(model.named_modules()), {call.module for call in calls}
-    encoder = set() if inner is None else huggingface.encoder_modules(inner)
-    unseen = [
-        Unseen(name or type(model).__name__, type(modules[name]).__name__, "encoder" if id(modules[name]) in encoder else None)
-        for name in running.attending
-        if name not in recorded
-    ]
-    if inner is None or not inner.config.is_encoder_decoder:
-        return unseen
-    stacks: dict[int, tuple[Kind, ...]] = {id(inner.get_encoder()): ("encoder",), id(inner.get_decoder()): ("decoder", "cross")}
-    silent = [
-        Unseen(name, type(module).__name__, kind)
-        for name, module in modules.items()
-        if name in running.ran and not any(other.module.startswith(f"{name}.") for other in unseen)
-        for kind in stacks.get(id(module), ())
-        if kind not in {call.kind for call in calls}
-    ]
-    return unseen + silent
-
-
 def accept_unrecorded(model: nn.Module, unseen: Sequence[Unseen], allowed: Sequence[str]) -> list[str]:
     """The names of the attention that was not recorded, each accepted by its kind, its name, or that of a module around it.
 
     Raises:
         OptionError: something is not accepted; the message names it and says how it is.
     """
+    unseen = [replace(one, module=one.module or type(model).__name__) for one in unseen]
     refused = [
         module
         for module in unseen
@@ -287,17 +253,21 @@ def accept_unrecorded(model: nn.Module, unseen: Sequence[Unseen], allowed: Seque
             number = next((i for i, part in enumerate(parts) if part.isdecimal()), len(parts))
             names[module.kind or ".".join(parts[:number]) or module.module] = None
         raise OptionError(
-            f"not all attention of {type(model).__name__} was seen; missing is {unrecorded_words(refused)}; {WATCHED}. "
+            f"not all attention of {type(model).__name__} was seen; missing is {unrecorded_words(model, refused)}. "
             f"For a Trace without it: allow_missing={tuple(names)!r}"
         )
     return [module.module for module in unseen]
 
 
-def unrecorded_words(unseen: Sequence[Unseen]) -> str:
-    """A few of them by name, each with its class and kind, and how many more there are."""
-    named = [f"{module.kind or 'the'} attention of {module.module} ({module.type_name})" for module in unseen[:_MOST_NAMES]]
+def unrecorded_words(model: nn.Module, unseen: Sequence[Unseen]) -> str:
+    """A few of them by name, each with its class, its kind and the reason, and how many more there are."""
+    modules = dict(model.named_modules())
+    named = []
+    for one in unseen[:_MOST_NAMES]:
+        own_type = type(modules.get(one.module, model)).__name__
+        named.append(f"{one.kind or 'the'} attention of {one.module or own_type} ({own_type}): {one.why}")
     more = len(unseen) - len(named)
-    return ", ".join(named) + (f", and of {more} more" if more else "")
+    return "; ".join(named) + (f"; and {more} more" if more else "")
 
 
 def check_allowed(given: Iterable[str], model: nn.Module) -> tuple[str, ...]:

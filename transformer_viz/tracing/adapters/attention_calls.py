@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
+from transformer_viz.readers.modules.kinds import KnownAttention, Unseen
+from transformer_viz.readers.modules.layers import layer_numbers
+from transformer_viz.readers.modules.operators import Softmax
+from transformer_viz.readers.modules.running import Place
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace import arrays
-from transformer_viz.tracing.adapters.running_modules import Place
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,41 @@ class AttentionCall:
     module: str = ""
     place: Place = ()
     is_applied: bool = True
+
+    @classmethod
+    def of(cls, known: Sequence[KnownAttention], softmaxes: Sequence[Softmax]) -> "AttentionCall":
+        """The calls of one group, each with some of the heads."""
+        heads, masked = zip(*(_by_head(one, softmaxes[one.softmax]) for one in known), strict=True)
+        first = softmaxes[known[0].softmax]
+        weights, hidden = numpy(torch.cat(heads)), numpy(torch.cat(masked))
+        return cls(known[0].kind, weights, hidden, module=first.module, place=first.place)
+
+
+def _by_head(one: KnownAttention, softmax: Softmax) -> tuple[Tensor, Tensor]:
+    """Weights as they were applied and the mask of one sentence, (head, query, key)."""
+    assert softmax.applied is not None
+    # A weight that is never used counts as what came out of the softmax: 0, or the rows do not add up.
+    applied = torch.where(softmax.applied.isnan() & ~softmax.weights.isnan(), 0.0, softmax.applied)
+    n_queries, n_keys = softmax.shape[one.query_axis], softmax.shape[-1]
+    weights, masked = (each.movedim(one.query_axis, -2).reshape(-1, n_queries, n_keys) for each in (applied, softmax.masked))
+    return weights, masked
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was recorded of one pass, from whichever source.
+
+    Attributes:
+        returned: by the model.
+        calls: of attention, in order.
+        unseen: attention that cannot be shown.
+        softmax_columns: by name of a module, the number of columns of its last softmax.
+    """
+
+    returned: Any
+    calls: list[AttentionCall]
+    unseen: Sequence[Unseen]
+    softmax_columns: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -70,7 +109,7 @@ def layers_by_kind(calls: Sequence[AttentionCall]) -> dict[Kind, Layers]:
                 f"the layers of {kind} attention have different shapes (head, query, key): {sizes}; a Trace needs one for all"
             )
         if own:
-            numbers = _numbers([call.place for call in own])
+            numbers = layer_numbers([call.place for call in own])
             ordered = [call for _, call in sorted(zip(numbers, own, strict=True), key=lambda pair: pair[0])]
             whole = np.stack([np.broadcast_to(call.masked, call.weights.shape) for call in ordered])
             layers[kind] = Layers(
@@ -79,22 +118,6 @@ def layers_by_kind(calls: Sequence[AttentionCall]) -> dict[Kind, Layers]:
                 numbers=() if set(numbers) == set(range(len(own))) else tuple(sorted(numbers)),
             )
     return layers
-
-
-def _numbers(places: Sequence[Place]) -> Sequence[int]:
-    """The numbers of layers: their indices in the outermost list that tells them apart.
-
-    Where no list does (layers that share one module, or stand in several lists) they are numbered as they were called.
-    """
-    for level in zip(*places, strict=False):
-        numbers = tuple(index for _, index in level)
-        if len({name for name, _ in level}) > 1:
-            break
-        if len(set(numbers)) == len(numbers):
-            return numbers
-        if len(set(numbers)) > 1:
-            break
-    return range(len(places))
 
 
 def check_calls(model: nn.Module, calls: Sequence[AttentionCall], softmax_columns: Mapping[str, int]) -> None:

@@ -1,17 +1,20 @@
 """What attention does inside a Hugging Face model, for every family that calls it through their `AttentionInterface`.
 
 Their default kernel computes no weights, and returns none without an error. For the run ours stands in its place, as it does
-for good in a model that is loaded (`readers/huggingface/attention.py`): every call is told to the run that it belongs to.
+for good in a model that is loaded (`readers/huggingface/attention.py`): every call is told to the run that it belongs to. What
+does not pass through their interface is seen by torch's operators, and named.
 """
 
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
@@ -19,12 +22,14 @@ from transformer_viz.model import masks
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Call
 from transformer_viz.readers.huggingface.loading import quiet_transformers
+from transformer_viz.readers.modules.kinds import Unseen
+from transformer_viz.readers.modules.operators import OperatorTap, is_parameter
+from transformer_viz.readers.modules.passes import prepared
+from transformer_viz.readers.modules.running import RunningModules
 from transformer_viz.terms import Kind
-from transformer_viz.tracing.adapters.attention_calls import AttentionCall, numpy
+from transformer_viz.tracing.adapters.attention_calls import AttentionCall, Recorded, numpy
 from transformer_viz.tracing.adapters.labels import padding
-from transformer_viz.tracing.adapters.running_modules import RunningModules
 
-ORDER = 0
 INSTALL = "pip install 'transformers>=5.23,<6'"
 _SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
 """The parameters through which the attention modules of transformers take the source in cross-attention."""
@@ -91,26 +96,24 @@ def encoder_modules(inner: Any) -> set[int]:
     return {id(module) for module in inner.get_encoder().modules()} if inner.config.is_encoder_decoder else set()
 
 
-def knows(model: nn.Module) -> bool:
-    """Whether there is a Hugging Face model in it."""
-    return pretrained(model) is not None
-
-
-@contextmanager
-def record_attention(
-    model: nn.Module, running: RunningModules, has_source: bool, has_target: bool
-) -> Generator[Callable[[], list[AttentionCall]]]:
-    """Records every attention call of the Hugging Face model in `model`, and leaves nothing behind; afterwards what it gave
-    returns the calls."""
+def record(
+    model: nn.Module, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Callable[..., Any] | None
+) -> Recorded:
+    """Records every attention call of the Hugging Face model in `model`, and leaves nothing behind."""
     inner: Any = pretrained(model)
-    calls = list[AttentionCall]()
     names = {id(module): name for name, module in inner.named_modules()}
     encoder, has_both = encoder_modules(inner), inner.config.is_encoder_decoder
+    running = RunningModules(model)
+    tap = OperatorTap(running)
+    recorded, told = Recorded(None, [], (), {}), set[int]()
 
-    def record(call: Call) -> None:
+    def record_call(call: Call) -> None:
         module, weights = call.module, call.weights
         if len(weights) != 1:
             raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
+        if (softmax := tap.softmax_of(weights)) is not None:
+            told.add(softmax.number)
+            recorded.softmax_columns[running.innermost] = softmax.shape[-1]
         masked = call.masked.expand(weights.shape)[0]
         is_causal = getattr(module, "is_causal", None)
         # Cross-attention is given a second sequence. Where there is no such parameter, it is what is not causal in the decoder
@@ -124,11 +127,54 @@ def record_attention(
             is_decoder = has_both or (masks.hides_future(masked) if is_causal is None else bool(is_causal))
             kind = "cross" if is_cross else "decoder" if is_decoder else "encoder"
         where = {"module": running.innermost, "place": running.place}
-        calls.append(AttentionCall(kind, numpy(weights[0]), numpy(masked), **where, is_applied=call.is_applied(_TOLERANCE)))
+        is_applied = call.is_applied(_TOLERANCE)
+        recorded.calls.append(AttentionCall(kind, numpy(weights[0]), numpy(masked), **where, is_applied=is_applied))
 
     attention.register()
-    with _our_attention_in(model), attention.observe_attention(record):
-        yield lambda: calls
+    with (
+        prepared(model),
+        torch.no_grad(),
+        _our_attention_in(model),
+        attention.observe_attention(record_call),
+        running.followed(),
+        tap,
+    ):
+        if call is None and inner is model:
+            returned = call_model(inner, source, target, pad_id)
+        else:
+            returned = (call or model)(*(ids for ids in (source, target) if ids is not None))
+    others = {
+        softmax.module: softmax.fault or "it does not call transformers' attention interface"
+        for softmax in tap.seen.softmaxes
+        if softmax.number not in told and softmax.value is not None and softmax.n_free > 1 and not is_parameter(softmax.value)
+    }
+    others |= tap.seen.unseen
+    found = {call.module for call in recorded.calls}
+    modules = dict(model.named_modules())
+    unseen = [
+        Unseen(name, why, "encoder" if id(modules[name]) in encoder else None)
+        for name, why in others.items()
+        if name not in found
+    ]
+    return replace(
+        recorded, returned=returned, unseen=(*unseen, *_silent_stacks(model, inner, running, recorded.calls, unseen))
+    )
+
+
+def _silent_stacks(
+    model: nn.Module, inner: Any, running: RunningModules, calls: Sequence[AttentionCall], unseen: Sequence[Unseen]
+) -> list[Unseen]:
+    """The encoder or decoder that ran although no attention of some kind was recorded in it."""
+    if not inner.config.is_encoder_decoder:
+        return []
+    stacks: dict[int, tuple[Kind, ...]] = {id(inner.get_encoder()): ("encoder",), id(inner.get_decoder()): ("decoder", "cross")}
+    return [
+        Unseen(name, "none of it was seen", kind)
+        for name, module in model.named_modules()
+        if name in running.ran and not any(other.module.startswith(f"{name}.") for other in unseen)
+        for kind in stacks.get(id(module), ())
+        if kind not in {call.kind for call in calls}
+    ]
 
 
 @contextmanager

@@ -1,0 +1,281 @@
+"""Which attention is the encoder's, the decoder's or cross-attention: told by asking the module again.
+
+Names and shapes do not tell it: source and target may be equally long, and one module may be used three times. So the module is
+asked once more with a target that is one token shorter, and once with such a source. Rows that change their number with the
+target are of the target, and so are columns. What does not come out clean is no attention between tokens, or is refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import count_words
+from transformer_viz.readers.modules.operators import Seen, Softmax, is_parameter
+from transformer_viz.readers.modules.passes import Pass, Passes
+from transformer_viz.terms import Kind
+
+Side = Literal["source", "target"]
+
+
+@dataclass(frozen=True)
+class KnownAttention:
+    """One call of attention whose kind is known.
+
+    Attributes:
+        softmax: the number of its softmax in the pass.
+        module: the name of the module that computes it.
+        kind: which attention.
+        query_axis: the axis of its queries, of the rows of its softmax.
+        group: calls with the same number are heads of one layer.
+    """
+
+    softmax: int
+    module: str
+    kind: Kind
+    query_axis: int
+    group: int
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Attention that cannot be shown.
+
+    Attributes:
+        module: the name of the module; empty for the model itself.
+        why: the reason.
+        kind: which attention, where that can be told.
+    """
+
+    module: str
+    why: str
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The attention of a module: what is known, and what cannot be shown."""
+
+    attentions: tuple[KnownAttention, ...]
+    unseen: tuple[Unseen, ...]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """How the shape of a softmax changed when one side had one token less: rows by axis, and columns."""
+
+    rows: tuple[int, ...]
+    columns: int
+
+
+def find_attention(passes: Passes, first: Pass, source: Tensor | None, target: Tensor | None, pad_id: int | None) -> Found:
+    """Finds out what each softmax of a pass is, by up to three passes more.
+
+    Args:
+        passes: of the module.
+        first: the pass over the ids as they are.
+        source: ids (1, length) or (length, 1), or None.
+        target: the same.
+        pad_id: of padding, if there is any.
+
+    Raises:
+        OptionError: the module cannot be asked, or does not answer cleanly.
+    """
+    sides: dict[Side, Tensor] = {}
+    if source is not None:
+        sides["source"] = source
+    if target is not None:
+        sides["target"] = target
+    changes: dict[Side, list[_Change]] = {}
+    others: dict[Side, Seen] = {}
+    for side in sides:
+        others[side], factor = _asked(passes, sides, side, first.seen)
+        pairs = zip(first.seen.softmaxes, others[side].softmaxes, strict=True)
+        changes[side] = [_change(one, other, factor) for one, other in pairs]
+    lengths = {side: ids.numel() for side, ids in sides.items()}
+    known, unseen = [], [Unseen(module, why) for module, why in first.seen.unseen.items()]
+    for softmax in first.seen.softmaxes:
+        own = {side: of_side[softmax.number] for side, of_side in changes.items()}
+        tables = [others[side].softmaxes[softmax.number] for side in sides]
+        answer = _answer(softmax, own, lengths, tables)
+        if isinstance(answer, KnownAttention):
+            known.append(answer)
+        elif answer is not None:
+            unseen.append(answer)
+    if len(sides) == 1 and known:
+        known = [replace(one, kind=_stack(passes, first, known, sides, pad_id)) for one in known]
+    return Found(tuple(_with_groups(passes, first, known, [*sides.values()])), tuple(unseen))
+
+
+def _asked(passes: Passes, sides: dict[Side, Tensor], side: Side, seen: Seen) -> tuple[Seen, int]:
+    """What was seen of a pass with one token less on one side, and 1; or with one more, and −1, where less is not possible."""
+    ids, why = sides[side], ""
+    axis = 1 if ids.shape[0] == 1 else 0
+    shorter, longer = ids.narrow(axis, 0, ids.numel() - 1), torch.cat([ids, ids.narrow(axis, ids.numel() - 1, 1)], axis)
+    for other, factor in ((shorter, 1), (longer, -1)):
+        if not other.numel():
+            continue
+        try:
+            asked = passes.run(*({**sides, side: other}.values()), is_searching=True).seen
+        except OptionError as error:
+            why = why or str(error)
+            continue
+        names, others = ([softmax.module for softmax in each.softmaxes] for each in (seen, asked))
+        if names == others:
+            return asked, factor
+        words = "less" if factor == 1 else "more"
+        why = why or (
+            f"with one token {words} in its {side} it computes {count_words(len(others), 'softmax', 'softmaxes')} where it "
+            f"computed {len(names)}"
+        )
+    raise OptionError(
+        f"which attention of {type(passes.model).__name__} is which cannot be told: asked again with another length of its "
+        f"{side}, it does not answer alike: {why.removesuffix('.')}. Give its arrays to Trace.from_arrays."
+    )
+
+
+def _change(one: Softmax, other: Softmax, factor: int) -> _Change:
+    if len(one.shape) != len(other.shape):
+        return _Change((0,) * (len(one.shape) - 1), 0)
+    apart = [factor * (a - b) for a, b in zip(one.shape, other.shape, strict=True)]
+    return _Change(tuple(apart[:-1]), apart[-1])
+
+
+def _answer(
+    softmax: Softmax, changes: dict[Side, _Change], lengths: dict[Side, int], others: Sequence[Softmax]
+) -> KnownAttention | Unseen | None:
+    """What a softmax is; None where it is no attention between tokens."""
+    rows = {side: [axis for axis, n in enumerate(change.rows) if n] for side, change in changes.items()}
+    has_rows, has_columns = any(rows.values()), any(change.columns for change in changes.values())
+    n_rows = softmax.weights.numel() // softmax.shape[-1]
+    if not has_columns:
+        # Logits, gates, a mixture of experts or of the rows of a table.
+        n_free = max(each.n_free for each in (softmax, *others))
+        if softmax.applied is None or softmax.fault or n_free < 2 or softmax.value is None or is_parameter(softmax.value):
+            return None
+        if not has_rows:
+            return Unseen(softmax.module, f"its rows and columns, {softmax.shape}, do not change with source or target")
+        if all(_is_same(softmax.value, other.value) for other in others):
+            return Unseen(softmax.module, f"it attends to {softmax.shape[-1]} rows of a table, which are no tokens")
+        words = f"it attends from {n_rows} rows to {softmax.shape[-1]} columns that are no tokens of source or target"
+        return Unseen(softmax.module, words)
+    shape = f"a softmax {softmax.shape}"
+    if not has_rows:
+        return Unseen(softmax.module, f"{n_rows} rows that are no tokens attend to tokens, in {shape}")
+    axes = {axis for of_side in rows.values() for axis in of_side}
+    if len(axes) > 1 or any(abs(n) > 1 for change in changes.values() for n in (*change.rows, change.columns)):
+        return Unseen(softmax.module, f"its rows or columns are not one for each token, in {shape}")
+    (axis,) = axes
+    n_queries, n_keys = softmax.shape[axis], softmax.shape[-1]
+    of_rows = [side for side, change in changes.items() if change.rows[axis]]
+    of_columns = [side for side, change in changes.items() if change.columns]
+    if len(of_rows) > 1 or len(of_columns) > 1:
+        return Unseen(
+            softmax.module,
+            f"its {n_queries} rows and {n_keys} columns are of source and target together; give all of it as target_ids, with "
+            "call= a function of those alone",
+        )
+    from_, to = of_rows[0], of_columns[0]
+    kind: Kind | None = "encoder" if from_ == to == "source" else "decoder" if from_ == to else None
+    kind = "cross" if (from_, to) == ("target", "source") else kind
+    if kind is None:
+        return Unseen(softmax.module, f"its rows are of the {from_} and its columns of the {to}, which no Trace holds")
+    if (n_queries, n_keys) != (lengths[from_], lengths[to]):
+        expected = f"{count_words(lengths[from_], 'token')} of the {from_} and {lengths[to]} of the {to}"
+        why = f"it has {n_queries} rows and {n_keys} columns for {expected}"
+        more = "; it adds a key that is no token" if n_keys == lengths[to] + 1 else ""
+        return Unseen(softmax.module, why + more, kind)
+    if softmax.fault:
+        return Unseen(softmax.module, softmax.fault, kind)
+    if softmax.applied is None:
+        return Unseen(softmax.module, f"no product of {shape} with values was seen", kind)
+    return KnownAttention(softmax.number, softmax.module, kind, axis, 0)
+
+
+def _is_same(a: Tensor, b: Tensor | None) -> bool:
+    return b is not None and a.shape == b.shape and torch.equal(a, b)
+
+
+def _stack(passes: Passes, first: Pass, known: Sequence[KnownAttention], sides: dict[Side, Tensor], pad_id: int | None) -> Kind:
+    """Whether a model of one stack is a decoder, whose rows see nothing later; without a sign, what it was given as."""
+    ((side, ids),) = sides.items()
+    given: Kind = "decoder" if side == "target" else "encoder"
+    is_causal = _is_causal(first.seen, known)
+    if is_causal is None:
+        real = [number for number in ids.flatten().tolist() if number != pad_id]
+        if real:
+            try:
+                # The same token three times, none of which is padding.
+                axis = 1 if ids.shape[0] == 1 else 0
+                again = passes.run(torch.full_like(ids.narrow(axis, 0, 1), real[0]).repeat_interleave(3, axis)).seen
+                if len(again.softmaxes) == len(first.seen.softmaxes):
+                    is_causal = _is_causal(again, known)
+            except OptionError:
+                pass
+    if is_causal is None:
+        return given
+    return "decoder" if is_causal or side == "target" else "encoder"
+
+
+def _is_causal(seen: Seen, known: Sequence[KnownAttention]) -> bool | None:
+    """Whether no row sees a later key, in any call; None where there is no key that is seen at all after the first row."""
+    has_sign = False
+    for one in known:
+        softmax = seen.softmaxes[one.softmax]
+        masked = softmax.masked.movedim(one.query_axis, -2).reshape(-1, softmax.shape[one.query_axis], softmax.shape[-1])
+        if masked.shape[-1] != masked.shape[-2]:
+            return None
+        own = ~masked.diagonal(dim1=-2, dim2=-1)
+        earlier = torch.ones(masked.shape[-2:], dtype=torch.bool, device=masked.device).triu(1)
+        if bool((earlier & own[:, None, :] & ~masked).any()):
+            return False
+        has_sign = has_sign or bool((earlier & own[:, None, :] & masked).any())
+    return True if has_sign else None
+
+
+class _WithoutHeads:
+    """Changes that make what one call writes zero."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def weights(self, softmax: Softmax) -> Tensor:
+        assert softmax.applied is not None
+        return torch.zeros_like(softmax.applied) if softmax.number == self._number else softmax.applied
+
+    def heads(self, softmax: Softmax, heads: Tensor) -> Tensor:
+        return heads
+
+
+def _with_groups(passes: Passes, first: Pass, known: Sequence[KnownAttention], ids: Sequence[Tensor]) -> list[KnownAttention]:
+    """The calls, those in one group that are heads of one layer, each computed by itself.
+
+    They read the same tensor, and what one of them writes changes nothing in the others.
+    """
+    softmaxes = first.seen.softmaxes
+
+    def may_be_one(a: KnownAttention, b: KnownAttention) -> bool:
+        one, other = softmaxes[a.softmax], softmaxes[b.softmax]
+        n_heads = one.weights.numel() // (one.shape[a.query_axis] * one.shape[-1])
+        return a.kind == b.kind and one.shape == other.shape and n_heads == 1 and one.given is other.given
+
+    same = [False, *(may_be_one(a, b) for a, b in pairwise(known))]
+    groups, start, after = [0] * len(known), 0, None
+    for i in range(1, len(known)):
+        if same[i] and after is None:
+            after = passes.run(*ids, changes=_WithoutHeads(known[start].softmax)).seen
+        is_one = same[i] and after is not None and _is_untouched(softmaxes, after, known[i])
+        groups[i] = groups[i - 1] + (not is_one)
+        if not is_one:
+            start, after = i, None
+    return [replace(one, group=group) for one, group in zip(known, groups, strict=True)]
+
+
+def _is_untouched(softmaxes: Sequence[Softmax], after: Seen, one: KnownAttention) -> bool:
+    if len(after.softmaxes) <= one.softmax:
+        return False
+    return torch.allclose(softmaxes[one.softmax].weights, after.softmaxes[one.softmax].weights, rtol=0, atol=1e-9)

@@ -1,0 +1,672 @@
+"""Attention of any module, seen and changed at the level of torch's operators.
+
+However attention is written, its weights come from a softmax and are multiplied with the values. A softmax is followed through
+views and element-wise operators (dropout, casts, re-zeroing) until it is an operand of a product and is summed over its keys.
+That operand is what the weights were as applied; there it can also be changed.
+"""
+
+import math
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from transformer_viz.model.masks import HIDDEN
+from transformer_viz.readers.modules.running import Place, RunningModules
+
+aten: Any = torch.ops.aten
+_SOFTMAXES = {aten._softmax, aten._safe_softmax}
+_PRODUCTS = {aten.mm: 0, aten.bmm: 0, aten.mv: 0, aten.dot: 0, aten.vdot: 0}
+_PRODUCTS |= {aten.addmm: 1, aten.baddbmm: 1, aten.addbmm: 1, aten.addmv: 1}
+"""Products of matrices, each with the place of its first operand."""
+_VIEWS = {
+    *(aten.view, aten._unsafe_view, aten.reshape, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.alias),
+    *(aten.detach, aten.clone, aten.contiguous, aten.lift_fresh),
+}
+"""Operators that keep the order of all elements."""
+_MOVES = {
+    *(aten.transpose, aten.t, aten.permute, aten.slice, aten.select, aten.split, aten.split_with_sizes, aten.unbind),
+    *(aten.chunk, aten.narrow, aten.as_strided, aten.constant_pad_nd, aten.index_select, aten.index, aten.flip, aten.roll),
+    *(aten.repeat, aten.unfold, aten.cat, aten.stack, aten.tril, aten.triu, aten.gather, aten.diagonal),
+}
+"""Operators that move elements and change none."""
+_CARRIES = _VIEWS | _MOVES | {aten.mul, aten.div, aten._to_copy, aten.neg, aten.tanh}
+"""Operators through which a mask of scores is followed back."""
+_MASKS = {aten.masked_fill, aten.masked_fill_, aten.where, aten.add, aten.add_, aten.sub, aten.sub_, aten.baddbmm}
+_MASKS |= {aten.index_put, aten.index_put_}
+"""Operators that may mask scores."""
+_IN_PLACE = {aten.masked_fill_, aten.add_, aten.sub_, aten.index_put_, aten.mul_, aten.div_}
+_SOURCES = {*_PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
+"""Operators from which scores come, and what is taken of whole rows of them."""
+_TRACED = _MASKS | _CARRIES | _IN_PLACE | _SOURCES
+_FAITHFUL = 1e-3
+"""How far rows of weights that come from no softmax may be from 1 and still count as weights."""
+
+
+class NotChangeable(Exception):
+    """Raised where a tap changes a mask and the score under it is not known."""
+
+
+@dataclass(eq=False)
+class Softmax:
+    """One softmax of a pass, or what is as good as one, and the product in which it was applied. Keys are the last axis.
+
+    Attributes:
+        number: its place among those of the pass.
+        module: the name of the module that computed it.
+        place: where that stands among the layers.
+        given: the first tensor that the module was given.
+        scores: what went in, with −∞ or a mask's number where a key is hidden; None where it is not known.
+        weights: what came out.
+        before_mask: the scores before the mask, None where they could not be followed back.
+        hidden: bool, what its mask hides, or None: nothing.
+        is_traced: whether the scores were followed back to their product, so that each mask on the way is known.
+        applied: the operand of the product in the shape of `weights`, NaN where a weight was not used; None without a product.
+        n_free: rows that share the values of one product.
+        value: the other operand.
+        fault: why it cannot be shown as attention, whatever its shape.
+    """
+
+    number: int
+    module: str
+    place: Place
+    given: Tensor | None
+    scores: Tensor | None
+    weights: Tensor
+    dim: int
+    before_mask: Tensor | None = None
+    hidden: Tensor | None = None
+    is_traced: bool = False
+    applied: Tensor | None = None
+    n_free: int = 0
+    value: Tensor | None = None
+    fault: str = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows, which may be several axes, and keys."""
+        return tuple(self.weights.shape)
+
+    @property
+    def masked(self) -> Tensor:
+        """The cells that a mask hides, bool in the shape of the weights: their score is as low as a mask's number, and their
+        weight is 0, unless everything in their row is hidden."""
+        hidden = torch.zeros_like(self.weights, dtype=torch.bool) if self.hidden is None else self.hidden
+        if self.scores is not None:
+            hidden = hidden | (self.scores == -math.inf if self.is_traced else self.scores <= HIDDEN)
+        seen = self.weights if self.applied is None else self.applied
+        return hidden & ((seen == 0) | seen.isnan() | hidden.all(-1, keepdim=True))
+
+
+class Changes(Protocol):
+    """What changes the attention of a pass, softmax by softmax."""
+
+    def weights(self, softmax: Softmax) -> Tensor:
+        """The weights to apply, in the shape of `softmax.applied`; that tensor itself where nothing changes."""
+
+    def heads(self, softmax: Softmax, heads: Tensor) -> Tensor:
+        """The products to go on with, (rows …, width)."""
+
+
+class _Step(NamedTuple):
+    """One operator through which a softmax was followed: it took the tensor at `place` of its arguments."""
+
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    place: tuple[int, ...]
+    output: int | None
+
+
+@dataclass(eq=False)
+class _Followed:
+    """A tensor that has the weights of a softmax, and how they came there. The reference keeps its id from being used anew."""
+
+    tensor: Tensor
+    softmax: Softmax
+    trail: tuple[_Step, ...] = ()
+    is_log: bool = False
+    moved: bool = False
+
+
+@dataclass(eq=False)
+class _Operand:
+    """The weights as an operand of a product.
+
+    Attributes:
+        index: for each element its place in the flat weights, in the shape of the operand; None: the same order.
+        rows: for each row of the product its number, (…, free row); None: the same order.
+    """
+
+    softmax: Softmax
+    tensor: Tensor
+    index: Tensor | None
+    rows: Tensor | None
+
+
+class _Made(NamedTuple):
+    """How a tensor was made; `before` is what an operator that works in place was given."""
+
+    tensor: Tensor
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    before: Tensor | None
+
+
+@dataclass
+class Seen:
+    """What was seen of a pass.
+
+    Attributes:
+        softmaxes: in their order.
+        unseen: name of a module -> why attention in it cannot be seen.
+    """
+
+    softmaxes: list[Softmax] = field(default_factory=list)
+    unseen: dict[str, str] = field(default_factory=dict)
+
+
+class _Operators:
+    """What is done with each operator. In a class that is no mode: torch would wrap the method of one so that its first call
+    imports the compiler, which takes seconds.
+
+    Args:
+        running: the modules that run.
+        changes: what changes the attention, or None.
+        is_searching: whether products of weights that come from no softmax are looked for, which takes time.
+    """
+
+    def __init__(self, running: RunningModules, changes: Changes | None = None, *, is_searching: bool = True) -> None:
+        super().__init__()
+        self.seen = Seen()
+        self._running, self._changes, self._is_searching = running, changes, is_searching
+        self._followed: dict[int, _Followed] = {}
+        self._made: dict[int, _Made] = {}
+        self._is_traced = False
+        self._exponents: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self._sums: dict[int, tuple[Tensor, Tensor, int]] = {}
+        self._weighted: dict[int, tuple[Tensor, _Operand, int]] = {}
+
+    def softmax_of(self, tensor: Tensor) -> Softmax | None:
+        """The softmax whose weights a tensor has."""
+        followed = self._followed.get(id(tensor))
+        return None if followed is None else followed.softmax
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func not in _WHOLE:
+            # In inference mode torch does not take composed operators apart.
+            with cast(TorchDispatchMode, self):
+                made = func.decompose(*args, **kwargs)
+            if made is not NotImplemented:
+                return made
+            _WHOLE.add(func)
+        packet = func.overloadpacket
+        if packet in _SOFTMAXES or packet is aten._log_softmax:
+            return self._softmax(func, args, kwargs)
+        if packet in _PRODUCTS:
+            return self._product(func, args, kwargs, _PRODUCTS[packet])
+        if packet is aten.exp or packet is aten.exp_:
+            return self._exponent(func, args, kwargs)
+        if self._followed:
+            for place, given in _tensors(args):
+                if (followed := self._followed.get(id(given))) is not None:
+                    return self._follow(func, packet, args, kwargs, place, followed)
+        before = None
+        if packet in _IN_PLACE and args[0].is_floating_point():
+            before = args[0].clone()
+            if (earlier := self._made.get(id(args[0]))) is not None:
+                self._made[id(before)] = earlier._replace(tensor=before)
+        made = func(*args, **kwargs)
+        if packet is aten.max and isinstance(made, tuple):
+            self._made[id(made[0])] = _Made(made[0], func, args, kwargs, None)
+        if isinstance(made, Tensor):
+            if packet in _TRACED and made.is_floating_point():
+                self._made[id(made)] = _Made(made, func, args, kwargs, before)
+            if self._exponents or self._weighted:
+                made = self._sum_or_quotient(packet, args, kwargs, made)
+        if packet not in _KNOWN and _is_opaque(packet):
+            self._cannot_see(f"it calls {packet._qualified_op_name.replace('::', '.')}, which gives no weights")
+        return made
+
+    def _cannot_see(self, why: str) -> None:
+        self.seen.unseen.setdefault(self._running.innermost, why)
+
+    # ---- from scores to weights
+
+    def _softmax(self, func: Any, args: Any, kwargs: Any) -> Any:
+        scores, dim = args[0], args[1]
+        made = func(*args, **kwargs)
+        if scores.is_nested:
+            self._cannot_see("it computes with nested tensors, whose weights have no common shape")
+            return made
+        if scores.dim():
+            self._add(scores, made, dim, is_log=func.overloadpacket is aten._log_softmax)
+        return made
+
+    def _add(self, scores: Tensor | None, weights: Tensor, dim: int, *, is_log: bool = False, fault: str = "") -> Softmax:
+        self._is_traced = scores is not None
+        before, hidden = (None, None) if scores is None else self._before_mask(scores)
+        turn = lambda tensor: None if tensor is None else tensor.movedim(dim, -1)  # noqa: E731
+        running = self._running
+        softmax = Softmax(
+            len(self.seen.softmaxes),
+            running.innermost,
+            running.place,
+            running.first_input,
+            turn(scores),
+            weights.movedim(dim, -1),
+            dim % weights.dim(),
+            turn(before),
+            None if hidden is None or scores is None else turn(hidden.expand(scores.shape)),
+            self._is_traced,
+            fault=fault,
+        )
+        self.seen.softmaxes.append(softmax)
+        self._followed[id(weights)] = _Followed(weights, softmax, is_log=is_log)
+        self._made.clear()
+        return softmax
+
+    def _exponent(self, func: Any, args: Any, kwargs: Any) -> Any:
+        followed = self._followed.get(id(args[0]))
+        made = func(*args, **kwargs)
+        if followed is not None and followed.is_log:
+            self._followed[id(made)] = _Followed(made, followed.softmax, followed.trail, moved=followed.moved)
+            if not followed.trail:
+                followed.softmax.weights = made.movedim(followed.softmax.dim, -1)
+        elif made.dim() > 1 and made.is_floating_point():
+            if made.shape[-1] > 1 and bool(((made.sum(-1) - 1).abs() < _FAITHFUL).all()):
+                self._add(args[0] if func.overloadpacket is aten.exp else made.log(), made, -1)
+            else:
+                self._exponents[id(made)] = made, args[0]
+        return made
+
+    def _sum_or_quotient(self, packet: Any, args: Any, kwargs: Any, made: Tensor) -> Tensor:
+        """A softmax written as exponents, divided by their sum; and the sum over keys of values that were weighted."""
+        first = args[0]
+        if packet is aten.sum:
+            dims = args[1] if len(args) > 1 else kwargs.get("dim")
+            if id(first) in self._exponents and dims and len(dims) == 1:
+                self._sums[id(made)] = made, first, dims[0] % first.dim()
+            if id(first) in self._weighted and dims:
+                _, operand, axis = self._weighted[id(first)]
+                if [dim % first.dim() for dim in dims] == [axis]:
+                    self._applied(operand)
+        elif id(first) in self._exponents:
+            divisor = self._sums.get(id(args[1])) if len(args) > 1 else None
+            if packet in (aten.div, aten.div_) and divisor is not None and divisor[1] is first:
+                scores = self._exponents[id(first)][1]
+                self._add(made.log() if scores is None else scores, made, divisor[2])
+            elif made.numel() == first.numel() and packet in _CARRIES | _MASKS | {aten.mul_}:
+                self._exponents[id(made)] = made, None
+        elif id(first) in self._sums and packet in (aten.add, aten.clamp, aten.clamp_min, *_VIEWS):
+            self._sums[id(made)] = made, *self._sums[id(first)][1:]
+        return made
+
+    # ---- from weights to their product
+
+    def _follow(self, func: Any, packet: Any, args: Any, kwargs: Any, place: tuple[int, ...], followed: _Followed) -> Any:
+        """An operator that is given weights, and is no product of matrices."""
+        softmax, given = followed.softmax, followed.tensor
+        is_single = packet is aten.sum and len(args) > 1 and args[1] and all(given.shape[dim] == 1 for dim in args[1])
+        if packet in _VIEWS or packet in _MOVES or is_single:
+            made = func(*args, **kwargs)
+            outputs = list(made) if isinstance(made, list | tuple) else [made]
+            for i, output in enumerate(outputs):
+                step = _Step(func, args, kwargs, place, None if output is made else i)
+                moved = followed.moved or packet not in _VIEWS or output.numel() != given.numel()
+                self._followed[id(output)] = _Followed(output, softmax, (*followed.trail, step), followed.is_log, moved)
+            return made
+        if packet in (aten.mul, aten.mul_) and not followed.is_log and isinstance(args[1], Tensor):
+            other = args[1 - place[0]]
+            shape = torch.broadcast_shapes(given.shape, other.shape)
+            is_weighted = math.prod(shape) > given.numel() or (softmax.shape[-1] == 1 and other.dim() == len(shape))
+            if is_weighted and id(other) not in self._followed and (operand := self._operand(followed, None)) is not None:
+                return self._weight(func, args, kwargs, place[0], operand, other, shape)
+        made = func(*args, **kwargs)
+        for output in made if isinstance(made, list | tuple) else (made,):
+            # Dropout, a cast, zeros where a mask is, a factor.
+            if isinstance(output, Tensor) and output.is_floating_point() and output.shape == given.shape:
+                self._followed[id(output)] = _Followed(output, softmax, followed.trail, followed.is_log, followed.moved)
+        return made
+
+    def _weight(
+        self, func: Any, args: Any, kwargs: Any, place: int, operand: _Operand, other: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        """Values times weights, element by element, which are summed over the keys afterwards."""
+        softmax, given = operand.softmax, operand.tensor
+        axis = _key_axis(operand, softmax.shape[-1])
+        n_new = len(shape) - given.dim()
+        sizes = (1,) * (len(shape) - other.dim()) + tuple(other.shape)
+        if axis is None or given.dim() == 0:
+            return func(*args, **kwargs)
+        free = [i for i in range(given.dim()) if i != axis and given.shape[i] > 1 and sizes[i + n_new] == 1]
+        softmax.n_free = max(softmax.n_free, math.prod(given.shape[i] for i in free))
+        softmax.value = other
+        softmax.applied = _in_shape(operand)
+        if (changed := self._changed(operand)) is not None:
+            args = (*args[:place], changed, *args[place + 1 :])
+        made = func(*args, **kwargs)
+        if softmax.shape[-1] == 1:
+            self._applied(operand)
+        else:
+            softmax.applied = None
+        self._weighted[id(made)] = made, operand, axis + n_new
+        return made
+
+    def _applied(self, operand: _Operand) -> None:
+        softmax, applied = operand.softmax, _in_shape(operand)
+        before = softmax.applied
+        # Rows may be multiplied part by part.
+        softmax.applied = applied if before is None else torch.where(applied.isnan(), before, applied)
+
+    def _product(self, func: Any, args: Any, kwargs: Any, first: int) -> Any:
+        a, b = args[first], args[first + 1]
+        for place, given, contracted in ((first, a, a.dim() - 1), (first + 1, b, max(0, b.dim() - 2))):
+            followed = self._followed.get(id(given))
+            if followed is None:
+                if id(given) in self._exponents and given.shape[contracted] > 1:
+                    self._cannot_see("its softmax is written as exponents that are divided by their sum after the product")
+                continue
+            if followed.is_log:
+                continue
+            operand = self._operand(followed, contracted)
+            if operand is None:
+                followed.softmax.fault = followed.softmax.fault or "its weights are summed over another axis than its softmax"
+                continue
+            softmax, other = followed.softmax, b if place == first else a
+            self._applied(operand)
+            softmax.n_free = max(softmax.n_free, math.prod(given.shape[i] for i in (-2, -1) if i % given.dim() != contracted))
+            softmax.value = other
+            if (changed := self._changed(operand)) is not None:
+                args = (*args[:place], changed, *args[place + 1 :])
+            made = func(*args, **kwargs)
+            return made if self._changes is None else self._with_heads(operand, made, is_left=place == first)
+        if self._is_searching and not (is_parameter(a) or is_parameter(b)):
+            for given, contracted in ((a, a.dim() - 1), (b, max(0, b.dim() - 2))):
+                if id(given) not in self._followed and _are_weights(given, contracted):
+                    self._add(None, given, contracted, fault="its weights come from no softmax that is known")
+                    self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
+        made = func(*args, **kwargs)
+        self._made[id(made)] = _Made(made, func, args, kwargs, None)
+        return made
+
+    def _operand(self, followed: _Followed, contracted: int | None) -> _Operand | None:
+        """The weights as an operand that is summed over axis `contracted`; None where that is not the axis of the softmax."""
+        softmax, given = followed.softmax, followed.tensor
+        n_keys, n = softmax.shape[-1], softmax.weights.numel()
+        is_last = softmax.dim == len(softmax.shape) - 1
+        if contracted is not None and not followed.moved and is_last:
+            return _Operand(softmax, given, None, None) if given.shape[contracted] == n_keys else None
+        index = torch.arange(n, device=given.device).view(softmax.shape).movedim(-1, softmax.dim)
+        for step in followed.trail:
+            index = _replayed(step, index)
+        if index.shape != given.shape:
+            return None
+        if contracted is None:
+            return _Operand(softmax, given, index, None)
+        by_row = index.movedim(contracted, -1)
+        if by_row.shape[-1] != n_keys:
+            # Some keys only: they are weights all the same, where each of them is a key of its own row.
+            is_row = (by_row >= 0).all() and (by_row // n_keys == by_row[..., :1] // n_keys).all()
+            softmax.fault = softmax.fault or "its keys are multiplied part by part"
+            return _Operand(softmax, given, index, None) if is_row else None
+        if not bool((by_row % n_keys == torch.arange(n_keys, device=index.device)).all()) or not bool(
+            (by_row // n_keys == by_row[..., :1] // n_keys).all()
+        ):
+            return None
+        return _Operand(softmax, given, index, by_row[..., 0] // n_keys)
+
+    def _changed(self, operand: _Operand) -> Tensor | None:
+        """The operand with what changes of it; None where nothing does."""
+        softmax, changes = operand.softmax, self._changes
+        if changes is None or softmax.applied is None:
+            return None
+        changed = changes.weights(softmax)
+        if changed is softmax.applied:
+            return None
+        changed = changed.to(operand.tensor.dtype)
+        if operand.index is None:
+            return changed.reshape(operand.tensor.shape)
+        return changed.reshape(-1)[operand.index]
+
+    def _with_heads(self, operand: _Operand, made: Tensor, *, is_left: bool) -> Tensor:
+        softmax, changes = operand.softmax, self._changes
+        assert changes is not None
+        if made.dim() < 2:
+            return made
+        by_row = made if is_left else made.transpose(-2, -1)
+        rows, width = softmax.shape[:-1], by_row.shape[-1]
+        n_rows = math.prod(rows)
+        if by_row.numel() != n_rows * width:
+            return made
+        flat = by_row.reshape(n_rows, width)
+        order = None if operand.rows is None else operand.rows.reshape(-1)
+        heads = flat if order is None else torch.empty_like(flat).index_copy_(0, order, flat)
+        given = heads.view(*rows, width)
+        changed = changes.heads(softmax, given)
+        if changed is given:
+            return made
+        flat = changed.reshape(n_rows, width)
+        by_row = (flat if order is None else flat[order]).reshape(by_row.shape)
+        return by_row if is_left else by_row.transpose(-2, -1)
+
+    # ---- what masked the scores
+
+    def _before_mask(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """The scores as they were before a mask, and what it hides; where nothing hides anything, the scores and None."""
+        made = self._made.get(id(scores))
+        if made is None or made.func.overloadpacket in _SOURCES:
+            self._is_traced = self._is_traced and made is not None
+            return scores, None
+        packet, args = made.func.overloadpacket, made.args
+        first = args[0] if made.before is None else made.before
+        if packet in (aten.masked_fill, aten.masked_fill_):
+            before, hidden = self._before_mask(first)
+            if not _is_low(args[2]):
+                return before if before is None else made.func(before.clone(), *args[1:]), hidden
+            return before, _either(hidden, args[1].expand(scores.shape))
+        if packet in (aten.index_put, aten.index_put_):
+            before, hidden = self._before_mask(first)
+            if before is None or not _is_low(args[2]):
+                return None, None
+            filled = torch.zeros(scores.shape, dtype=torch.bool, device=scores.device)
+            filled.index_put_(args[1], torch.tensor(True, device=scores.device))
+            return before, _either(hidden, filled)
+        if packet is aten.where and len(args) == 3:
+            for i in (1, 2):
+                if _is_low(args[i]):
+                    before, hidden = self._before_mask(args[3 - i])
+                    condition = args[0] if i == 1 else ~args[0]
+                    own = None if before is None else before.expand(scores.shape)
+                    return own, _either(hidden, condition.expand(scores.shape))
+            return scores, None
+        if packet in (aten.add, aten.add_, aten.sub, aten.sub_, aten.baddbmm):
+            return self._before_added(made, first, scores)
+        return self._before_carried(made, scores)
+
+    def _before_added(self, made: _Made, first: Any, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """Before an addition: a mask is what has numbers that are as low."""
+        args = list(made.args)
+        args[0] = first
+        for i in (0, 1):
+            if made.func.overloadpacket is aten.baddbmm and i == 1:
+                break
+            added = args[i]
+            if not isinstance(added, Tensor) or not added.is_floating_point():
+                continue
+            sign = -1 if made.func.overloadpacket in (aten.sub, aten.sub_) and i == 1 else 1
+            if self._is_of_product(added):
+                continue
+            low = (-added if sign < 0 else added).le(HIDDEN)
+            if bool(low.any()):
+                hidden = low.expand(scores.shape)
+                clean = [*args]
+                clean[i] = added.masked_fill(low, 0.0)
+                inner = None
+                if made.func.overloadpacket is not aten.baddbmm and isinstance(args[1 - i], Tensor):
+                    before, inner = self._before_mask(self._unmultiplied(args[1 - i], low))
+                    if before is None:
+                        return None, _either(hidden, inner)
+                    clean[1 - i] = before
+                clean[0] = clean[0].expand(scores.shape).clone()
+                return made.func(*clean, **made.kwargs), _either(hidden, inner)
+        if made.func.overloadpacket is aten.baddbmm:
+            return scores, None
+        # A bias; what was masked before it stays so.
+        before, hidden = self._before_mask(first)
+        if hidden is None or before is None:
+            return scores, None
+        return made.func(before.clone(), *made.args[1:], **made.kwargs), hidden
+
+    def _unmultiplied(self, scores: Tensor, low: Tensor) -> Tensor:
+        """The scores before they were multiplied with 0 where a mask is added, as in `s * m - 1e9 * (1 - m)`."""
+        made = self._made.get(id(scores))
+        if made is None or made.func.overloadpacket is not aten.mul or not isinstance(made.args[1], Tensor):
+            return scores
+        for i in (0, 1):
+            factor = made.args[i]
+            if factor.numel() > 1 and bool(((factor == 0) | (factor == 1)).all()) and bool((low | (factor != 0)).all()):
+                return made.args[1 - i]
+        return scores
+
+    def _is_of_product(self, tensor: Tensor) -> bool:
+        """Whether a tensor is scores, and no mask: it was made of a product."""
+        made = self._made.get(id(tensor))
+        if made is None:
+            return False
+        given = [part for _, part in _tensors(made.args)] if made.before is None else [made.before, *made.args[1:]]
+        return made.func.overloadpacket in {*_SOURCES, aten.baddbmm} or any(
+            self._is_of_product(part) for part in given if isinstance(part, Tensor)
+        )
+
+    def _before_carried(self, made: _Made, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """Before a factor, a cast or a view of scores that were masked before it."""
+        packet, args = made.func.overloadpacket, list(made.args)
+        args[0] = args[0] if made.before is None else made.before
+        place = next((i for i, given in enumerate(args) if isinstance(given, Tensor) and id(given) in self._made), None)
+        if place is None:
+            self._is_traced = False
+            return scores, None
+        before, hidden = self._before_mask(args[place])
+        if hidden is None or before is None:
+            return scores, hidden
+        is_view = packet in _VIEWS or packet in _MOVES
+        if is_view:
+            args[place] = hidden
+            hidden = made.func(*args, **made.kwargs)
+        args[place] = before if is_view or place else before.clone()
+        before = made.func(*args, **made.kwargs)
+        if isinstance(before, list | tuple):
+            return None, None
+        return before, hidden.expand(scores.shape)
+
+
+class OperatorTap(_Operators, TorchDispatchMode):
+    """While it is entered, sees every softmax and product of this thread; arguments as of `_Operators`."""
+
+
+def _either(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    return b if a is None else a if b is None else a | b
+
+
+def _is_low(value: Any) -> bool:
+    """Whether a number, or every number of a tensor, is as low as that of a mask."""
+    return bool((value <= HIDDEN).all()) if isinstance(value, Tensor) else isinstance(value, int | float) and value <= HIDDEN
+
+
+def _in_shape(operand: _Operand) -> Tensor:
+    """The operand in the shape of its softmax's weights; NaN where it does not have them."""
+    softmax, given = operand.softmax, operand.tensor
+    if operand.index is None:
+        return given.reshape(softmax.shape)
+    flat = torch.full((softmax.weights.numel(),), math.nan, dtype=given.dtype, device=given.device)
+    index = operand.index.reshape(-1)
+    there = index >= 0
+    flat[index[there]] = given.reshape(-1)[there]
+    return flat.view(softmax.shape)
+
+
+def _key_axis(operand: _Operand, n_keys: int) -> int | None:
+    """The axis of an operand along which the keys lie."""
+    index = operand.index
+    assert index is not None
+    for axis in range(index.dim()):
+        if index.shape[axis] != n_keys:
+            continue
+        along = index.movedim(axis, -1)
+        if bool((along % n_keys == torch.arange(n_keys, device=index.device)).all()) and bool(
+            (along // n_keys == along[..., :1] // n_keys).all()
+        ):
+            return axis
+    return None
+
+
+def _replayed(step: _Step, index: Tensor) -> Tensor:
+    """What an operator makes of the places of the weights. What it adds is at −1."""
+    args = step.args
+    if step.func.overloadpacket in (aten.cat, aten.stack):
+        parts = [index if i == step.place[1] else torch.full_like(part, -1, dtype=torch.long) for i, part in enumerate(args[0])]
+        return step.func(parts, *args[1:], **step.kwargs)
+    filled = (*args[: step.place[0]], index, *args[step.place[0] + 1 :])
+    if step.func.overloadpacket is aten.constant_pad_nd:
+        return step.func(index, args[1], -1)
+    if step.func.overloadpacket in (aten.tril, aten.triu):
+        return index
+    made = step.func(*filled, **step.kwargs)
+    return made if step.output is None else made[step.output]
+
+
+def _tensors(args: tuple[Any, ...]) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+    for i, given in enumerate(args):
+        if isinstance(given, Tensor):
+            yield (i,), given
+        elif isinstance(given, list | tuple):
+            yield from (((i, j), part) for j, part in enumerate(given) if isinstance(part, Tensor))
+
+
+def is_parameter(tensor: Tensor) -> bool:
+    """Whether a tensor is a parameter or a view of one; torch has no public name for what a view is of."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
+
+
+def _are_weights(given: Tensor, contracted: int) -> bool:
+    """Whether the numbers of a matrix are weights: none negative, with rows that sum to 1, and not one for each row."""
+    if not given.is_floating_point() or given.dim() < 2 or given.shape[contracted] < 2:
+        return False
+    sums = given.sum(contracted)
+    if not bool(((sums - 1).abs() < _FAITHFUL).all()):
+        return False
+    return bool((given >= 0).all()) and not bool(((given == 0) | (given == 1)).all())
+
+
+_WHOLE: set[Any] = set()
+"""Operators that are not composed of others."""
+_KNOWN = {*_SOFTMAXES, *_PRODUCTS, *_VIEWS, *_MOVES, *_MASKS}
+_OPAQUE: dict[Any, bool] = {}
+
+
+def _is_opaque(packet: Any) -> bool:
+    """Whether an operator is attention as a whole: a fused kernel."""
+    if packet not in _OPAQUE:
+        name = packet._qualified_op_name.lower()
+        words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
+        _OPAQUE[packet] = any(word in name for word in words)
+    return _OPAQUE[packet]
+
+
+@contextmanager
+def without_fused_kernels() -> Generator[None]:
+    """Switches off, for the time of the `with` block, the kernels of torch that compute attention without its weights."""
+    was_enabled = torch.backends.mha.get_fastpath_enabled()
+    with ExitStack() as stack:
+        stack.callback(torch.backends.mha.set_fastpath_enabled, was_enabled)
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        yield

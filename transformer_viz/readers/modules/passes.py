@@ -1,0 +1,100 @@
+"""One pass of a module, in eval mode and without gradients, with all of its attention seen."""
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.model import devices
+from transformer_viz.readers.modules.operators import Changes, NotChangeable, OperatorTap, Seen, without_fused_kernels
+from transformer_viz.readers.modules.running import RunningModules
+
+Call = Callable[..., Any]
+_ONE_AT_A_TIME = threading.RLock()
+"""Each pass restores modes and settings of torch, and would restore what another pass had set."""
+_MOST_LINES = 3
+_OURS = [Path(torch.__file__).parent, Path(__file__).parents[2], Path(torch.__file__).parents[1] / "transformers"]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one pass returned, and what was seen of it."""
+
+    returned: Any
+    seen: Seen
+    running: RunningModules
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A module and how it is called."""
+
+    model: nn.Module
+    call: Call
+
+    @property
+    def device(self) -> torch.device:
+        """Where its parameters are."""
+        return next((parameter.device for parameter in self.model.parameters()), torch.device("cpu"))
+
+    def run(self, *ids: Tensor, changes: Changes | None = None, is_searching: bool = False) -> Pass:
+        """Runs the module over ids.
+
+        Raises:
+            OptionError: it fails; the message has the line of its code.
+        """
+        running = RunningModules(self.model)
+        tap = OperatorTap(running, changes, is_searching=is_searching)
+        # Outside of inference mode, in which torch does not take operators apart.
+        with prepared(self.model), torch.inference_mode(False), torch.no_grad(), running.followed(), tap:
+            returned = self.call(*(each.clone() for each in ids))
+        return Pass(returned, tap.seen, running)
+
+
+@contextmanager
+def prepared(model: nn.Module) -> Generator[None]:
+    """Eval mode, without fused kernels, and errors of the module's own code in words; everything is as it was afterwards."""
+    with _ONE_AT_A_TIME:
+        modes = [(module, module.training) for module in model.modules() if module.training]
+        try:
+            for module, _ in modes:
+                module.training = False
+            # Compiled code is seen by nobody; the module is run as it was written. The import alone takes seconds.
+            eager = torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
+            with without_fused_kernels(), eager:
+                yield
+        except (TransformerVizError, NotChangeable):
+            raise
+        except Exception as error:
+            if devices.is_out_of_memory(error):
+                raise
+            raise OptionError(
+                f"{type(model).__name__} failed: {error_words(error)}. "
+                "Does it take (source_ids, target_ids)? Otherwise say with call= how it is run."
+            ) from error
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+
+def error_words(error: BaseException) -> str:
+    """An error of somebody's code, with the file and the line in which it happened, and how it came there."""
+    words = f"{type(error).__name__}: {str(error)[:300]}"
+    if isinstance(error, SyntaxError):
+        return f"{words} ({Path(error.filename or '').name}, line {error.lineno})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_hers(frame.filename)]
+    lines = [f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in frames[-_MOST_LINES:]]
+    return f"{words} ({'; '.join(lines)})" if lines else words
+
+
+def _is_hers(file: str) -> bool:
+    """Whether a file is not of torch, of transformers or of this package."""
+    return not any(Path(file).is_relative_to(folder) for folder in _OURS) and not file.startswith("<frozen")

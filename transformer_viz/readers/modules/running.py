@@ -1,0 +1,97 @@
+"""Which modules of a model are running in this thread, and where they stand among its layers."""
+
+import threading
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from inspect import signature
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+Place = tuple[tuple[str, int], ...]
+"""The `nn.ModuleList`s around a call, the outermost first, each with the index of the entry that is running."""
+
+
+class _Running(NamedTuple):
+    """A module that is running, and its arguments."""
+
+    name: str
+    module: nn.Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class RunningModules:
+    """The stack of modules that run in this thread.
+
+    Attributes:
+        ran: names of all that ever ran.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.ran: set[str] = set()
+        self._model = model
+        self._stack: list[_Running] = []
+        self._lists = {name for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+
+    @contextmanager
+    def followed(self) -> Generator[None]:
+        """Follows what runs within, and leaves nothing behind."""
+        mine, handles = threading.get_ident(), []
+
+        def enter(name: str) -> Any:
+            def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+                if threading.get_ident() == mine:
+                    self._stack.append(_Running(name, module, args, kwargs))
+                    self.ran.add(name)
+
+            return hook
+
+        def leave(module: nn.Module, args: tuple[Any, ...], output: object) -> None:
+            if threading.get_ident() == mine:
+                self._stack.pop()
+
+        try:
+            for name, module in self._model.named_modules():
+                if not isinstance(module, torch.jit.ScriptModule):
+                    handles.append(module.register_forward_pre_hook(enter(name), prepend=True, with_kwargs=True))
+                    handles.append(module.register_forward_hook(leave, always_call=True))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+            self._stack.clear()
+
+    @property
+    def innermost(self) -> str:
+        """The name of the module that is running; empty for the model itself."""
+        return self._stack[-1].name if self._stack else ""
+
+    @property
+    def first_input(self) -> Tensor | None:
+        """The first tensor that the innermost module was given."""
+        if not self._stack:
+            return None
+        running = self._stack[-1]
+        return next((value for value in (*running.args, *running.kwargs.values()) if isinstance(value, Tensor)), None)
+
+    @property
+    def place(self) -> Place:
+        """The place of the innermost module among the layers. Where layers share it, the modules around it give the number."""
+        places: dict[tuple[str, int], None] = {}
+        for running in self._stack:
+            parts = running.name.split(".")
+            for i, part in enumerate(parts):
+                if (above := ".".join(parts[:i])) in self._lists:
+                    places[above, int(part)] = None
+        return tuple(places)
+
+    def given(self, names: Collection[str]) -> list[Any]:
+        """What the innermost module was given for those of its parameters that have one of these names."""
+        if not self._stack:
+            return []
+        running = self._stack[-1]
+        bound = signature(running.module.forward).bind(*running.args, **running.kwargs)
+        bound.apply_defaults()
+        return [value for name, value in bound.arguments.items() if name in names]
