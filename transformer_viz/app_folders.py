@@ -19,6 +19,9 @@ FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 """The environment variable that names a folder with more checkpoints."""
 MODELS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
 """The one that names folders with Hugging Face models, or models, one after the other as in PATH."""
+MODULES_VARIABLE = "TRANSFORMER_VIZ_MODULES"
+"""The one that names functions of people's own files that make models, `/home/me/my_model.py:make`, one a line. Only the
+command `app` sets it."""
 SURVEYS_VARIABLE = "TRANSFORMER_VIZ_SURVEYS"
 """The one that names a folder with surveys: `surveys` where the app is started, unless it is set or others see it."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from transformer_viz.errors import short_repr
+from transformer_viz.errors import OptionError, short_repr
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.tasks.task import Task
@@ -91,6 +91,23 @@ class Tokenizer(Protocol):
 def in_one_line(model: "LoadedModel") -> str:
     """A model's `repr`: its weights and its architecture would fill pages."""
     return f"<{type(model).__name__} {short_repr(model.name)}: {model.variant}, on {model.device}>"
+
+
+def check_loaded(model: Any) -> None:
+    """Refuses what is no loaded model, with the line that makes one of it.
+
+    Raises:
+        OptionError: it is a module, a name, or something else.
+    """
+    if hasattr(model, "tokenizer") and hasattr(model, "architecture"):
+        return
+    if isinstance(model, str):
+        raise OptionError(f"the model is a text, {short_repr(model)}; load it first: tv.load_model({short_repr(model)})")
+    if hasattr(model, "forward") and hasattr(model, "parameters"):
+        is_of_hugging_face = type(model).__module__.startswith("transformers.")
+        how = "tokenizer" if is_of_hugging_face else "vocabulary, start=…, end=…"
+        raise OptionError(f"the model is a {type(model).__name__} in memory; wrap it first: model = tv.wrap(model, {how})")
+    raise OptionError(f"the model is {type(model).__name__}; give what tv.load_model, tv.load_checkpoint or tv.wrap returns")
 
 
 @runtime_checkable

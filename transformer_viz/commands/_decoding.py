@@ -91,7 +91,8 @@ class DecodingOptions:
                 )
         if model.model is None and (given := [name for name in _OF_MODELS if getattr(self, name)]):
             raise OptionError(
-                f"{flag_of(given[0])} works only with --model, and {model.checkpoint} is a checkpoint. "
+                f"{flag_of(given[0])} works only with --model, and "
+                f"{f'{model.module} is a module' if model.module else f'{model.checkpoint} is a checkpoint'}. "
                 "Leave it out, or give --model."
             )
         text = read_text(text)

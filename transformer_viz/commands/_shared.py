@@ -14,6 +14,7 @@ from transformer_viz import edits
 from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere
+from transformer_viz.readers.modules.files import ModuleFile
 from transformer_viz.schema import Choice, Range
 from transformer_viz.terms import DEVICES, MISTAKES, MODES
 from transformer_viz.text_display import display_text
@@ -69,6 +70,11 @@ class ModelChoice:
         "another model instead: a name from the command `models`, or a folder such as ./mine",
         Option(either="model"),
     ] = None
+    module: Annotated[
+        str | None,
+        "a model that a function of your own file makes with tv.wrap, as in my_model.py:make; the file runs",
+        Option(either="model"),
+    ] = None
     device: Device = "auto"
 
     def check(self, texts: Iterable[str] = ()) -> "Task | None":
@@ -81,10 +87,12 @@ class ModelChoice:
             CheckpointError, ModelError: there is none, or it is damaged.
             InputError: a text that the checkpoint's task cannot read.
         """
-        if self.model is not None:
+        if (named := self.module or self.model) is not None:
             from transformer_viz.readers import check_loadable
 
-            check_loadable(self.model)
+            if self.module is not None:
+                ModuleFile.of(self.module)
+            check_loadable(named)
             return None
         from transformer_viz.checkpoints import task_of
 
@@ -95,13 +103,14 @@ class ModelChoice:
 
     def load(self) -> "LoadedModel":
         """The model; this imports torch."""
-        if self.model is None:
+        named = self.module or self.model
+        if named is None:
             from transformer_viz.checkpoints import load_checkpoint
 
             return load_checkpoint(self.checkpoint, self.device)
         from transformer_viz.readers import load_model
 
-        return load_model(self.model, self.device)
+        return load_model(named, self.device)
 
 
 @dataclass(frozen=True)

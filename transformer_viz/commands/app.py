@@ -11,6 +11,7 @@ from typing import Annotated
 from transformer_viz import app_folders, server_settings
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import ModelError, OptionError
+from transformer_viz.readers.modules.files import ModuleFile
 from transformer_viz.schema import Choice, Range
 
 
@@ -28,6 +29,10 @@ def run(
         Choice(("named", "cache")),
     ] = "named",
     model: Annotated[list[str] | None, "a folder with a Hugging Face model, with which the app opens; may be repeated"] = None,
+    module: Annotated[
+        list[str] | None,
+        "a model that a function of your own file makes, as in my_model.py:make, with which the app opens; may be repeated",
+    ] = None,
     lessons: Annotated[str | None, "a folder with lessons of your own, for the page Learn"] = None,
     no_training: Annotated[bool, "do not let anybody start a training from the app"] = False,
     max_trained_bytes: Annotated[
@@ -71,6 +76,11 @@ def run(
         os.environ[app_folders.LESSONS_VARIABLE] = str(own_lessons.absolute())
     if (surveys := app_folders.surveys()) is not None:
         os.environ[app_folders.SURVEYS_VARIABLE] = str(surveys.absolute())
+    os.environ.pop(app_folders.MODULES_VARIABLE, None)
+    if module:
+        files = [ModuleFile.of(named) for named in module]
+        os.environ[app_folders.MODULES_VARIABLE] = "\n".join(f"{file.path}:{file.function}" for file in files)
+        os.environ[server_settings.OPENS_VARIABLE] = files[0].name
     if model:
         # Before the folders that the app knows; it opens with the first model in them.
         folders = [str(Path(folder).absolute()) for folder in model]

@@ -86,7 +86,7 @@ def run(
     from transformer_viz.export import survey_html
     from transformer_viz.surveys.survey import survey
 
-    name = model.model or model.checkpoint
+    name = model.module or model.model or model.checkpoint
     folder = output or Path("surveys", Path(name).name.replace(":", "-"))
     options: dict[str, Any] = {"k": k, "by": by, "max_length": max_length, "seed": seed, "verdict_texts": verdict_texts}
     engine: dict[str, Any] = {"workers": workers, "ray": ray, "gpus_per_worker": gpus_per_worker, "device": model.device}

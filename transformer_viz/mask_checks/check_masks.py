@@ -1,6 +1,7 @@
 """`check_masks`: the leak certificate. Tokens that must not be seen are replaced, and nothing may change."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from types import EllipsisType
 from typing import Any
 
@@ -17,6 +18,7 @@ from transformer_viz.mask_checks.port import of_target, reads_one_text
 from transformer_viz.mask_checks.result import MaskReport
 from transformer_viz.model import devices, mistakes
 from transformer_viz.numbers_in_words import count_words
+from transformer_viz.readers.modules.wrapping import ModuleModel
 from transformer_viz.schema import whole_number
 from transformer_viz.tracing.edit_tap import check_edits
 from transformer_viz.tracing.progress import OnProgress
@@ -101,6 +103,10 @@ def check_loaded_masks(
     on_progress: OnProgress | None = None,
 ) -> MaskReport:
     """Tests a loaded model, whose attention is looked at too; as `check_masks`."""
+    edits = tuple(edits)
+    is_own = isinstance(model, ModuleModel) and model.model.kind.writes
+    if is_own and texts is None and mistake is None and not edits:
+        return _check_module(model, replacements, seed)
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
     with devices.running(model):
         perturbations = Perturbations(model, texts, replacements, np.random.default_rng([seed, 91]))
@@ -112,3 +118,19 @@ def check_loaded_masks(
         # What rounding can explain is computed again, in more passes than are counted here.
         check = LoadedModelCheck(model, perturbations, read, made, lambda n: tell(min(1.0, n / n_all)))
         return check.report(subject)
+
+
+def _check_module(model: ModuleModel, replacements: int, seed: int) -> MaskReport:
+    """Checks a module of somebody's own as the callable that it is: where it is decoded, padding is hidden from it."""
+    reader, sizes = model.model, model.model.sizes
+    report = check_callable_masks(
+        reader.answer,
+        min(sizes.vocabulary, sizes.source_vocabulary or sizes.vocabulary),
+        reader.pad_id,
+        alone=None if reader.kind.has_encoder else "decoder",
+        max_length=min(DEFAULT_LENGTH, sizes.longest_target),
+        avoid=[number for number in (reader.start_id, *reader.end_ids) if number is not None],
+        replacements=replacements,
+        seed=seed,
+    )
+    return replace(report, subject=f"module {model.name}")

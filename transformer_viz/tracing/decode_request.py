@@ -10,7 +10,7 @@ from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.edits import Edit, Flip, Force
 from transformer_viz.errors import InputError, OptionError, join_names
 from transformer_viz.keywords import with_keywords
-from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.loaded_model import LoadedModel, check_loaded
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
@@ -142,6 +142,7 @@ class DecodeRequest:
         """The request that the arguments of `decode` make; its docstring says what they mean and what is raised."""
         if unknown := sorted(options.keys() - DecodeKeywords.__annotations__.keys()):
             raise TypeError(f"decode() has no keyword {unknown[0]!r}")
+        check_loaded(model)
         given: DecodeKeywords = {**DEFAULTS, **options}
         reader = model.model
         is_prompt, pad_to, pad_target_to = reader.kind.has_prompt, given.get("pad_to"), given.get("pad_target_to")

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -218,13 +218,28 @@ def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, A
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
+        how |= {"ignore_mismatched_sizes": True, "key_mapping": _wrappers(contents.weights.shapes)}
         with bounds.limit_modules(contents.weights, name, say):
             model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
+        if told["mismatched_keys"]:
+            key, of_file, of_model = next(iter(told["mismatched_keys"]))
+            raise ModelError(
+                f"{name}: config.json and the weights do not fit together: {key} has the shape {tuple(of_file)}, and "
+                f"{tuple(of_model)} is needed. Save both anew with save_pretrained, or set the sizes in config.json."
+            )
         # What is not in the file would be random.
         if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
             return model, tokenizer
     lacking = f"its files lack weights that a {type(model).__name__} needs: {join_names(missing[:3])}"
     raise ModelError(f"{name}: {lacking}. Copy or download the whole folder again.")
+
+
+def _wrappers(names: Iterable[str]) -> dict[str, str] | None:
+    """What `torch.compile` and parallel training put into the names of weights, as patterns that are left out; None = nothing."""
+    names = [*names]
+    patterns = {r"_orig_mod\.": any("_orig_mod." in name for name in names)}
+    patterns[r"^module\."] = all(name.removeprefix("_orig_mod.").startswith("module.") for name in names)
+    return {pattern: "" for pattern, is_there in patterns.items() if is_there} or None
 
 
 def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:

@@ -18,7 +18,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, Tap, TapName
 from transformer_viz.readers.modules.layout import Layout
 from transformer_viz.readers.modules.operators import NotChangeable, Softmax
-from transformer_viz.readers.modules.passes import Passes
+from transformer_viz.readers.modules.passes import Passes, prepared
 from transformer_viz.terms import KIND_TITLES, Kind, ModelKind
 
 _SAME = 1e-3
@@ -111,11 +111,20 @@ class ModuleReader:
         target_padding: Tensor | None = None,
         *,
         tap: Tap | None = None,
+        first_query: int = 0,
     ) -> Tensor:
-        """All rows at once."""
+        """All rows at once; the tap sees those from `first_query` on."""
         if not self.kind.has_encoder:
-            return self._read(None, None, target, target_padding, tap, tap)
-        return self._read(memory.source, source_padding, target, target_padding, memory.tap, tap)
+            return self._read(None, None, target, target_padding, tap, tap, first_query)
+        return self._read(memory.source, source_padding, target, target_padding, memory.tap, tap, first_query)
+
+    def answer(self, source: Tensor, target: Tensor) -> Tensor:
+        """The logits that the module itself gives for a batch, (batch, step, vocabulary), with nothing hidden from it."""
+        both = (source, target) if self.kind.has_encoder else (target,)
+        ids = [each.to(self.passes.device) for each in both]
+        with prepared(self.model):
+            returned = self.passes.call(*(each if self.batch_first else each.T for each in ids))
+        return logits_of(returned, *target.shape, self.batch_first)
 
     def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
         """Nothing is known of what stands around an attention."""
@@ -129,6 +138,7 @@ class ModuleReader:
         target_padding: Tensor | None,
         encoder_tap: Tap | None,
         tap: Tap | None,
+        first_query: int = 0,
     ) -> Tensor:
         if torch.is_grad_enabled():
             raise OptionError(
@@ -147,7 +157,7 @@ class ModuleReader:
             hidden["decoder"] = target_padding
         ids = [each if self.batch_first else each.T for each in (source, target) if each is not None]
         n, reads = len(cast(Tensor, source if target is None else target)), source if target is None else target
-        changes = _Tapped(self, {"encoder": encoder_tap, "decoder": tap, "cross": tap}, hidden, n, shift)
+        changes = _Tapped(self, {"encoder": encoder_tap, "decoder": tap, "cross": tap}, hidden, shift, first_query)
         is_plain = encoder_tap is None and tap is None and not hidden
         try:
             done = self.passes.run(*ids, changes=None if is_plain else changes)
@@ -177,7 +187,9 @@ class ModuleDecoder:
         target_padding = None
         if self._reader.kind.has_prompt and self._padding is not None:
             target_padding = nn.functional.pad(self._padding, (0, self._ids.shape[1] - self._padding.shape[1]))
-        logits = self._reader.decode(self._ids, self._memory, self._padding, target_padding, tap=tap)
+        # A tap that changes nothing sees the new rows alone, as of a cache; any other has to change earlier rows each time.
+        n_before = self._ids.shape[1] - tokens.shape[1] if getattr(tap, "changes_nothing", False) else 0
+        logits = self._reader.decode(self._ids, self._memory, self._padding, target_padding, tap=tap, first_query=n_before)
         return logits[:, -tokens.shape[1] :]
 
     def reorder(self, rows: Tensor) -> None:
@@ -224,14 +236,20 @@ class _Tapped:
         reader: of the module.
         taps: of each kind.
         hidden: of each kind bool (batch, key), padding that no query may see.
-        n_texts: sentences.
         shift: how many positions of padding stand before each prompt, for the tap, or None.
+        first_query: the first of the decoder's rows that the tap sees; above 0 only for one that changes nothing.
     """
 
     def __init__(
-        self, reader: ModuleReader, taps: dict[Kind, Tap | None], hidden: dict[Kind, Tensor], n_texts: int, shift: Tensor | None
+        self,
+        reader: ModuleReader,
+        taps: dict[Kind, Tap | None],
+        hidden: dict[Kind, Tensor],
+        shift: Tensor | None,
+        first_query: int,
     ) -> None:
-        self._reader, self._taps, self._hidden, self._n_texts, self._shift = reader, taps, hidden, n_texts, shift
+        self._reader, self._taps, self._hidden = reader, taps, hidden
+        self._shift, self._first_query = shift, first_query
         self._whole: dict[tuple[Site, TapName], Tensor] = {}
 
     def weights(self, softmax: Softmax) -> Tensor:
@@ -281,6 +299,7 @@ class _Tapped:
         Where the heads of a layer are computed one by one, it sees all of them so far, and zeros in the place of the others.
         """
         site, n_heads = place.site, self._reader.sizes.heads[place.site.kind]
+        own = value
         if self._shift is not None:
             value = _rolled(value, self._shift, 2)
             value = value if name == "heads" else _rolled(value, self._shift, 3)
@@ -293,6 +312,9 @@ class _Tapped:
             self._whole[site, name] = given
         elif name == "mask" and bool((value == value[:, :1]).all()):
             given = value[:, :1]
+        if self._first_query and site.kind != "encoder":
+            tap(site._replace(first_query=self._first_query), name, given[:, :, self._first_query :])
+            return own
         changed = tap(site, name, given)
         if changed is given and self._shift is None:
             return value

@@ -138,7 +138,7 @@ def wrap(
             raise OptionError(f"{unused[0]} is for modules of your own; a Hugging Face model's config and tokenizer say it")
         if not hasattr(vocabulary, "convert_ids_to_tokens"):
             raise OptionError(
-                f"vocabulary is {type(vocabulary).__name__}; of a Hugging Face model it is its tokenizer: tv.wrap(model, tokenizer)"
+                f"vocabulary is {type(vocabulary).__name__}; of a Hugging Face model it is the tokenizer: tv.wrap(model, it)"
             )
         from transformer_viz.readers.huggingface.loading import wrap_in_memory
 
@@ -335,8 +335,8 @@ def _places(name: str, found: Found, alone: Sequence[Pass], batch: Pass) -> list
             layout = find_layout(one, [each.seen.softmaxes[one.softmax] for each in alone], batch.seen.softmaxes[one.softmax])
             if layout is None:
                 raise ModelError(
-                    f"{name} cannot be shown here: which rows of the attention of {one.module or name} are of which sentence of "
-                    "a batch is not known."
+                    f"{name} cannot be shown here: which sentences of a batch the rows of the attention of "
+                    f"{one.module or name} belong to is not known."
                 )
             places.append((AttentionPlace(Site(one.kind, numbers[one.group]), layout, head, one.module), one.softmax))
             head += _n_heads(one, softmaxes[one.softmax].weights)

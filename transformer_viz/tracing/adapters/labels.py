@@ -74,6 +74,12 @@ def check_labels(name: str, given: Iterable[str] | None, ids: Tensor | None) -> 
 def labels_of(vocabulary: Vocabulary | None, known: Mapping[int, str]) -> Callable[[int], str]:
     """The token of an id: that of the vocabulary, else the one that is known of this run, else the number itself."""
     convert = getattr(vocabulary, "convert_ids_to_tokens", None)
+    if hasattr(vocabulary, "added_tokens_decoder"):
+        # As `decode` labels them: what a piece spells.
+        from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
+
+        own = HuggingFaceTokenizer.of(vocabulary).label
+        convert = own
 
     def label(number: int) -> str:
         token = None

@@ -46,11 +46,12 @@ def entries() -> list[Entry]:
 
 def models() -> dict[str, readers.Entry]:
     """The models of this machine that are not ours, by name."""
-    return {entry.name: entry for entry in _models(os.environ.get(app_folders.MODELS_VARIABLE))}
+    named = (os.environ.get(variable) for variable in (app_folders.MODELS_VARIABLE, app_folders.MODULES_VARIABLE))
+    return {entry.name: entry for entry in _models(*named)}
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
-def _models(folders: str | None) -> list[readers.Entry]:
+def _models(folders: str | None, modules: str | None) -> list[readers.Entry]:
     return readers.entries()
 
 
@@ -153,13 +154,13 @@ def notes() -> dict[str, str]:
             found[entry.name] = f"{tasks.about(about.task.name)}{mistake}; {compact_words(entry.n_parameters)} parameters"
     for entry in models().values():
         if entry.description is not None:
-            found[entry.name] = f"{entry.description.family}, {size_words(entry)}"
+            found[entry.name] = ", ".join(filter(None, (entry.description.family, size_words(entry))))
     return found
 
 
 def size_words(entry: readers.Entry) -> str:
     """`135 M parameters, 540 MB`; nothing for a checkpoint."""
-    if entry.description is None:
+    if entry.description is None or not entry.description.n_parameters:
         return ""
     return f"{compact_words(entry.description.n_parameters)} parameters, {bytes_words(entry.description.memory)}"
 
@@ -175,7 +176,8 @@ def identity(model: LoadedModel) -> Hashable:
 
 def changed_at(folder: Path) -> float:
     """When the folder's files, its snapshots among them, last changed."""
-    return max(map(untrusted_files.modification_time, folder.rglob("*.*")), default=0.0)
+    files = [folder] if untrusted_files.is_file(folder) else folder.rglob("*.*")
+    return max(map(untrusted_files.modification_time, files), default=0.0)
 
 
 def has_snapshots(checkpoint: Checkpoint) -> bool:
