@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from transformer_viz.tracing.batch import read_batch as read_batch
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
+    from transformer_viz.tracing.show import show as show
     from transformer_viz.tracing.untrained import untrained as untrained
     from transformer_viz.training.replay import replay as replay
     from transformer_viz.version import __version__ as __version__
@@ -89,6 +90,7 @@ _HOMES = {
     "save_trace": "trace.store",
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
+    "show": "tracing.show",
     "inside": "inside_head.run",
     "Inside": "trace.inside",
     "Trace": "trace.trace",

@@ -75,6 +75,9 @@ class Tokenizer(Protocol):
     def target_labels(self, ids: Sequence[int]) -> list[str]:
         """A label for each id of a target."""
 
+    def remark(self, ids: Sequence[int]) -> str:
+        """What is unusual about what is read of a text, in words; empty where nothing is."""
+
     def text(self, ids: Sequence[int]) -> str:
         """What ids of a target spell, special ones left out."""
 

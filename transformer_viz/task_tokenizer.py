@@ -48,6 +48,9 @@ class TaskTokenizer:
     def target_labels(self, ids: Sequence[int]) -> list[str]:
         return self.task.target_vocabulary.decode(ids)
 
+    def remark(self, ids: Sequence[int]) -> str:
+        return ""
+
     def text(self, ids: Sequence[int]) -> str:
         return self.task.join(self.target_labels(ids))
 

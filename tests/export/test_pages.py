@@ -231,9 +231,19 @@ def test_a_trace_shows_itself_in_a_frame(trace: Trace) -> None:
     assert markup.unescape(shown).count("<!doctype html>") == 1
 
 
-def test_a_very_large_trace_leaves_its_line(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_IN_PAGE", limits.n_weights(trace) - 1)
-    assert trace._repr_html_() is None
+def test_a_very_large_trace_is_shown_in_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first tokens, whose weights are those of the run."""
+    weights = np.tril(np.ones((2, 3, 30, 30))) / np.arange(1, 31)[:, None]
+    trace = Trace.from_arrays(decoder=weights, target_tokens=[f"t{i}" for i in range(30)], masks={"decoder": "causal"})
+    monkeypatch.setattr(limits, "MOST_IN_PAGE", 2 * 3 * 20 * 20)
+    shown = trace._repr_html_()
+    assert shown is not None
+    assert "A window: the first 19 of 30 target tokens" in shown
+    data = data_of(markup.unescape(Elements(shown).named("iframe")[0]["srcdoc"]))
+    np.testing.assert_allclose(array(data["kinds"]["decoder"]["weights"]), weights[..., :19, :19], atol=1e-6)
+
+
+def test_a_trace_has_one_line_of_text(trace: Trace) -> None:
     line = repr(trace)
     assert len(line) < 200
     assert line.isprintable()

@@ -80,8 +80,8 @@ class DecodingOptions:
         int | None, "refuse a run whose trace could be larger (256 MB, as in the app)", Range(1, 2**63 - 1)
     ] = None
 
-    def read(self, text: str, model: ModelChoice) -> str:
-        """TEXT, after all that can be refused of it, of the model and of these options without torch."""
+    def read(self, text: str, model: ModelChoice, pair: str | None = None) -> str:
+        """TEXT, or both texts of a pair as one, after all that can be refused of them and of the model without torch."""
         strategy = self.writing.get("strategy", "greedy")
         for other, names in OF_STRATEGY.items():
             if other != strategy and (given := [name for name in self.writing if name in names]):
@@ -96,6 +96,10 @@ class DecodingOptions:
                 "Leave it out, or give --model."
             )
         text = read_text(text)
+        if pair is not None:
+            if model.model is None:
+                raise OptionError("--pair needs --model: an encoder that reads two texts, such as BERT")
+            text = f"{text} ||| {pair}"
         if (task := model.check([text])) is not None:
             from transformer_viz.task_tokenizer import TaskTokenizer
 

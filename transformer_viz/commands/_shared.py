@@ -14,7 +14,6 @@ from transformer_viz import edits
 from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere
-from transformer_viz.readers.modules.files import ModuleFile
 from transformer_viz.schema import Choice, Range
 from transformer_viz.terms import DEVICES, MISTAKES, MODES
 from transformer_viz.text_display import display_text
@@ -28,6 +27,7 @@ SEED = Range(0, 2**63 - 2)
 _LONGEST_INPUT = 1_000_000
 
 Text = Annotated[str, "the text; - reads standard input; a text that begins with - goes after --"]
+Pair = Annotated[str | None, "with an encoder such as BERT: a second text, read with TEXT as a pair"]
 Checkpoint = Annotated[str, "a checkpoint by its name, or a folder such as ./mine"]
 Device = Annotated[str, "auto takes cuda if there is one, else mps, else cpu", Choice(DEVICES)]
 MaxLength = Annotated[int | None, "write at most N tokens, <end> included (the model's limit)", Range(1, 512)]
@@ -89,6 +89,7 @@ class ModelChoice:
         """
         if (named := self.module or self.model) is not None:
             from transformer_viz.readers import check_loadable
+            from transformer_viz.readers.modules.files import ModuleFile
 
             if self.module is not None:
                 ModuleFile.of(self.module)

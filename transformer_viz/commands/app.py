@@ -11,7 +11,6 @@ from typing import Annotated
 from transformer_viz import app_folders, server_settings
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import ModelError, OptionError
-from transformer_viz.readers.modules.files import ModuleFile
 from transformer_viz.schema import Choice, Range
 
 
@@ -78,6 +77,8 @@ def run(
         os.environ[app_folders.SURVEYS_VARIABLE] = str(surveys.absolute())
     os.environ.pop(app_folders.MODULES_VARIABLE, None)
     if module:
+        from transformer_viz.readers.modules.files import ModuleFile
+
         files = [ModuleFile.of(named) for named in module]
         os.environ[app_folders.MODULES_VARIABLE] = "\n".join(f"{file.path}:{file.function}" for file in files)
         os.environ[server_settings.OPENS_VARIABLE] = files[0].name

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
-from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
+from transformer_viz.commands._shared import Json, ModelChoice, Pair, Text, print_json, print_lines
 from transformer_viz.text_display import display_text
 from transformer_viz.text_table import text_table
 
@@ -18,9 +18,16 @@ _MOST_FILLS, _MOST_OTHERS = 5, 3
 """Candidates that are printed, of a mask token and beside a token that was written."""
 
 
-def run(text: Text, model: ModelChoice, decoding: DecodingOptions, recording: RecordingOptions, json: Json = False) -> None:
+def run(
+    text: Text,
+    model: ModelChoice,
+    decoding: DecodingOptions,
+    recording: RecordingOptions,
+    pair: Pair = None,
+    json: Json = False,
+) -> None:
     """Decode a text and print what is written, step by step."""
-    text = decoding.read(text, model)
+    text = decoding.read(text, model, pair)
 
     trace = decoding.decode(decoding.load(model), text, recording)
     if json:
@@ -69,6 +76,8 @@ def _lines(trace: "Trace") -> "Iterator[str]":
             yield f"{node.score:9.4f} {node.total:9.4f}  {display_text(node.text)}" + (
                 "" if answer is None else f"  ({answer})"
             )
+    if remark := trace.made_by.get("remark"):
+        yield f"note: {remark}"
     yield "; ".join(filter(None, (verdict(trace), f"{trace.made_by['checkpoint']} on {trace.made_by['device']}")))
 
 

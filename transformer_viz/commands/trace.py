@@ -4,7 +4,7 @@ from typing import Annotated
 
 from transformer_viz.addresses import parse_row, row_address
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
-from transformer_viz.commands._shared import ModelChoice, Text, TraceFile
+from transformer_viz.commands._shared import ModelChoice, Pair, Text, TraceFile
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import Kind
 
@@ -19,10 +19,11 @@ def run(
         list[Annotated[tuple[Kind, int, int, int], parse_row]] | None,
         "also save every number inside one head, as in cross.2.3:5 for layer 2, head 3, row 5; may be repeated",
     ] = None,
+    pair: Pair = None,
 ) -> None:
     """Decode a text and save the run as a trace file: all attention and all masks."""
     file.check()
-    text = decoding.read(text, model)
+    text = decoding.read(text, model, pair)
 
     from transformer_viz.inside_head import run as inside_run
 

@@ -33,6 +33,7 @@ from transformer_viz.keywords import with_keywords
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
+from transformer_viz.trace.window import window
 from transformer_viz.viewer import modules, plotly_js
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
@@ -124,8 +125,20 @@ def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **o
 
 
 def shown(trace: Trace) -> str | None:
-    """The HTML that a notebook shows for a Trace; None for an empty one or a very large one, which keep their line of text."""
-    return frame(trace) if 0 < limits.n_weights(trace) <= limits.MOST_IN_PAGE else None
+    """The HTML that a notebook shows for a Trace; None for an empty one, which keeps its line of text.
+
+    Of one that is too long for a cell it is a window: its first tokens, and a line that says so.
+    """
+    seen = window(trace, limits.MOST_IN_PAGE)
+    n_weights = limits.n_weights(seen)
+    if not 0 < n_weights <= limits.MOST_IN_PAGE:
+        return None
+    if seen is trace:
+        return frame(trace)
+    sides = (("source", trace.source_tokens, seen.source_tokens), ("target", trace.target_tokens, seen.target_tokens))
+    parts = " and ".join(f"{len(some)} of {len(every)} {side} tokens" for side, every, some in sides if len(some) < len(every))
+    more = "what later tokens got is not in it. The whole run: tv.save_trace(trace, 'run.npz'), and then the app"
+    return f"<p>A window: the first {parts}; {more}.</p>{frame(seen)}"
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:

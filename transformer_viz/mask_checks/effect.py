@@ -15,7 +15,7 @@ from transformer_viz import edits as plain_edits
 from transformer_viz.batches import Text, answer_of, compare_with_answer, drawn_texts, run_batch
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.loaded_model import LoadedModel, check_loaded
 from transformer_viz.model import devices, mistakes
 from transformer_viz.schema import whole_number
 from transformer_viz.tracing.decode_request import most_written
@@ -99,6 +99,7 @@ def texts_from_person(model: LoadedModel, texts: Sequence[str], max_length: int 
         OptionError: no texts or too many, or an impossible `max_length`.
         InputError: a text that cannot be read, or one without a mask token for a model that writes nothing.
     """
+    check_loaded(model)
     if isinstance(texts, str) or not 1 <= len(texts) <= MOST_SAMPLES:
         given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
         raise OptionError(f"texts must be a list of 1 to {MOST_SAMPLES} texts, not {given}")

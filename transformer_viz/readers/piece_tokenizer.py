@@ -68,6 +68,10 @@ class PieceTokenizer(ABC):
     def target_labels(self, ids: Sequence[int]) -> list[str]:
         return list(map(self.label, ids))
 
+    def remark(self, ids: Sequence[int]) -> str:
+        """What is unusual about the ids of a text, in words; empty where nothing is."""
+        return ""
+
     def text(self, ids: Sequence[int]) -> str:
         return self.texts([ids])[0]
 

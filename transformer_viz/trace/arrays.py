@@ -122,12 +122,68 @@ def _probability(name: str, given: Any) -> float:
     return min(number, 1.0)
 
 
+_NO_WEIGHTS = (
+    "torch's fused kernels (sdpa, flash) return no weights. Load the model with attn_implementation='eager', or call "
+    "model.set_attn_implementation('eager'), and run it with output_attentions=True; or let tv.wrap(model, tokenizer) record it"
+)
+
+
+def are_steps(given: Any) -> bool:
+    """Whether attention is what `generate` returns: for each step a tuple with one tensor a layer."""
+    is_nested = isinstance(given, list | tuple) and bool(given) and all(isinstance(step, list | tuple) for step in given)
+    return is_nested and all(getattr(layer, "ndim", 0) == 4 for step in given for layer in step) and all(given)
+
+
+def join_steps(kind: Kind, given: Any, beam_indices: Any = None) -> np.ndarray:
+    """The steps of `generate` as one array (layer, head, query, key). Keys that a step did not have yet get 0.
+
+    Args:
+        kind: which attention.
+        given: steps of layers of (batch or beam, head, query, key).
+        beam_indices: of a beam search, the row of each step, as `generate` returns it; None where there is one row.
+    """
+    name = f"{kind} attention"
+    rows = None
+    if beam_indices is not None:
+        chosen = _plain(beam_indices)
+        chosen = chosen[0] if chosen.ndim == 2 else chosen
+        rows = [int(row) for row in chosen if row >= 0]
+        given = given[: len(rows)]
+    parts = []
+    for number, step in enumerate(given):
+        layers = np.stack([_plain(layer) for layer in step])
+        n_rows = layers.shape[1]
+        row = 0 if rows is None else rows[number]
+        if rows is None and n_rows > 1:
+            raise TraceError(
+                f"{name} has {n_rows} rows in step {number}: beams or sentences. Give beam_indices=out.beam_indices, or "
+                "generate for one sentence without beams"
+            )
+        if row >= n_rows:
+            raise TraceError(f"beam_indices names row {row} in step {number}, where {name} has {n_rows}")
+        parts.append(layers[:, row])
+    n_keys = max(part.shape[-1] for part in parts)
+    wide = [np.pad(part, [(0, 0)] * (part.ndim - 1) + [(0, n_keys - part.shape[-1])]) for part in parts]
+    return np.concatenate(wide, axis=-2)
+
+
+def _plain(part: Any) -> np.ndarray:
+    """An array, or a tensor on whatever device, of whatever type, with a gradient or without."""
+    if hasattr(part, "detach") and hasattr(part, "cpu"):
+        part = part.detach().cpu()
+        # numpy has no bfloat16.
+        part = part.float() if str(part.dtype) == "torch.bfloat16" else part
+    return np.asarray(part)
+
+
 def read_weights(kind: Kind, given: Any, n_queries: int, n_keys: int) -> np.ndarray:
     """Attention as float32 (layer, head, query, key), of whatever `Trace.from_arrays` takes."""
     name = f"{kind} attention"
+    if isinstance(given, list | tuple) and (not given or any(part is None for part in given)):
+        raise TraceError(f"{name} is {'empty' if not given else 'None in some layers'}: {_NO_WEIGHTS}")
     try:
         # Layer by layer, since the parts of a list may be tensors.
-        array = np.stack([np.asarray(part) for part in given]) if isinstance(given, list | tuple) else np.asarray(given)
+        array = np.stack([_plain(part) for part in given]) if isinstance(given, list | tuple) else _plain(given)
     except Exception as error:  # whatever `__array__` of somebody else's class raises
         raise TraceError(
             f"{name} cannot be read as one array ({type(error).__name__}: {str(error)[:200]}). "

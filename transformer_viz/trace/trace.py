@@ -234,12 +234,14 @@ class Trace:
         pad_token: str = "<pad>",
         normalised: bool = True,
         made_by: Mapping[str, Any] | None = None,
+        beam_indices: Any = None,
     ) -> "Trace":
         """A Trace from attention that another program computed. One of the three kinds is enough.
 
         Args:
-            encoder: weights (layer, head, query, key), (head, query, key) or (query, key); numpy, lists, a tensor on
-                the CPU, or a list with one array a layer, with or without a batch axis of 1. Any real dtype.
+            encoder: weights (layer, head, query, key), (head, query, key) or (query, key); numpy, lists, a tensor on any
+                device, or a list with one array a layer, with or without a batch axis of 1, as `output_attentions=True` returns
+                it. Any real dtype. Of `decoder` and `cross` also what `generate` returns: for each step one array a layer.
             decoder: the decoder's self-attention in any of these forms; all that a decoder-only model has.
             cross: cross-attention in any of these forms; rows are target tokens, columns source tokens.
             source_tokens: labels of the source; `encoder` and `cross` need them.
@@ -254,6 +256,7 @@ class Trace:
             pad_token: a masked key with this label is masked because it is padding.
             normalised: whether every row must sum to 1; False accepts weights after dropout.
             made_by: what else should be known of the run; plain data.
+            beam_indices: of a beam search by `generate`, its `beam_indices`: in which row each step stands.
 
         Raises:
             TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
@@ -262,6 +265,13 @@ class Trace:
         given = {kind: array for kind, array in kinds.items() if array is not None}
         if not given:
             raise TraceError("no attention is given; give encoder=, decoder= or cross=")
+        masks = masks if masks is None or not isinstance(masks, Mapping) else dict(masks)
+        for kind in ("decoder", "cross"):
+            if arrays.are_steps(given.get(kind)):
+                given[kind] = arrays.join_steps(kind, given[kind], beam_indices)
+                if kind == "decoder" and isinstance(masks, dict | None) and "decoder" not in (masks or ()):
+                    # What comes later did not exist yet.
+                    masks = {**(masks or {}), "decoder": "causal"}
         sources = arrays.read_tokens("source_tokens", source_tokens, [kind for kind in given if kind != "decoder"])
         targets = arrays.read_tokens("target_tokens", target_tokens, [kind for kind in given if kind != "encoder"])
         outputs = arrays.read_tokens("output_tokens", output_tokens)

@@ -60,6 +60,8 @@ class TraceBuilder:
         if reader.kind.writes:
             finished = "end" if ids[length - 1] in reader.end_ids else "length"
         source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
+        if remark := tokenizer.remark(sentence.prompt or sentence.source_ids):
+            made = {**made, "remark": remark}
         known, with_ids = tokenizer.task_answer(sentence.source, n_steps), not tokenizer.has_unique_labels
         return Trace(
             source=sentence.source,

@@ -234,8 +234,24 @@ def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, A
     raise ModelError(f"{name}: {lacking}. Copy or download the whole folder again.")
 
 
+def _separator(model: Any, tokenizer: Any, reader: HuggingFaceReader) -> int | None:
+    """The token after which a second text begins, where the model has token types and they can be told by it."""
+    separator, n_types = getattr(tokenizer, "sep_token_id", None), getattr(model.config, "type_vocab_size", 0) or 0
+    if reader.kind.writes or separator is None or n_types < 2:
+        return None
+    try:
+        pair = tokenizer("a", "a", return_token_type_ids=True)
+    except Exception as error:
+        if not is_ordinary(error):
+            raise
+        return None
+    ids = torch.tensor([pair["input_ids"]])
+    told = replace(reader, separator=separator)._types(ids).get("token_type_ids")
+    return separator if told is not None and told[0].tolist() == list(pair["token_type_ids"]) else None
+
+
 def _wrappers(names: Iterable[str]) -> dict[str, str] | None:
-    """What `torch.compile` and parallel training put into the names of weights, as patterns that are left out; None = nothing."""
+    """What `torch.compile` and parallel training put before the names of weights, as patterns to leave out; None = nothing."""
     names = [*names]
     patterns = {r"_orig_mod\.": any("_orig_mod." in name for name in names)}
     patterns[r"^module\."] = all(name.removeprefix("_orig_mod.").startswith("module.") for name in names)
@@ -250,6 +266,7 @@ def wrap_model(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
         probed = probe(model, int(min(_LONGEST, *(n for n in (_LONGEST, *limits) if isinstance(n, int | float) and n >= 1))))
         reader = HuggingFaceReader(model, probed, Generation.of(model, tokenizer, probed.sizes))
         check_decoding(reader)
+        reader = replace(reader, separator=_separator(model, tokenizer, reader))
     own = HuggingFaceTokenizer.of(tokenizer, probed.sizes.vocabulary, probed.sizes.source_vocabulary)
     return HuggingFaceModel(name, reader, own, model.device, probed.architecture)
 

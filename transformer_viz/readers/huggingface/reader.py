@@ -33,11 +33,13 @@ class HuggingFaceReader:
         model: in eval mode, with our attention in its place.
         probed: what the probe found.
         generation: what its generation config decides.
+        separator: of an encoder alone that tells two texts apart by token types: the token that ends the first; else None.
     """
 
     model: Any
     probed: ProbedModel
     generation: Generation
+    separator: int | None = None
 
     @cached_property
     def kind(self) -> ModelKind:
@@ -82,8 +84,16 @@ class HuggingFaceReader:
             return None
         module = self.model.get_encoder() if self.kind.writes else self.model
         with self._seen_by(self.probed.encoder, tap):
-            returned = module(input_ids=source, attention_mask=_real(source, source_padding))
+            returned = module(input_ids=source, attention_mask=_real(source, source_padding), **self._types(source))
         return returned.last_hidden_state if self.kind.writes else getattr(returned, "logits", None)
+
+    def _types(self, source: Tensor) -> dict[str, Tensor]:
+        """The token types of a batch in which some texts are two: 1 for what comes after the first."""
+        if self.separator is None:
+            return {}
+        is_end = source == self.separator
+        types = is_end.long().cumsum(1) - is_end.long()
+        return {"token_type_ids": types.clamp(max=1)} if bool(types.any()) else {}
 
     def start_decoding(self, memory: Any, source_padding: Tensor | None = None) -> "HuggingFaceDecoder":
         """Begins to write, with a cache of keys and values."""

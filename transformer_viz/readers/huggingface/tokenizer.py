@@ -14,6 +14,8 @@ from transformer_viz.text_display import shorten
 
 _NLLB = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
 """The code of a language."""
+PAIR = " ||| "
+"""Stands between two texts that are read as one, such as a question and a passage."""
 _SPACE = "▁"
 """How SentencePiece writes a space."""
 _ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -107,10 +109,29 @@ class HuggingFaceTokenizer(PieceTokenizer):
                     why = f"The model's chat template failed: {shorten(str(error), 200)}. Try without the template."
                     raise InputError(why) from error
             else:
-                ids = list(tokenizer(text).input_ids)
+                ids = list(tokenizer(*self._parts(text)).input_ids)
         if not ids:
             raise InputError("The text is empty. Type at least one letter.")
         return self._embedded(ids)
+
+    def _parts(self, text: str) -> list[str]:
+        """The text, or the two that stand in it (`pair`), where the tokenizer has a token between them."""
+        first, between, second = text.partition(PAIR)
+        if not between or self.tokenizer.sep_token_id is None:
+            return [text]
+        if not first.strip() or not second.strip():
+            raise InputError(f"One of two texts is empty. Write both around {PAIR.strip()}, or one text without it.")
+        return [first, second]
+
+    def remark(self, ids: Sequence[int]) -> str:
+        """What is unusual about the ids of a text, in words; empty where nothing is."""
+        start = self.tokenizer.bos_token_id
+        if start is not None and list(ids[:2]) == [start, start]:
+            return (
+                f"the start token {self.label(start)} stands twice: it is typed in the text, and the tokenizer adds one. "
+                "Leave it out of the text, or give the message alone and use the chat template"
+            )
+        return ""
 
     def encode_target(self, text: str) -> list[int]:
         with self._reading() as tokenizer:
