@@ -144,7 +144,7 @@ class Own(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding, self.output = nn.Embedding(vocabulary, WIDTH), nn.Linear(WIDTH, vocabulary)
-        self.stacks, self.layout, self.batch_first = stacks, layout, batch_first
+        self.stacks, self.layout, self.batch_first, self.way_of_all = stacks, layout, batch_first, way
         self.n_encoder, self.n_decoder = 2 * (stacks != "decoder"), 3 * (stacks != "encoder")
         names = [("encoder", i) for i in range(self.n_encoder)]
         kinds = ("decoder", "cross") if stacks == "both" else ("decoder",)

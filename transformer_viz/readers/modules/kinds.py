@@ -108,7 +108,8 @@ def find_attention(passes: Passes, first: Pass, source: Tensor | None, target: T
             unseen.append(answer)
     if len(sides) == 1 and known:
         known = [replace(one, kind=_stack(passes, first, known, sides, pad_id)) for one in known]
-    return Found(tuple(_with_groups(passes, first, known, [*sides.values()])), tuple(unseen))
+    attentions, beside = _without_second_stacks(passes, first, _with_groups(passes, first, known, [*sides.values()]), sides)
+    return Found(tuple(attentions), (*unseen, *beside))
 
 
 def _asked(passes: Passes, sides: dict[Side, Tensor], side: Side, seen: Seen) -> tuple[Seen, int]:
@@ -238,14 +239,14 @@ def _is_causal(seen: Seen, known: Sequence[KnownAttention]) -> bool | None:
 
 
 class _WithoutHeads:
-    """Changes that make what one call writes zero."""
+    """Changes that make what some calls write zero, by the numbers of their softmaxes."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = numbers
 
     def weights(self, softmax: Softmax) -> Tensor:
         assert softmax.applied is not None
-        return torch.zeros_like(softmax.applied) if softmax.number == self._number else softmax.applied
+        return torch.zeros_like(softmax.applied) if softmax.number in self._numbers else softmax.applied
 
     def heads(self, softmax: Softmax, heads: Tensor) -> Tensor:
         return heads
@@ -275,7 +276,34 @@ def _with_groups(passes: Passes, first: Pass, known: Sequence[KnownAttention], i
     return [replace(one, group=group) for one, group in zip(known, groups, strict=True)]
 
 
+def _without_second_stacks(
+    passes: Passes, first: Pass, known: Sequence[KnownAttention], sides: dict[Side, Tensor]
+) -> tuple[list[KnownAttention], list[Unseen]]:
+    """The calls of one encoder and one decoder, and those of others beside them.
+
+    What the first layer of a stack writes is read by all the later ones. Layers that do not depend on it are of another stack,
+    and would be shown as if they followed.
+    """
+    kept, beside = [*known], list[Unseen]()
+    for kind in ("encoder", "decoder"):
+        own = [one for one in kept if one.kind == kind]
+        later = [one for one in own if one.group != own[0].group]
+        if not later:
+            continue
+        begin = [one.softmax for one in own if one.group == own[0].group]
+        after = passes.run(*sides.values(), changes=_WithoutHeads(*begin)).seen
+        for one in later:
+            if _is_untouched(first.seen.softmaxes, after, one):
+                kept.remove(one)
+                why = f"it is of another {kind} than {own[0].module or 'the model itself'}: neither reads what the other writes"
+                beside.append(Unseen(one.module, why, kind))
+    return kept, beside
+
+
 def _is_untouched(softmaxes: Sequence[Softmax], after: Seen, one: KnownAttention) -> bool:
     if len(after.softmaxes) <= one.softmax:
         return False
-    return torch.allclose(softmaxes[one.softmax].weights, after.softmaxes[one.softmax].weights, rtol=0, atol=1e-9)
+    before, now = softmaxes[one.softmax], after.softmaxes[one.softmax]
+    if before.scores is not None and now.scores is not None:
+        return torch.equal(before.scores, now.scores)
+    return torch.equal(before.weights, now.weights)
