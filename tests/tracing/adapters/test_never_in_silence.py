@@ -1,4 +1,4 @@
-"""Modules by a seeded generator, of every kind that the tap could take for another: right, or refused, never wrong in silence."""
+"""Modules by a seeded generator, of every kind that the tap could mistake for another: right, or refused, never wrong."""
 
 import random
 from typing import Any
