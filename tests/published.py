@@ -137,6 +137,8 @@ class TorchReference(Article):
         sizes = (config.d_model, config.n_heads, config.n_encoder_layers, config.n_decoder_layers, config.d_ff)
         self.transformer = nn.Transformer(*sizes, dropout=0.1, batch_first=True).double()
         inner: Any = self.transformer
+        # Its own loop would warn of a prototype of torch's.
+        inner.encoder.use_nested_tensor = False
         for layers, mine in ((inner.encoder.layers, self.model.encoder), (inner.decoder.layers, self.model.decoder)):
             for theirs, own in zip(layers, mine, strict=True):
                 self.copy(theirs.self_attn, own.attention)

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import transformer_viz as tv
+from tests.attention_ways import WAYS, Own
 from tests.needs import needs
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import DeviceError
@@ -130,6 +131,55 @@ def test_the_certificate_says_the_same(tiny, on_cuda):
     for mistake in (None, "no-causal"):
         here, there = (tv.check_masks(each, mistake=mistake) for each in (tiny, on_cuda))
         assert there.sound == here.sound == (mistake is None)
+
+
+STACKS: dict[str, tuple[list[int] | None, list[int] | None]] = {
+    "both": ([5, 9, 3, 7, 0], [2, 8, 4, 6, 3]),
+    "encoder": ([5, 9, 3, 7, 0], None),
+    "decoder": (None, [2, 8, 4, 6, 3]),
+}
+
+
+class OnCuda(Own):
+    """A model of somebody's own; masks and ids are made on its device."""
+
+    def forward(self, *ids: torch.Tensor) -> torch.Tensor:
+        with torch.device(self.output.weight.device):
+            return super().forward(*ids)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stacks", STACKS)
+def test_attention_of_any_module_is_seen_as_on_the_cpu(way, stacks, cuda):
+    torch.manual_seed(3)
+    module = OnCuda(WAYS[way], stacks).double().requires_grad_(False)
+    here = tv.trace_module(module, *STACKS[stacks], pad_id=0)
+    there = tv.trace_module(deepcopy(module).to(cuda), *STACKS[stacks], pad_id=0)
+    assert there.kinds == here.kinds
+    for kind in here.kinds:
+        np.testing.assert_allclose(there.attentions[kind].weights, here.attentions[kind].weights, atol=1e-6)
+        np.testing.assert_array_equal(there.attentions[kind].reasons, here.attentions[kind].reasons)
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "beam", "beam_size": 3}, {"edits": ["cross:1-2", "cross.1.1:zero"]}])
+def test_a_module_of_ones_own_decodes_as_on_the_cpu(options, cuda):
+    torch.manual_seed(3)
+    module = OnCuda(WAYS["by_torch"]).double().requires_grad_(False)
+    words = ["<pad>", "<s>", "</s>", *"abcdefghij"]
+    here, there = (
+        tv.decode(tv.wrap(one, words, start="<s>", end="</s>", longest=16), "abcd", max_length=6, **options)
+        for one in (module, deepcopy(module).to(cuda))
+    )
+    assert_same(here, there, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_arrays_and_modules_in_half_precision_come_from_the_gpu(dtype, cuda):
+    weights = torch.rand(1, 2, 4, 4, device=cuda).softmax(-1).to(dtype).requires_grad_()
+    trace = tv.show((weights, weights), list("abcd"))
+    np.testing.assert_allclose(trace.encoder.weights[0], weights[0].detach().float().cpu().numpy())
+    module = OnCuda(WAYS["by_torch"], "decoder").to(cuda, dtype)
+    np.testing.assert_allclose(tv.trace_module(module, None, [2, 8, 4]).decoder.weights.sum(-1), 1, atol=5e-3)
 
 
 def trained(device: torch.device, recipe: Recipe) -> list[float]:

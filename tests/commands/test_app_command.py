@@ -12,6 +12,7 @@ from tests.needs import needs
 from tests.readers import saved_models
 from transformer_viz import app_folders, server_settings
 from transformer_viz.commands import app as app_command
+from transformer_viz.readers import entries
 from transformer_viz.views.server import opening
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def started(monkeypatch, tmp_path):
     settings, trained = server_settings, server_settings.variable("trained_bytes")
     for name in (settings.HOSTS_VARIABLE, settings.SHARED_VARIABLE, settings.SHARED_MODELS_VARIABLE, settings.OPENS_VARIABLE):
         monkeypatch.setenv(name, "")
-    for name in (app_folders.SURVEYS_VARIABLE, app_folders.LESSONS_VARIABLE):
+    for name in (app_folders.SURVEYS_VARIABLE, app_folders.LESSONS_VARIABLE, app_folders.MODULES_VARIABLE):
         monkeypatch.setenv(name, "")
     for name in (settings.NO_TRAINING_VARIABLE, trained):
         monkeypatch.setenv(name, "")
@@ -133,3 +134,18 @@ def test_who_can_be_reached_by_others_shows_what_was_named(
     monkeypatch.chdir(tmp_path)
     assert app(*arguments.split()).code == 0
     assert app_folders.surveys() == tmp_path / "mine"
+
+
+def test_a_module_of_ones_own_file_is_opened(app, started, tmp_path):
+    """By its name, once the command line has named it; a file that is not there is said before anything is started."""
+    file = tmp_path / "mine.py"
+    file.write_text("def make(): ...", encoding="utf-8")
+    assert app("--module", f"{file}:make").code == 0
+    assert os.environ[server_settings.OPENS_VARIABLE] == "mine"
+    assert [entry.name for entry in entries() if entry.folder == file] == ["mine"]
+    assert app().code == 0
+    assert not [entry for entry in entries() if entry.folder == file], "what another start named is gone"
+    for named, words in ((f"{tmp_path / 'none.py'}:make", "There is no file 'none.py'"), ("mine.py", "is no module")):
+        done = app("--module", named)
+        assert done.code == 2 and words in done.stderr
+    assert len(started) == 2

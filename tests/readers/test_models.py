@@ -250,7 +250,10 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: [path.unlink() for path in f.glob("tokenizer*")],
         "its tokenizer, merges.txt or tokenizer.json or vocab.json, is missing",
     ),
-    "other sizes": (lambda f: change(f, vocab_size=11), "mine cannot be loaded: "),
+    "other sizes": (
+        lambda f: change(f, vocab_size=11),
+        "mine: config.json and the weights do not fit together: transformer.wte.weight",
+    ),
     **{
         content: (lambda f, content=content: (f / "tokenizer.json").write_text(content), sentence)
         for content, sentence in (

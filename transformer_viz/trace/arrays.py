@@ -293,6 +293,8 @@ def weights_on_masked(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def explained(kind: Kind, masked: np.ndarray, key_is_padding: np.ndarray) -> np.ndarray:
     """Reasons, uint8 in the shape of `masked`: padding and the future where a cell is that, UNKNOWN elsewhere.
 
+    A padded key is of the future, too, only where each later key that is none is hidden.
+
     Args:
         kind: only the decoder has a future.
         masked: bool (query, key) or (layer, head, query, key).
@@ -301,5 +303,9 @@ def explained(kind: Kind, masked: np.ndarray, key_is_padding: np.ndarray) -> np.
     n_queries, n_keys = masked.shape[-2:]
     codes = np.broadcast_to(key_is_padding, (n_queries, n_keys)) * np.uint8(Reason.PADDING)
     if kind == "decoder":
-        codes = codes | np.triu(np.ones((n_queries, n_keys), np.uint8), 1) * np.uint8(Reason.FUTURE)
+        # Of a padded key only where it is seen that later keys are hidden.
+        later = np.triu(np.ones((n_queries, n_keys), bool), 1)
+        real = later & ~key_is_padding
+        is_causal = bool(real.any()) and bool(masked[..., real].all())
+        codes = codes | (later if is_causal else real) * np.uint8(Reason.FUTURE)
     return np.where(masked, np.where(codes > 0, codes, np.uint8(Reason.UNKNOWN)), np.uint8(0)).astype(np.uint8)

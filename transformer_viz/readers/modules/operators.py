@@ -477,7 +477,8 @@ class _Operators:
             if before is None or not _is_low(args[2]):
                 return None, None
             filled = torch.zeros(scores.shape, dtype=torch.bool, device=scores.device)
-            filled.index_put_(args[1], torch.tensor(True, device=scores.device))
+            # The method takes no gaps between indices, as in scores[..., rows, columns] = -inf.
+            aten.index_put_(filled, args[1], torch.tensor(True, device=scores.device))
             return before, _either(hidden, filled)
         if packet is aten.where and len(args) == 3:
             for i in (1, 2):
