@@ -45,7 +45,7 @@ class Article(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = ours(self.variant)
+        self.model: Any = ours(self.variant)
         self.n_heads = self.model.config.n_heads
 
     def split(self, x: Tensor) -> Tensor:

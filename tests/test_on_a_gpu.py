@@ -13,7 +13,8 @@ import pytest
 import torch
 
 import transformer_viz as tv
-from tests.attention_ways import WAYS, Own
+from tests.attention_ways import WAYS as ATTENTION
+from tests.attention_ways import Own
 from tests.needs import needs
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import DeviceError
@@ -148,11 +149,11 @@ class OnCuda(Own):
             return super().forward(*ids)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ATTENTION)
 @pytest.mark.parametrize("stacks", STACKS)
 def test_attention_of_any_module_is_seen_as_on_the_cpu(way, stacks, cuda):
     torch.manual_seed(3)
-    module = OnCuda(WAYS[way], stacks).double().requires_grad_(False)
+    module = OnCuda(ATTENTION[way], stacks).double().requires_grad_(False)
     here = tv.trace_module(module, *STACKS[stacks], pad_id=0)
     there = tv.trace_module(deepcopy(module).to(cuda), *STACKS[stacks], pad_id=0)
     assert there.kinds == here.kinds
@@ -164,7 +165,7 @@ def test_attention_of_any_module_is_seen_as_on_the_cpu(way, stacks, cuda):
 @pytest.mark.parametrize("options", [{}, {"strategy": "beam", "beam_size": 3}, {"edits": ["cross:1-2", "cross.1.1:zero"]}])
 def test_a_module_of_ones_own_decodes_as_on_the_cpu(options, cuda):
     torch.manual_seed(3)
-    module = OnCuda(WAYS["by_torch"]).double().requires_grad_(False)
+    module = OnCuda(ATTENTION["by_torch"]).double().requires_grad_(False)
     words = ["<pad>", "<s>", "</s>", *"abcdefghij"]
     here, there = (
         tv.decode(tv.wrap(one, words, start="<s>", end="</s>", longest=16), "abcd", max_length=6, **options)
@@ -178,7 +179,7 @@ def test_arrays_and_modules_in_half_precision_come_from_the_gpu(dtype, cuda):
     weights = torch.rand(1, 2, 4, 4, device=cuda).softmax(-1).to(dtype).requires_grad_()
     trace = tv.show((weights, weights), list("abcd"))
     np.testing.assert_allclose(trace.encoder.weights[0], weights[0].detach().float().cpu().numpy())
-    module = OnCuda(WAYS["by_torch"], "decoder").to(cuda, dtype)
+    module = OnCuda(ATTENTION["by_torch"], "decoder").to(cuda, dtype)
     np.testing.assert_allclose(tv.trace_module(module, None, [2, 8, 4]).decoder.weights.sum(-1), 1, atol=5e-3)
 
 

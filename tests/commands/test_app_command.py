@@ -147,5 +147,5 @@ def test_a_module_of_ones_own_file_is_opened(app, started, tmp_path):
     assert not [entry for entry in entries() if entry.folder == file], "what another start named is gone"
     for named, words in ((f"{tmp_path / 'none.py'}:make", "There is no file 'none.py'"), ("mine.py", "is no module")):
         done = app("--module", named)
-        assert done.code == 2 and words in done.stderr
+        assert done.code == 2 and words in done.err
     assert len(started) == 2

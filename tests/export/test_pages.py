@@ -239,7 +239,7 @@ def test_a_very_large_trace_is_shown_in_a_window(monkeypatch: pytest.MonkeyPatch
     shown = trace._repr_html_()
     assert shown is not None
     assert "A window: the first 19 of 30 target tokens" in shown
-    data = data_of(markup.unescape(Elements(shown).named("iframe")[0]["srcdoc"]))
+    data = data_of(markup.unescape(str(Elements(shown).named("iframe")[0]["srcdoc"])))
     np.testing.assert_allclose(array(data["kinds"]["decoder"]["weights"]), weights[..., :19, :19], atol=1e-6)
 
 

@@ -17,7 +17,7 @@ from transformer_viz.errors import InputError, ModelError, OptionError  # noqa: 
 
 
 def word_level(**names: str) -> Any:
-    words = {word: i for i, word in enumerate("<end> <begin> Q : A hello the house".split())}
+    words: dict[str, int] = {str(word): i for i, word in enumerate("<end> <begin> Q : A hello the house".split())}
     made = Tokenizer(models.WordLevel(words, unk_token="A"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
     made.post_processor = processors.TemplateProcessing(single="<begin> $A", special_tokens=[("<begin>", 1)])
@@ -95,7 +95,9 @@ def test_labels_of_a_byte_level_tokenizer_are_those_of_decoding() -> None:
 
 
 def bert() -> tuple[Any, Any]:
-    words = {word: i for i, word in enumerate("[PAD] [UNK] [CLS] [SEP] [MASK] the house is small large".split())}
+    words: dict[str, int] = {
+        str(word): i for i, word in enumerate("[PAD] [UNK] [CLS] [SEP] [MASK] the house is small large".split())
+    }
     made = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     ends, pair = [("[CLS]", 2), ("[SEP]", 3)], "[CLS] $A [SEP] $B:1 [SEP]:1"

@@ -66,7 +66,7 @@ def test_a_foreign_module_decodes_as_the_checkpoint_whose_weights_it_has(tiny, w
     )
     if way == "scores":
         for kind in here.kinds:
-            mine, other = (run.attentions[kind].scores for run in (here, there))
+            mine, other = (np.asarray(run.attentions[kind].scores) for run in (here, there))
             known = ~here.attentions[kind].mask.astype(bool) if here.attentions[kind].reasons.ndim == 2 else slice(None)
             np.testing.assert_allclose(other[..., known], mine[..., known], atol=1e-6)
         return
@@ -75,8 +75,8 @@ def test_a_foreign_module_decodes_as_the_checkpoint_whose_weights_it_has(tiny, w
 
 def test_a_batch_of_texts_of_several_lengths(tiny, wrapped):
     texts = ["hello", "ab", "bed"]
-    for model, options in ((tiny, {}), (tiny, {"mistake": "source-mask-forgotten"})):
-        for here, there in zip(*(tv.decode_batch(each, texts, **options) for each in (model, wrapped)), strict=True):
+    for mistake in (None, "source-mask-forgotten"):
+        for here, there in zip(*(tv.decode_batch(model, texts, mistake=mistake) for model in (tiny, wrapped)), strict=True):
             assert_same(here, there)
 
 
@@ -89,20 +89,19 @@ def test_experiments_give_the_numbers_of_the_checkpoint(tiny, wrapped):
         )
         np.testing.assert_allclose(there, here, atol=1e-6)
     rollout = [tv.attribute(model, runs[0], "rollout").values for model, runs in ((tiny, mine), (wrapped, other))]
-    np.testing.assert_allclose(*rollout, atol=1e-6)
+    np.testing.assert_allclose(rollout[1], rollout[0], atol=1e-6)
     for how in ("zero", "mean", "uniform"):
         here, there = (tv.knock_out(model, runs, how=how) for model, runs in ((tiny, mine), (wrapped, other)))
-        found = tv.diff(mine[0], other[0], tolerance=1e-6)
-        np.testing.assert_allclose(
-            *([head.log_p.value for head in each.heads] for each in (there, here)), atol=1e-6, err_msg=str(found)
-        )
+        losses = [[head.log_p.value for head in each.heads] for each in (here, there)]
+        np.testing.assert_allclose(losses[1], losses[0], atol=1e-6)
     patches = [
         tv.patch(model, *(tv.decode(model, text, target="bad") for text in ("hello", "hallo"))).effects
         for model in (tiny, wrapped)
     ]
-    np.testing.assert_allclose(*patches, atol=1e-5)
+    for kind in patches[0]:
+        np.testing.assert_allclose(patches[1][kind], patches[0][kind], atol=1e-5)
     judged = [tv.verdict(model, runs) for model, runs in ((tiny, mine), (wrapped, other))]
-    assert str(judged[1].headline) == str(judged[0].headline)
+    assert str(judged[1]) == str(judged[0])
 
 
 def test_evaluation_and_surveys(tiny, wrapped, tmp_path):
@@ -145,7 +144,7 @@ def own(stacks: str = "both", way: str = "by_matmul", **options: Any) -> Own:
 def test_however_attention_is_written_it_is_read_and_changed(way, stacks):
     """A shorter text of a batch is what it is alone, and closing a key makes its weights what a softmax over the others is."""
     model = tv.wrap(own(stacks, way), WORDS, start="<s>" if stacks == "both" else None, end="</s>", longest=16)
-    length = {} if stacks == "encoder" else {"max_length": 5}
+    length: Any = {} if stacks == "encoder" else {"max_length": 5}
     _, padded = tv.decode(model, ["abcab", "ced"], **length)
     alone = tv.decode(model, "ced", **length)
     assert_same(alone, padded, 1e-5)

@@ -75,7 +75,7 @@ def test_what_generate_returns_is_what_one_pass_returns():
     n = int((out.beam_indices[0] >= 0).sum())
     with torch.no_grad():
         one = model(ids, decoder_input_ids=out.sequences[:, :n], output_attentions=True)
-    tokens = {"source_tokens": list("abcd"), "target_tokens": list(map(str, out.sequences[0, :n].tolist()))}
+    tokens: dict[str, Any] = {"source_tokens": list("abcd"), "target_tokens": list(map(str, out.sequences[0, :n].tolist()))}
     for given in (out, one):
         trace = tv.Trace.from_arrays(
             encoder=given.encoder_attentions,

@@ -36,8 +36,7 @@ def show(
     if source_tokens is not None:
         if kind not in (None, "cross"):
             raise TraceError(f"source_tokens are of cross-attention, not of {kind}; leave them out")
-        labels = {"target_tokens": tokens, "source_tokens": source_tokens}
-        return Trace.from_arrays(cross=attention, beam_indices=beam_indices, **labels)
+        return Trace.from_arrays(cross=attention, target_tokens=tokens, source_tokens=source_tokens, beam_indices=beam_indices)
     labels = arrays.read_tokens("tokens", tokens)
     if arrays.are_steps(attention):
         attention, kind = arrays.join_steps("decoder", attention, beam_indices), kind or "decoder"

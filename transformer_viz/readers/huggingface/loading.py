@@ -217,7 +217,12 @@ def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, A
         raise ModelError(f"{name}: its tokenizer, {' or '.join(names)}, is missing. Copy the whole folder again.")
     for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
-        how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
+        how: dict[str, Any] = {
+            "use_safetensors": True,
+            "dtype": torch.float32,
+            "attn_implementation": "eager",
+            "output_loading_info": True,
+        }
         how |= {"ignore_mismatched_sizes": True, "key_mapping": _wrappers(contents.weights.shapes)}
         with bounds.limit_modules(contents.weights, name, say):
             model, told = kind.from_pretrained(folder, config=config, **only_here, **how)

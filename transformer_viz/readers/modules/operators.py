@@ -9,7 +9,7 @@ import math
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -200,40 +200,53 @@ class _Operators:
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func not in _WHOLE:
+        role = _ROLES.get(func)
+        if role is None:
             # In inference mode torch does not take composed operators apart.
             with cast(TorchDispatchMode, self):
                 made = func.decompose(*args, **kwargs)
             if made is not NotImplemented:
                 return made
-            _WHOLE.add(func)
-        packet = func.overloadpacket
-        if packet in _SOFTMAXES or packet is aten._log_softmax:
+            role = _ROLES[func] = _role_of(func.overloadpacket)
+        if role == "softmax":
             return self._softmax(func, args, kwargs)
-        if packet in _PRODUCTS:
-            return self._product(func, args, kwargs, _PRODUCTS[packet])
-        if packet is aten.exp or packet is aten.exp_:
+        if role == "product":
+            return self._product(func, args, kwargs, _PRODUCTS[func.overloadpacket])
+        if role == "exponent":
             return self._exponent(func, args, kwargs)
-        if self._followed:
-            for place, given in _tensors(args):
-                if (followed := self._followed.get(id(given))) is not None:
-                    return self._follow(func, packet, args, kwargs, place, followed)
+        if (found := self._followed_among(args)) is not None:
+            return self._follow(func, func.overloadpacket, args, kwargs, *found)
         before = None
-        if packet in _IN_PLACE and args[0].is_floating_point():
+        if role == "in place" and args[0].is_floating_point():
             before = args[0].clone()
             if (earlier := self._made.get(id(args[0]))) is not None:
                 self._made[id(before)] = earlier._replace(tensor=before)
         made = func(*args, **kwargs)
-        if packet is aten.max and isinstance(made, tuple):
+        if role == "other":
+            return made
+        if role == "maximum" and isinstance(made, tuple):
             self._made[id(made[0])] = _Made(made[0], func, args, kwargs, None)
         if isinstance(made, Tensor):
-            if packet in _TRACED and made.is_floating_point():
+            if made.is_floating_point():
                 self._made[id(made)] = _Made(made, func, args, kwargs, before)
             if self._exponents or self._weighted:
-                made = self._sum_or_quotient(packet, args, kwargs, made)
-        if packet not in _KNOWN and _is_opaque(packet):
-            self._cannot_see(f"it calls {packet._qualified_op_name.replace('::', '.')}, which gives no weights")
+                made = self._sum_or_quotient(func.overloadpacket, args, kwargs, made)
+        if role == "opaque":
+            self._cannot_see(f"it calls {func.overloadpacket._qualified_op_name.replace('::', '.')}, which gives no weights")
         return made
+
+    def _followed_among(self, args: tuple[Any, ...]) -> tuple[tuple[int, ...], _Followed] | None:
+        """The first argument that has weights, and its place."""
+        followed = self._followed
+        if followed:
+            for i, given in enumerate(args):
+                if id(given) in followed:
+                    return (i,), followed[id(given)]
+                if type(given) is list:
+                    for j, part in enumerate(given):
+                        if id(part) in followed:
+                            return (i, j), followed[id(part)]
+        return None
 
     def _cannot_see(self, why: str) -> None:
         self.seen.unseen.setdefault(self._running.innermost, why)
@@ -647,19 +660,28 @@ def _are_weights(given: Tensor, contracted: int) -> bool:
     return bool((given >= 0).all()) and not bool(((given == 0) | (given == 1)).all())
 
 
-_WHOLE: set[Any] = set()
-"""Operators that are not composed of others."""
-_KNOWN = {*_SOFTMAXES, *_PRODUCTS, *_VIEWS, *_MOVES, *_MASKS}
-_OPAQUE: dict[Any, bool] = {}
+_Role = Literal["softmax", "product", "exponent", "in place", "maximum", "traced", "opaque", "other"]
+_ROLES: dict[Any, _Role] = {}
+"""Of operators that are not composed of others."""
 
 
-def _is_opaque(packet: Any) -> bool:
-    """Whether an operator is attention as a whole: a fused kernel."""
-    if packet not in _OPAQUE:
-        name = packet._qualified_op_name.lower()
-        words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
-        _OPAQUE[packet] = any(word in name for word in words)
-    return _OPAQUE[packet]
+def _role_of(packet: Any) -> _Role:
+    """What is done with an operator; `opaque` is attention as a whole, a fused kernel."""
+    if packet in _SOFTMAXES or packet is aten._log_softmax:
+        return "softmax"
+    if packet in _PRODUCTS:
+        return "product"
+    if packet in (aten.exp, aten.exp_):
+        return "exponent"
+    if packet in _IN_PLACE:
+        return "in place"
+    if packet is aten.max:
+        return "maximum"
+    if packet in _TRACED or packet in (aten.clamp, aten.clamp_min):
+        return "traced"
+    name = packet._qualified_op_name.lower()
+    words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
+    return "opaque" if any(word in name for word in words) else "other"
 
 
 @contextmanager

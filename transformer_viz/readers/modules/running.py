@@ -54,7 +54,7 @@ class RunningModules:
 
         try:
             for name, module in self._model.named_modules():
-                if not isinstance(module, torch.jit.ScriptModule):
+                if not isinstance(module, torch.jit.ScriptModule) and not _is_plain(module):
                     handles.append(module.register_forward_pre_hook(enter(name), prepend=True, with_kwargs=True))
                     handles.append(module.register_forward_hook(leave, always_call=True))
             yield
@@ -95,3 +95,8 @@ class RunningModules:
         bound = signature(running.module.forward).bind(*running.args, **running.kwargs)
         bound.apply_defaults()
         return [value for name, value in bound.arguments.items() if name in names]
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether it is a linear layer, a norm or the like of torch: hooks on the many of them would take a fifth of a pass."""
+    return type(module).__module__.startswith("torch.nn.modules.") and next(module.children(), None) is None
