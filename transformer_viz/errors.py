@@ -39,6 +39,10 @@ class OptionError(TransformerVizError):
     """A keyword or command-line option with an impossible value."""
 
 
+class NotSeenError(OptionError):
+    """Raised for what a model's reader does not see, whatever is asked of it."""
+
+
 class TraceTooLarge(OptionError):
     """A run whose Trace would be larger than allowed.
 

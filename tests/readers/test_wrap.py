@@ -3,6 +3,7 @@
 Both run the same weights, one by our own tap and cache, one by torch's operators and all rows anew at each step.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -94,14 +95,18 @@ def test_experiments_give_the_numbers_of_the_checkpoint(tiny, wrapped):
         here, there = (tv.knock_out(model, runs, how=how) for model, runs in ((tiny, mine), (wrapped, other)))
         losses = [[head.log_p.value for head in each.heads] for each in (here, there)]
         np.testing.assert_allclose(losses[1], losses[0], atol=1e-6)
+    pairs = [("hello", "bad"), ("hallo", "abe")]
     patches = [
-        tv.patch(model, *(tv.decode(model, text, target="bad") for text in ("hello", "hallo"))).effects
-        for model in (tiny, wrapped)
+        tv.patch(model, *(tv.decode(model, text, target=target) for text, target in pairs)).effects for model in (tiny, wrapped)
     ]
     for kind in patches[0]:
         np.testing.assert_allclose(patches[1][kind], patches[0][kind], atol=1e-5)
     judged = [tv.verdict(model, runs) for model, runs in ((tiny, mine), (wrapped, other))]
-    assert str(judged[1]) == str(judged[0])
+    # Methods that need values or gradients are left out of the second, by name.
+    theirs, ours = (
+        {" ".join(line.split()) for line in str(one).splitlines() if re.match(r"\s*(L\d|by chance)", line)} for one in judged
+    )
+    assert ours and ours <= theirs
 
 
 def test_evaluation_and_surveys(tiny, wrapped, tmp_path):

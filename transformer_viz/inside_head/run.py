@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.analysis.query_rows import padding
-from transformer_viz.errors import OptionError, TransformerVizError, join_names
+from transformer_viz.errors import NotSeenError, OptionError, TransformerVizError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName, compose
@@ -77,7 +77,7 @@ def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, 
                 lens = steps_of(states, [written] * len(states), N_CANDIDATES, tokenizer.label, with_ids=with_ids)
         seen, around = tap.seen, reader.attention_block(kind, layer)
         if lacking := [name for name, what in {"query": "query", **_OF_KEYS}.items() if what not in seen]:
-            raise OptionError(
+            raise NotSeenError(
                 f"The inside of a head is not available for {model.name}: its attention is seen where weights meet "
                 f"values, and its {join_names(lacking)} are not known there. Weights, masks, edits and occlusion are."
             )

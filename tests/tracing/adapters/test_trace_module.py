@@ -215,8 +215,8 @@ sys.meta_path.insert(0, Blocked())
 import torch
 import transformer_viz as tv
 layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
-x = torch.randn(1, 3, 4)
-print(tv.trace_module(layer, None, [1, 2, 3], call=lambda ids: layer(x, x, x)).kinds)
+embedding = torch.nn.Embedding(4, 4)
+print(tv.trace_module(layer, None, [1, 2, 3], call=lambda ids: layer(*[embedding(ids)] * 3)).kinds)
 try:
     tv.trace_module("t5-small", [1], [2])
 except tv.TransformerVizError as error:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.addresses import row_address
-from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.errors import NotSeenError, OptionError, TransformerVizError
 from transformer_viz.inside_head import explanations
 from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside
@@ -47,6 +47,9 @@ def show(shown: Shown) -> None:
             from transformer_viz.views.cache import runs
 
             found = runs.inside(shown.model, trace, place)
+    except NotSeenError as error:
+        st.info(literal(str(error)), icon=":material/info:")
+        return
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
