@@ -88,7 +88,8 @@ def test_the_shipped_surveys_have_as_many_texts_as_is_said() -> None:
 def test_the_five_faults_of_a_port_are_what_is_said_of_them() -> None:
     """Each message of docs/port-masks.md is that of its port."""
     document = (DOCS / "port-masks.md").read_text(encoding="utf-8")
-    said = re.findall(r"^        (\w[\w ]*: .+)$", document, flags=re.MULTILINE)
+    blocks = re.findall(r"(?:^        \w[\w ]*: .+\n)+", document, flags=re.MULTILINE)
+    said = ["\n".join(line.strip() for line in block.splitlines()) for block in blocks]
     windowed: dict[str, Any] = {"rotary": True, "window": 3}
     ports: tuple[tuple[Any, dict[str, Any]], ...] = (
         (Decoder("window too wide", **windowed), {"window": 3, "layers": 2}),
