@@ -20,6 +20,6 @@ def test_one_line_tests_a_port(pytester, monkeypatch, request):
     pytester.makepyfile(PORT)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:transformer-viz")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*MaskError: causal: decoder, query 1, key 2 is seen and must not be; *"])
+    result.stdout.fnmatch_lines(["*MaskError: layers: decoder layer 1, query 1, key 2 is seen and must not be; *"])
     # The failure ends at the line of the test, and not within the package.
     assert "assert_masks.py:" not in result.stdout.str()
