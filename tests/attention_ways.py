@@ -156,15 +156,18 @@ class Own(nn.Module):
         if layout == "nested":
             self.encoder = nn.ModuleList([Layer(way, "encoder") for _ in range(self.n_encoder)])
             self.decoder = nn.ModuleList([Layer(way, *kinds) for _ in range(self.n_decoder)])
-            stack = lambda kind: self.encoder if kind == "encoder" else self.decoder  # noqa: E731
-            self.attend = lambda kind, i: stack(kind)[i].attentions[kind]
         elif layout == "flat":
             for kind, i in names:
                 self.add_module(f"{kind}_{i}", OwnAttention(way))
-            self.attend = lambda kind, i: getattr(self, f"{kind}_{i}")
         else:
             self.one = OwnAttention(way)
-            self.attend = lambda kind, i: self.one
+
+    def attend(self, kind: str, i: int) -> Any:
+        """The attention of a layer; a method, so that a copy of the module has its own."""
+        if self.layout == "nested":
+            layers: Any = self.encoder if kind == "encoder" else self.decoder
+            return layers[i].attentions[kind]
+        return getattr(self, f"{kind}_{i}") if self.layout == "flat" else self.one
 
     def forward(self, *ids: Tensor) -> Tensor:
         ids = ids if self.batch_first else tuple(each.T for each in ids)
