@@ -5,7 +5,18 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, TEXTS, area, at_rest, choose_kind, link_of, small, wait_for_step, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    TEXTS,
+    area,
+    at_rest,
+    bring_into_view,
+    choose_kind,
+    link_of,
+    small,
+    wait_for_step,
+    wait_until_drawn,
+)
 from tests.needs import slow
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -94,6 +105,7 @@ def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(pa
     point_at_cell(page, 2, 5)
     assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([5], [2])
     assert len(bands(page)["cross"]) == 16
+    bring_into_view(page.locator(small("cross")))
     tile = area(page, small("cross"))
     # The lower right tile's last row and column: of 7 columns and 6 rows.
     page.mouse.move(tile["x"] + tile["width"] - 3, tile["y"] + tile["height"] - 3)
