@@ -51,7 +51,7 @@ def _switch(app: Page, name: str, own: str) -> float:
     """Milliseconds from the click until the page's own parts are there and every chart is drawn."""
     app.evaluate(
         """(own) => bench.on(document, 'click', () => true, () => () => {
-          const charts = [...document.querySelectorAll('.stMain .chart')];
+          const charts = [...document.querySelectorAll('.stMain .chart')].filter((chart) => chart.checkVisibility());
           const isDone = document.querySelector('[data-test-script-state="notRunning"]');
           const areDrawn = charts.length && charts.every((chart) => chart.__drawn || chart.data);
           return isDone && document.querySelector(`.st-key-${own}`) && areDrawn;
