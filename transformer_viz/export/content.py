@@ -280,7 +280,7 @@ def aligned(trace: Trace, aligner: AlignmentHead | None) -> dict[str, Any] | Non
 
 
 def linked(
-    trace: Trace, kind: Kind, pin: tuple[int | None, ...] = (), lines: str = "off", aligner: AlignmentHead | None = None
+    trace: Trace, kind: Kind, pin: tuple[int | None, ...] = (), lines: str = "none", aligner: AlignmentHead | None = None
 ) -> dict[str, Any]:
     """The data with which the page marks a token, its row and its column together.
 
@@ -288,7 +288,7 @@ def linked(
         trace: the run.
         kind: of the large map.
         pin: the row and the column that are pinned, or nothing.
-        lines: `on`, `off`, or `auto`; `none` where there is no switch of them.
+        lines: `step`, `all`, `none` or `auto`, as `lines.js` has them.
         aligner: the head that says which source words a written word comes from; None where none is chosen.
 
     Returns:

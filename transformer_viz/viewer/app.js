@@ -159,9 +159,17 @@ class Picture {
     this.looks = JSON.stringify(looks);
     this.viewer.show(run, shown.state);
     this.agree();
+    this.begin(data);
     if (!window.Plotly) plotlyFrom(data.plotly).then(() => this.viewer.draw(), (error) => this.missing(error.message));
     // What was pressed before this component was there, as on another page.
     if (data.heard < shown.n) tellShown.soon();
+  }
+
+  // The first text of one's own plays by itself, unless somebody is quicker.
+  begin({ run, parts }) {
+    if (!parts.plays || this.hasPlayed === run) return;
+    this.hasPlayed = run;
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.viewer.play?.();
   }
 
   // The run with what the page says of it: another object where anything is another.

@@ -1,9 +1,14 @@
 // @ts-check
-// Attention as lines between the tokens of the strips, as wide as the weights.
+// Attention as lines between the tokens of the strips, as wide as the weights: those of this step, or the strong ones of all so far.
 import { svg } from "./marks.js";
 
 const WIDEST_PX = 10;
+/** From which width on word and answer stand above each other; see player.css. */
+export const STAGE_PX = 640;
+const LEAST_OF_ALL = 0.3;
 const ROOM_PX = { width: 900, height: 960 };
+/** What somebody chooses; unless somebody does, the viewer does. */
+export const CHOICES = { step: "lines of this step", all: "lines so far", none: "no lines" };
 
 export class Lines {
   constructor(root) {
@@ -16,17 +21,20 @@ export class Lines {
     this.first = document.createElement("span");
     this.first.className = "token special first-read";
     root.querySelector('[data-part="output"]').before(this.first);
-    this.button = document.createElement("button");
-    this.button.type = "button";
-    this.button.className = "lines-switch";
-    this.button.textContent = "Lines";
-    this.button.title = "Lines from the written token to what it looks at, as wide as the weights";
-    root.querySelector('[data-part="slider"]').before(this.button);
+    // Whether the run has ended, and all lines of it are to be seen at once.
+    this.hasEnded = false;
+    this.box = document.createElement("select");
+    this.box.className = "lines-switch";
+    this.box.ariaLabel = "Lines";
+    this.box.title = "Lines from the written token to what it looks at, as wide as the weights";
+    this.box.replaceChildren(...Object.entries(CHOICES).map(([value, words]) => new Option(words, value)));
+    root.querySelector('[data-part="slider"]').before(this.box);
   }
 
   // For a player whose steps are rows of a map.
   offer(linked) {
-    this.button.hidden = !linked || linked.lines === "none";
+    this.box.hidden = !linked?.lines;
+    this.isAligned = Boolean(linked?.aligner);
     this.first.textContent = linked?.first;
     for (const [name, isIt] of [["prompt", true], ["given", true], ["special", false]]) {
       this.first.classList.toggle(name, Boolean(linked?.isPrompt) === isIt);
@@ -34,18 +42,34 @@ export class Lines {
     this.first.classList.toggle("read", linked?.kind === "decoder" && linked.read[0] === null);
     // What was chosen here is further than what Python heard of it.
     if (linked && this.heard !== linked.lines) this.choose((this.heard = linked.lines));
+    else this.arrange();
   }
 
-  // Unless somebody said so, they are where the window has room for them without scrolling.
+  // Which lines: unless somebody said so, those of the step where there is room for them without scrolling, and when a run has
+  // ended, all of it.
+  get shown() {
+    if (!this.chosen || this.chosen === "none") return "none";
+    if (this.chosen !== "auto") return this.chosen;
+    const isStage = this.root.classList.contains("staged") && window.innerWidth >= STAGE_PX;
+    if (!isStage && (window.innerWidth < ROOM_PX.width || window.innerHeight < ROOM_PX.height)) return "none";
+    return this.isAligned || (isStage && this.hasEnded) ? "all" : "step";
+  }
+
   get isOn() {
-    const hasRoom = window.innerWidth >= ROOM_PX.width && window.innerHeight >= ROOM_PX.height;
-    return this.chosen === "on" || (this.chosen === "auto" && hasRoom);
+    return this.shown !== "none";
   }
 
   choose(chosen) {
     this.chosen = chosen;
+    this.arrange();
+  }
+
+  arrange() {
+    const { shown } = this;
     this.root.classList.toggle("with-lines", this.isOn);
-    this.button.setAttribute("aria-pressed", this.isOn);
+    this.root.classList.toggle("all-lines", shown === "all");
+    this.root.classList.toggle("ended", shown === "all" && this.hasEnded);
+    this.box.value = shown;
   }
 
   clear() {
@@ -57,9 +81,15 @@ export class Lines {
   pathsOf(links) {
     if (!this.isOn || this.root.querySelector(".strip.long")) return [];
     const place = (cell) => cell.getBoundingClientRect();
-    const origin = place(this.strips), gap = place(this.root.querySelector('[data-part="source"]')).bottom;
+    const origin = place(this.strips), gap = this.gap;
     const drawn = links.filter(({ from, to, weight }) => from && to && weight > 0);
     return drawn.map(({ from, to, ...link }) => ({ ...link, d: pathBetween(place(from), place(to), origin, gap) }));
+  }
+
+  // The upper edge of what is between the strips; nothing where they stand beside each other.
+  get gap() {
+    const source = this.root.querySelector('[data-part="source"]');
+    return getComputedStyle(source).flexDirection === "column" ? Infinity : source.getBoundingClientRect().bottom;
   }
 
   // A line has an element of its own for as long as there are as many, so that it can move. Those of many rows are thin.
@@ -68,18 +98,53 @@ export class Lines {
     while (this.picture.children.length < paths.length) this.picture.append(svg("path", {}));
     this.picture.classList.toggle("moves", moves);
     this.picture.classList.toggle("preview", isPreview);
-    paths.forEach(({ d, weight, key, isAside }, place) => {
+    paths.forEach(({ d, weight, key, isAside, crosses }, place) => {
       const line = this.picture.children[place];
       line.setAttribute("d", d);
       line.setAttribute("stroke-width", weight * WIDEST_PX * (isThin ? 0.5 : 1));
       line.dataset.key = key;
       line.classList.toggle("aside", isAside);
+      line.classList.toggle("crosses", Boolean(crosses));
     });
   }
 }
 
-// From token to token, or in a bow between two of the same strip; `gap` is the upper edge of what is between the strips.
+/**
+ * The strong looks of all rows so far: each key that has a good share of its row.
+ * @param {{shape: number[], at: (query: number, key: number) => number, isMasked: (query: number, key: number) => boolean}} weights
+ * @param {number} step the last row
+ */
+export function strongLooks({ shape: [rows, columns], at, isMasked }, step) {
+  const links = [];
+  for (let query = 0; query < Math.min(rows, step + 1); query += 1) {
+    for (let key = 0; key < columns; key += 1) {
+      const weight = at(query, key);
+      if (weight >= LEAST_OF_ALL && !isMasked(query, key)) links.push({ query, key, weight });
+    }
+  }
+  return links;
+}
+
+/**
+ * Each link with whether another one crosses it.
+ * @template {{query: number, key: number}} Link
+ * @param {Link[]} links
+ * @returns {(Link & {crosses: boolean})[]}
+ */
+export function withCrossings(links) {
+  return links.map((link) => ({
+    ...link, crosses: links.some((other) => (link.query - other.query) * (link.key - other.key) < 0),
+  }));
+}
+
+// From token to token, or in a bow between two of the same strip; `gap` is the upper edge of what is between the strips. Where
+// the strips stand beside each other, as on a phone, from side to side.
 export function pathBetween(from, to, origin, gap) {
+  if (gap === Infinity) {
+    const [x1, x2] = [from.left - origin.left, to.right - origin.left], middle = (x1 + x2) / 2;
+    const [y1, y2] = [from, to].map((box) => box.top + box.height / 2 - origin.top);
+    return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
+  }
   const isWithin = Math.abs(from.top - to.top) < from.height, isAbove = from.top >= gap;
   const [x1, x2] = [from, to].map((box) => box.left + box.width / 2 - origin.left);
   const y1 = (isAbove ? from.top : from.bottom) - origin.top;

@@ -1,7 +1,8 @@
 // @ts-check
 // The figures of a run that was made in this page: what depends on its tokens and their number is set in templates that the
 // program laid out. Sizes are those of `figures/` there.
-import { escaped, rounded, textWidth, unitOf } from "./live_words.js";
+import { rounded } from "./brief.js";
+import { escaped, textWidth, unitOf } from "./live_words.js";
 
 const QUERY_TITLES = {
   encoder: "query: the {} that looks", decoder: "query: read → written", cross: "query: read → written",

@@ -1,5 +1,6 @@
 // @ts-check
 // The words of a run that was made in this page, as the program says them of a saved run: strips, sentences, candidates.
+import { percentWords } from "./brief.js";
 
 const MOST_WORDS = 120;
 const N_CANDIDATES = 6;
@@ -47,12 +48,6 @@ export function legendOf(kind, trace) {
   return trace.alignment.some((key) => key !== null) ? words : words.split(" · ring")[0];
 }
 
-// A half goes to the even neighbour, as in Python.
-export function rounded(number) {
-  const below = Math.floor(number);
-  return number - below === 0.5 ? below + (below % 2) : Math.round(number);
-}
-
 // About how wide a label is, in pixels.
 export function textWidth(label, size) {
   const share = (sign) => {
@@ -66,12 +61,6 @@ export function textWidth(label, size) {
 }
 
 // ---- numbers in words; nothing is rounded to what it is not
-
-function percentWords(share) {
-  const percent = 100 * share;
-  if (percent >= 99.5 && share < 1 - 2 ** -24) return "over 99 %";
-  return percent > 0 && percent <= 0.5 ? "under 1 %" : `${rounded(percent)} %`;
-}
 
 function probabilityWords(p) {
   if (p >= 0.9995 && p < 1) return "> 0.999";

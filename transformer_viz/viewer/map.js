@@ -30,7 +30,7 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
   const layout = { ...parts.layout };
   if (kind.colouring === "head") layout.coloraxis = upTo(kind.mostOf(layer, head), parts.layout.coloraxis);
   if (parts.bars) {
-    const { bars, names } = candidatesAt(run.candidates[step] ?? NO_CANDIDATES, colours);
+    const { bars, names } = candidatesAt(run.candidates[step] ?? NO_CANDIDATES, colours, run.isBrief);
     data.push({ ...parts.bars, ...bars });
     layout.yaxis2 = { ...layout.yaxis2, ...names };
   }

@@ -15,8 +15,8 @@ export class Page {
     this.viewer = new Viewer(document.querySelector(".viewer"), { heard: (state, why) => this.heard(why), came: () => this.drawOpened() });
     document.documentElement.classList.toggle("large", data.large);
     this.restyle();
-    const { kind, layer, head, step } = data.focus, lines = data.aligner ? "on" : "off";
-    this.take({ ...data, run: "this" }, { kind, layer: data.kinds[kind].numbers[layer], head, step, lines });
+    const { kind, layer, head, step } = data.focus, lines = data.aligner ? "all" : "auto";
+    this.take({ ...data, isBrief: data.grows, run: "this" }, { kind, layer: data.kinds[kind].numbers[layer], head, step, lines });
     this.goByAddress();
     this.listen();
   }

@@ -3,7 +3,7 @@
 import { Aligned, weightWords } from "./aligned.js";
 import { unpacked } from "./arrays.js";
 import { areasOf, inKind, isSame, MARGIN_PX, placeOnMap, placeOnTile, tilesOn } from "./cells.js";
-import { Lines } from "./lines.js";
+import { Lines, strongLooks, withCrossings } from "./lines.js";
 import { mark, unmark } from "./marks.js";
 import { plainText } from "./sentence.js";
 
@@ -18,7 +18,7 @@ export class Pointing {
     this.pointed = this.pinned = null;
     this.pins = 0;
     this.lines = new Lines(this.root);
-    this.lines.button.addEventListener("click", () => this.switchLines());
+    this.lines.box.addEventListener("change", () => this.chooseLines(this.lines.box.value));
     for (const name of ["pointerover", "focusin"]) this.root.addEventListener(name, (event) => this.pointToken(event));
     for (const name of ["pointerleave", "focusout"]) this.root.addEventListener(name, () => this.point(null));
     this.root.addEventListener("click", (event) => this.pin(this.placeOfToken(event)));
@@ -74,14 +74,22 @@ export class Pointing {
     if (this.isHere && this.isMarked) this.show({ moves: this.player.isMoving });
   }
 
-  switchLines() {
-    this.lines.choose(this.lines.isOn ? "off" : "on");
+  chooseLines(chosen) {
+    this.lines.choose(chosen);
     this.player.say();
-    this.report("lines", this.lines.chosen);
+    this.report("lines", chosen);
+  }
+
+  // Whether the run has ended: then all its lines are to be seen, unless somebody has chosen others.
+  ended(hasEnded) {
+    if (this.lines.hasEnded === hasEnded) return;
+    this.lines.hasEnded = hasEnded;
+    this.lines.arrange();
+    this.player.say();
   }
 
   resized() {
-    this.lines.choose(this.lines.chosen);
+    this.lines.arrange();
     this.show();
   }
 
@@ -220,13 +228,11 @@ export class Pointing {
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
     const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
-    const all = !this.aligned && weights && !this.about.isStepped && !links.length ? this.strongest(weights) : links;
-    const isCrossing = this.aligned && !this.alignedPlace();
-    const crossing = isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : all;
-    const paths = this.lines.pathsOf(crossing);
+    const isAll = this.lines.shown === "all" && !(this.aligned ? this.alignedPlace() : pointed);
+    const paths = this.lines.pathsOf(isAll ? this.allSoFar(weights) : links.length ? links : this.atRest(weights));
     maps.forEach(({ host }, place) => draw(host, bands[place]));
-    this.markTokens(links);
-    this.lines.draw(paths, { moves, isPreview: Boolean(pointed), isThin: Boolean(isCrossing) });
+    this.markTokens(isAll && this.lines.hasEnded ? [] : links);
+    this.lines.draw(paths, { moves, isPreview: Boolean(pointed), isThin: isAll });
   }
 
   // The numbers of the large map, if it shows what the strips are about.
@@ -253,9 +259,9 @@ export class Pointing {
     });
   }
 
-  // What the row of the step looks at, whatever is pointed at: for each column its tokens and the weight.
-  looks() {
-    const weights = this.isHere && this.about.isStepped ? this.weights() : null, { kind } = this.about ?? {}, { step } = this.player;
+  // What the row of a step looks at, whatever is pointed at: for each column its tokens and the weight.
+  looks(step = this.player.step) {
+    const weights = this.isHere && this.about.isStepped ? this.weights() : null, { kind } = this.about ?? {};
     if (!weights) return [];
     return Array.from({ length: weights.shape[1] }, (_, key) => ({
       from: this.cellOfQuery(kind, step), to: this.cellOfKey(kind, key),
@@ -263,9 +269,22 @@ export class Pointing {
     }));
   }
 
+  // The strong looks of all rows up to the step; of the head that aligns, where each word comes from.
+  allSoFar(weights) {
+    const { step } = this.player, { kind, isStepped } = this.about;
+    if (this.aligned) return withCrossings(this.aligned.crossing(step)).map((link) => ({ ...this.onStrips(link), crosses: link.crosses }));
+    if (!weights) return [];
+    if (!isStepped) return this.atRest(weights);
+    const cells = ({ query, key }) => [this.cellOfQuery(kind, query), this.cellOfKey(kind, key)];
+    // Where it looks as it ends says nothing of the order.
+    const ofText = strongLooks(weights, step).filter((link) => !cells(link).some((cell) => cell?.classList.contains("special")));
+    return withCrossings(ofText).map((link) => ({ ...link, from: cells(link)[0], to: cells(link)[1], isAside: false }));
+  }
+
   // What does not step, before anything of it is pointed at: each row's largest weight.
-  strongest({ shape: [rows, columns], at, isMasked }) {
-    const { kind } = this.about, keys = [...Array(columns).keys()];
+  atRest(weights) {
+    if (!weights || this.aligned || this.about.isStepped) return [];
+    const { kind } = this.about, { shape: [rows, columns], at, isMasked } = weights, keys = [...Array(columns).keys()];
     return Array.from({ length: rows }, (_, query) => {
       const key = keys.reduce((best, key) => (at(query, key) > at(query, best) ? key : best));
       const from = this.cellOfQuery(kind, query), to = this.cellOfKey(kind, key);

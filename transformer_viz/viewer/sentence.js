@@ -6,6 +6,7 @@ export function pieces(sentence, terms) {
   return sentence.map(([style, text]) => {
     const piece = document.createElement({ code: "code", strong: "strong", term: "dfn" }[style] ?? "span");
     piece.textContent = text;
+    if (style === "quiet") piece.className = style;
     if (style === "term") {
       piece.tabIndex = 0;
       const { means, lesson } = terms[text];

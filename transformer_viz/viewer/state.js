@@ -3,9 +3,10 @@
 
 /** @typedef {number | "mean" | "max"} Head */
 /** @typedef {[number | null, number | null] | []} Pin */
+/** @typedef {"auto" | "step" | "all" | "none"} Lines */
 /**
  * Numbers count from 0; a layer is called by its own number, since not every run has all.
- * @typedef {{run: string, kind: string, layer: number, head: Head, step: number, pin: Pin, lines: "on" | "off" | "auto",
+ * @typedef {{run: string, kind: string, layer: number, head: Head, step: number, pin: Pin, lines: Lines,
  *            measure: string}} State
  */
 
@@ -26,7 +27,7 @@ export function clamped({ steps, kinds, measures }, wanted) {
     head: typeof head === "string" && ["mean", "max"].includes(head) ? head : within(head, heads),
     step: within(step, steps),
     pin: kind === wanted.kind ? pinOf(pin, [rows, columns]) : [],
-    lines: wanted.lines && ["on", "off"].includes(wanted.lines) ? wanted.lines : "auto",
+    lines: wanted.lines && ["step", "all", "none"].includes(wanted.lines) ? wanted.lines : "auto",
     measure: measures?.some(({ value }) => value === wanted.measure) ? /** @type {string} */ (wanted.measure) : WEIGHTS,
   };
 }

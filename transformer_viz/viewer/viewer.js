@@ -2,9 +2,11 @@
 // The viewer shows one run: strips, sentence, player, kinds, layers and heads, the large map, the candidates and all small maps.
 // What it shows is its own state. Somebody brings it a run, and hears of the state: the app, an exported page, a live page.
 import { Aligned, weightWords } from "./aligned.js";
+import { briefWords } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
 import { LinkedChart } from "./linked.js";
+import { showIdeas } from "./ideas.js";
 import { mapFigure, withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
 import { Kind } from "./numbers.js";
@@ -21,6 +23,7 @@ import { ViewersPlayer } from "./viewers_player.js";
 
 const NARROW_PX = 640;
 const RESIZED_MS = 120;
+const ENDED_MS = 600;
 
 export class Viewer {
   #on;
@@ -46,6 +49,8 @@ export class Viewer {
   #travel;
   #pins = 0;
   #rests;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #settles;
 
   /**
    * @param {HTMLElement} root holds viewer.html
@@ -108,6 +113,12 @@ export class Viewer {
     return { run: this.#run?.run ?? "", kind, layer, head, step: this.#player.step, pin, lines, measure };
   }
 
+  /** Plays from the step on that is shown, whose look travels first. */
+  play() {
+    this.#player.play();
+    this.#look(1, false);
+  }
+
   /** The kinds of the run, with their numbers. */
   get kinds() {
     return this.#kinds;
@@ -138,6 +149,7 @@ export class Viewer {
 
   end() {
     clearTimeout(this.#rests);
+    clearTimeout(this.#settles);
     this.#travel.end();
     this.#player.end();
     this.#ends.abort();
@@ -208,6 +220,7 @@ export class Viewer {
     this.#player.step = step;
     this.#ask();
     this.#say(pin);
+    this.#settle(0);
     this.draw();
   }
 
@@ -243,20 +256,30 @@ export class Viewer {
     this.draw();
     this.#changed(why);
     this.#look(by, isHeld);
+    this.#settle(ENDED_MS);
+  }
+
+  // Once the last step has rested, all looks of the run are to be seen at once.
+  #settle(after) {
+    clearTimeout(this.#settles);
+    const { sentences, coveredFrom = Infinity } = this.#player.data, { step } = this.#player, { pointing } = this.#player;
+    const isEnd = this.isStepped && !this.#run.isGuessed && step > 0 && step === sentences.length - 1 && step < coveredFrom;
+    if (!isEnd || !after) pointing.ended(isEnd);
+    else this.#settles = setTimeout(() => pointing.ended(true), after);
   }
 
   // The look of a step travels over it. Backwards it is that of the step that is left.
   #look(by, isHeld) {
-    const { source, output, isGuessed, coveredFrom = Infinity } = this.#run, { step } = this.#player;
-    const isFew = source.length + output.length <= MOST_TOKENS && source.length > 0;
-    if (by !== 1 || !isFew || isGuessed || step >= coveredFrom || !this.isStepped) return this.#travel.end();
+    const { source, output, isGuessed, coveredFrom = Infinity } = this.#run, isBack = by === -1;
+    const step = this.#player.step + (isBack ? 1 : 0), isFew = source.length + output.length <= MOST_TOKENS && source.length > 0;
+    if (Math.abs(by) !== 1 || !isFew || isGuessed || step >= coveredFrom || !this.isStepped) return this.#travel.end();
     const map = this.#maps[this.#place.kind], { host } = map, { xy: place } = map.places;
     const cellOf = (key) => {
       if (!place) return null;
       const box = host.getBoundingClientRect(), [left, top, right, bottom] = inSight(place, key - 0.5, step - 0.5, key + 0.5, step + 0.5);
       return new DOMRect(box.left + left, box.top + top, right - left, bottom - top);
     };
-    return this.#travel.go(this.#player.pointing.looks(), cellOf, { isShort: isHeld });
+    return this.#travel.go(this.#player.pointing.looks(step), cellOf, { isBack, isShort: isHeld });
   }
 
   #changed(why) {
@@ -299,11 +322,15 @@ export class Viewer {
       measured: kind.measuredOf(layer, head),
       linked: {
         ...kind.linked, aligner, pinsAll: Boolean(aligner), pin, boxed: this.#pins,
-        lines: lines === "auto" ? run.linesAtFirst ?? lines : lines,
+        lines: run.hasLines === false ? null : lines,
       },
       sentences,
+      brief: run.isBrief && run.isStage !== false ? (step) => this.#brief(step) : undefined,
       looked: sentences.map((_, step) => this.#lookedAt(step)),
     });
+    this.#root.classList.toggle("asks", Boolean(run.isAsked));
+    const ideas = this.part("ideas");
+    if (ideas) showIdeas(ideas, run.ideas ?? [], (number) => this.#on.chosenWay?.(`idea ${number}`));
     this.#sayBeside();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
@@ -315,9 +342,24 @@ export class Viewer {
 
   // The sentence of each step, with what the page says of it: of what is covered, while somebody guesses, and of an answer.
   #sentences(own) {
-    const { said, steps, coveredFrom = Infinity, coveredWords, told = {} } = this.#run;
+    const { said, steps, coveredFrom = Infinity, coveredWords, told = {}, isBrief } = this.#run;
     if (said) return Array.from({ length: steps }, () => said);
-    return own.map((sentence, step) => (step >= coveredFrom ? coveredWords : [...(told[step] ?? []), ...sentence]));
+    // What became of an answer is large above, and read aloud here.
+    const quiet = (words) => (isBrief && this.isStepped ? words.map(([, text]) => ["quiet", text]) : words);
+    return own.map((sentence, step) => (step >= coveredFrom ? coveredWords : [...quiet(told[step] ?? []), ...sentence]));
+  }
+
+  // A step that the model itself wrote, in a few words; nothing where they would not be enough.
+  #brief(step) {
+    const { said, coveredFrom = Infinity, first = 0, output, told = {} } = this.#run, { head, measure } = this.#place;
+    const isWhole = !said && step < coveredFrom && step >= first && output[step] && measure === "weights" && head !== "max";
+    if (!isWhole || !this.isStepped || !this.#kind.has(this.layerPlace, head)) return null;
+    const looks = this.#player.pointing.looks(step), most = looks.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: 0 });
+    if (!most.to) return null;
+    const words = briefWords({
+      looked: most.to.textContent, weight: most.weight, written: output[step].text, isMean: head === "mean",
+    });
+    return { ...words, rests: [...(told[step] ?? []), ...words.rests] };
   }
 
   #lookedAt(step) {
@@ -331,7 +373,9 @@ export class Viewer {
     if (!room) return;
     const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
     const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]] };
-    room.replaceChildren(...pieces((this.#run.remark ?? []).map((piece) => named[piece[0]] ?? piece), this.#run.terms));
+    // With few words there is no room for the legend among the buttons.
+    const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, legend = isBrief && hint ? [...hint, ["plain", ". "]] : [];
+    room.replaceChildren(...pieces([...legend, ...remark.map((piece) => named[piece[0]] ?? piece)], terms));
   }
 
   // All rows, of which the chart has those of the steps that were.

@@ -2,6 +2,8 @@
 // The player of a viewer: beside the words of a step, what one may do at it, and what the maps show.
 import { Measures } from "./measures.js";
 import { Player } from "./player.js";
+import { CROSSING } from "./brief.js";
+import { pieces } from "./sentence.js";
 import { Ways } from "./ways.js";
 
 /** @type {ViewersPlayer | null} */
@@ -28,8 +30,24 @@ export class ViewersPlayer extends Player {
   say() {
     const hadFocus = this.ways.hasFocus;
     super.say();
+    this.sayBriefly();
     this.part("sentence").append(...this.measures.words(this.data, this.step));
     this.ways.offer(this.data.ways?.[this.step] ?? {}, this.data.isAsked, hadFocus);
+  }
+
+  // Large, in a few words, while all is said small below; a screen reader is told only that.
+  sayBriefly() {
+    const brief = this.data?.brief?.(this.step), { lines } = this.pointing, room = this.part("brief");
+    room.hidden = !brief;
+    this.root.classList.toggle("has-brief", Boolean(brief));
+    if (!brief) return;
+    const isCrossing = lines.hasEnded && lines.shown === "all";
+    room.replaceChildren(...pieces(this.timers.play ? brief.plays : isCrossing ? CROSSING : brief.rests));
+  }
+
+  showPlaying() {
+    super.showPlaying();
+    this.sayBriefly();
   }
 
   go(step) {

@@ -9,7 +9,6 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison
 from transformer_viz.analysis.word_pairs import pairs_that_differ
-from transformer_viz.errors import join_names
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import legend as legend_of_one
 from transformer_viz.export.strips import output_strip, source_strip
@@ -24,8 +23,11 @@ from transformer_viz.views.compare import place
 from transformer_viz.views.components import deep_mosaic, style, term_tips, viewer
 from transformer_viz.views.components.measured import NOTHING
 from transformer_viz.views.components.recorded_calls import Call
-from transformer_viz.views.state import aligner, focus, levels, link
+from transformer_viz.views.state import aligner, focus, levels
 from transformer_viz.views.state.display_options import DisplayOptions
+
+_QUIET: dict[str, Any] = {"remark": [], "ways": {}, "unfolds": False}
+"""What the page says of none of its runs."""
 
 
 def show(comparison: Comparison, chosen: DisplayOptions) -> None:
@@ -54,7 +56,7 @@ def show_one(name: str, trace: Trace, chosen: DisplayOptions) -> None:
     """Draws the run of one side, where the other could not be run."""
     st.caption(f"**{name}** alone: there is nothing to compare it with yet.")
     focus.start(trace, None)
-    parts = {"saved": picture_title(trace), "linesAtFirst": _lines(), "remark": [], "ways": {}, "unfolds": False}
+    parts = {"saved": picture_title(trace), "hasLines": levels.is_all(), **_QUIET}
     viewer.show(trace, chosen, viewer.Looks(parts), said=NOTHING.step_words, on_way=lambda _: None, page="compare")
 
 
@@ -93,7 +95,7 @@ def _parts(comparison: Comparison) -> list[dict[str, Any]]:
                 {**token, "class": f"{token.get('class', '')} apart".strip()} if at in apart else token
                 for at, token in enumerate(strip)
             ]
-        about = {"saved": picture_title(run), "linesAtFirst": _lines(), "remark": [], "ways": {}, "unfolds": False}
+        about = {"saved": picture_title(run), "hasLines": levels.is_all(), **_QUIET}
         found.append({**strips, **about, "aligner": aligned(run, aligner.known(run))})
     return found
 
@@ -104,11 +106,6 @@ def _apart(comparison: Comparison, tokens: tuple[tuple[str, ...], ...], side: in
         return set()
     pairs = comparison.paired(*tokens)
     return {pairs[at][side] for at in pairs_that_differ(pairs, *tokens)}
-
-
-def _lines() -> str:
-    chosen = link.hidden("lines", ("on", "off").__contains__, join_names(("on", "off")))
-    return chosen or ("auto" if levels.is_all() else "none")
 
 
 def _difference(comparison: Comparison, chosen: DisplayOptions, limit: float, first: int | None) -> dict[str, Any]:

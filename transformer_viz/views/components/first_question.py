@@ -89,6 +89,12 @@ def told(run: str) -> Offer | None:
     return Offer(judged, {_ON: "go on with lesson 1"}) if of == run else None
 
 
+def put_away() -> None:
+    """Asks it no more; for a callback."""
+    if is_open():
+        _end()
+
+
 def _end() -> None:
     st.session_state.pop(_ASKS)
     lesson_place.mark(lesson_place.FIRST_QUESTION, 0)

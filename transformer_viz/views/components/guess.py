@@ -86,7 +86,7 @@ def parts(trace: Trace, at: focus.Focus) -> dict[str, Any]:
         "least": trace.n_given,
         "steps": n + 1,
         "hint": [("plain", "" if is_over else _HINTS[at.kind])],
-        "linesAtFirst": "none",
+        "hasLines": False,
         "source": source,
         "output": [*revealed, *[covered] * (n - step)],
         "answer": {

@@ -15,7 +15,7 @@ import streamlit as st
 from markupsafe import Markup
 
 from transformer_viz.analysis.sentences import Sentence
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export import assets
 from transformer_viz.export.content import content
 from transformer_viz.export.packed_heads import exact_part
@@ -26,13 +26,14 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules, plotly_js
 from transformer_viz.views.cache import sent_runs
 from transformer_viz.views.components import screen, style, term_tips, viewer_script
-from transformer_viz.views.state import focus, levels, link
+from transformer_viz.views.state import focus, levels, link, own_text
 from transformer_viz.views.state.display_options import DisplayOptions
 
 OF_ADDRESS = ("text", "kind", "layer", "head", "step", "pin", "lines", "measure")
 """The words of the address that the viewer writes itself."""
 KEY, TEXT_KEY = "viewer", "typed"
-_LINES, _MOST_PRESSES = ("auto", "on", "off"), 2**53
+_LINES, _MOST_PRESSES = ("step", "all", "none"), 2**53
+_OLD_LINES = {"on": "step", "off": "none"}
 _HEARD, _VIEW, _REQUEST = "viewer_heard", "viewer_view", "viewer_request"
 """In the session: the newest press that was heard; what the browser shows, as far as it is known; and how often the page itself
 has set it."""
@@ -137,6 +138,7 @@ def _hear_text() -> None:
         return
     state.text = state[_TEXT] = told["text"]
     state[_TEXT_HEARD] = told["n"]
+    own_text.chosen()
 
 
 # ---- the picture
@@ -165,6 +167,7 @@ def show(
         beside: another run, whose viewer follows this one's.
         page: the path of the page, nothing for the first.
     """
+    link.hidden("lines", _LINES.__contains__, join_names(_LINES), before=_OLD_LINES)
     state, at = st.session_state, focus.current()
     view = View.of_session()
     if state.get(_VIEW) not in (None, (at.run, view)):
@@ -185,7 +188,13 @@ def show(
         "narrow": screen.is_narrow(),
         "isGrey": looks.is_grey,
         "isAll": levels.is_all(),
-        "parts": {"unfolds": trace.writes and chosen.unfolds and not covered, "names": names, **looks.parts},
+        "parts": {
+            "unfolds": trace.writes and chosen.unfolds and not covered,
+            "isBrief": trace.writes and not levels.is_all(),
+            "plays": own_text.plays(at.run),
+            "names": names,
+            **looks.parts,
+        },
         "address": {"page": page, "defaults": _defaults(page), "kinds": names},
         "beside": None if beside is None else _beside(trace, chosen, beside, said),
     }
@@ -268,7 +277,7 @@ def _hear(on_way: Callable[[str], None]) -> None:
     kind, layer, head = told.get("kind"), told.get("layer"), told.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
         state.kind, state.layer, state.head = kind, layer, head
-    state.lines = "" if (lines := told.get("lines")) not in _LINES or lines == "auto" else lines
+    state.lines = lines if (lines := told.get("lines")) in _LINES else ""
     if isinstance(measure := told.get("measure"), str):
         state.measure = "" if measure == "weights" else measure
     if told.get("run") == state.get("run") and type(step := told.get("step")) is int and 0 <= step < _MOST_PRESSES:
@@ -312,7 +321,8 @@ def _component(name: str) -> Any:
 
 def _viewer() -> str:
     remark = Markup('<p class="told" data-part="remark"></p>')
-    return assets.templates().get_template("viewer.html").render(kinds_as_buttons=True, beside_boxes=remark)
+    ideas = Markup('<div class="ideas" data-part="ideas" role="group" aria-label="Other texts" hidden></div>')
+    return assets.templates().get_template("viewer.html").render(kinds_as_buttons=True, beside_boxes=remark, above_maps=ideas)
 
 
 def _two_viewers() -> str:

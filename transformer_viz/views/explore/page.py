@@ -28,15 +28,14 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import compare_with, curtain, hypotheses, measures, picture, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, display_options, focus, levels, link, words
-from transformer_viz.vocabulary import START
+from transformer_viz.views.state import aligner, display_options, focus, levels, link, own_text, words
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 HAS_VIEWER = True
 """Which writes its part of the address itself."""
 _DRAWING, _WIDE, _LARGE = "The model", 372, 470
 """The drawing of the model, and its width in pixels."""
-_LEARNED = "It was never told how: watch where it looks. "
+_LEARNED = "; nobody told it how. "
 _LEAKS = (
     "Only in training: a mask was forgotten there, so the model could read its answer. By itself it writes nothing right. "
     "Masks shows where it looked, with the mistake *No causal mask*."
@@ -72,7 +71,9 @@ def show() -> None:
         if chosen.unfolds and "head" not in st.session_state and (place := graded_head(shown)) is not None:
             focus.go_to_head("cross", *place)
         first_question.begin()
-    focus.start(shown, model)
+    at = focus.start(shown, model)
+    if own_text.begins(at.run) and chosen.unfolds and chosen.with_answer and shown.writes:
+        focus.set_step(shown.n_given)
     aligner.start(trace, model)
     searched = None if search is None else whole
     by_lesson = curtain.of_lesson(lesson_card.ask(trace, model, searched, is_by_words=shown is not trace))
@@ -104,10 +105,7 @@ def show() -> None:
     with _beside_model(shown, model, large=chosen.is_large):
         remarks: Sentence = ()
         if is_told:
-            remarks += ("strong", f"This model {model.task.about}."), ("plain", f" {'' if is_leaky else _LEARNED}")
-        # Why a letter's number is not its place in the text, where tokens are numbered for the first time.
-        if shown.source_tokens[:1] == (START,):
-            remarks += ("plain", "Token 1 is "), ("code", START), ("plain", ". ")
+            remarks += ("strong", f"This model {model.task.about}"), ("plain", ". " if is_leaky else _LEARNED)
         below = partial(_draw_below, trace, model, chosen)
         picture.show(shown, chosen, now, measuring.measured, remark=remarks, below=below)
     if by_lesson is None and now.offer is None:

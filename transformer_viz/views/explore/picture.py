@@ -8,13 +8,12 @@ import streamlit as st
 
 from transformer_viz.analysis.head_order import farthest_head
 from transformer_viz.analysis.sentences import Sentence
-from transformer_viz.analysis.word_pooling import Words
 from transformer_viz.errors import join_names
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import output_strip
 from transformer_viz.trace.hidden_answer import COVERED, HIDDEN
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import deep_mosaic, first_question, guess, screen, term_tips, viewer
+from transformer_viz.views.components import deep_mosaic, first_question, guess, ideas, term_tips, viewer
 from transformer_viz.views.components.measured import MEASURES, NOTHING, Measured
 from transformer_viz.views.explore.curtain import OPEN, Curtain
 from transformer_viz.views.state import aligner, focus, levels, link
@@ -73,6 +72,8 @@ def _go_on(trace: Trace, way: str) -> None:
     """To what a button beside a step's sentence says; nonsense is passed over."""
     state = st.session_state
     first_question.choose(way)
+    if ideas.choose(way):
+        first_question.put_away()
     if way == "head" and state.kind in trace.kinds:
         focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
     elif way == "why":
@@ -81,19 +82,12 @@ def _go_on(trace: Trace, way: str) -> None:
 
 def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Measured, remark: Sentence) -> dict[str, Any]:
     """What the page says of the run as it is seen."""
-    lines = link.hidden("lines", ("on", "off").__contains__, "on, off")
     link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     aligns = aligner.current(trace) if curtain.is_open else None
-    # Between words of two languages lines show best how the order changes: they are on wherever the map still fits below.
-    is_aligned = Words(trace).are_words and any(key is not None for key in trace.alignment)
-    first = "auto" if levels.is_all() else "none"
-    if is_aligned and not lines and not screen.is_narrow():
-        first = "auto" if chosen.is_large else "on"
     here = () if levels.is_all() else (("head", ""), ("plain", " of "), ("kind", ""), ("plain", _CLICK))
     parts: dict[str, Any] = {
         "aligner": aligned(trace, aligns),
         "saved": picture_title(trace),
-        "linesAtFirst": lines or first,
         "remark": [*term_tips.mark(remark, told=("weight",)), *here] if not chosen.is_large else [],
         "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
         "measures": measured.switch,
@@ -111,6 +105,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         if curtain.offer is not None:
             parts["coveredWords"] = term_tips.mark(curtain.offer.sentence)
             parts["ways"], parts["isAsked"] = {row: curtain.offer.ways}, True
+            parts["ideas"] = [idea.to_browser() for idea in ideas.IDEAS]
     elif (told := first_question.told(focus.current().run)) is not None:
         parts["told"] = {trace.n_given: told.sentence}
         parts["ways"] = {**parts["ways"], trace.n_given: told.ways}

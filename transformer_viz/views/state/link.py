@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -341,15 +342,23 @@ def text_area(label: str, default: str = "", *, key: str, most: int = LONGEST, *
     return st.text_area(label, default, key=key, **_kept(key), **looks)
 
 
-def hidden(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
+def hidden(
+    key: str, is_possible: Callable[[str], bool], allowed: str, *, before: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The value of what no widget of Streamlit's has, such as a place in a picture: a text in the link, "" is the default.
 
     Args:
         key: its name in the link.
         is_possible: whether the session or the link may have this value now.
         allowed: what may be, in words.
+        before: words of older links, and what stands for each now.
     """
-    return _value(key, "", _Where(is_possible), lambda word: word if is_possible(word) else None, allowed=lambda: allowed)
+
+    def read(word: str) -> str | None:
+        now = before.get(word, word)
+        return now if is_possible(now) else None
+
+    return _value(key, "", _Where(is_possible), read, allowed=lambda: allowed)
 
 
 def tabs(titles: Sequence[str], *, key: str) -> tuple[str, Any]:

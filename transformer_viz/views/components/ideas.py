@@ -1,0 +1,70 @@
+"""Three texts below the first question, each with its crossing as a picture: what may be looked at instead.
+
+The pictures are words and which of them belong together, as a run of the model has them; a test runs it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.views.state import own_text
+
+_WAY = "idea "
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A text for a model.
+
+    Attributes:
+        model: one of those that come along.
+        text: what it reads.
+        title: what it does.
+        read: the tokens of the text.
+        written: those that the model writes.
+        links: for each that is written, the place of the one that it comes from.
+    """
+
+    model: str
+    text: str
+    title: str
+    read: tuple[str, ...]
+    written: tuple[str, ...]
+    links: tuple[int, ...]
+
+    def to_browser(self) -> dict[str, Any]:
+        """As `ideas.js` draws it."""
+        return {"title": self.title, "read": self.read, "written": self.written, "links": self.links}
+
+
+IDEAS = (
+    Idea("reverse", "hello", "backwards", tuple("hello"), tuple("olleh"), (4, 3, 2, 1, 0)),
+    Idea(
+        "german",
+        "ich weiß, dass die alte Frau gestern das Buch gelesen hat",
+        "German → English",
+        ("ich", "weiß", ",", "dass", "die", "alte", "Frau", "gestern", "das", "Buch", "gelesen", "hat"),
+        ("I", "know", "that", "the", "old", "woman", "read", "the", "book", "yesterday"),
+        (0, 1, 3, 4, 5, 6, 10, 8, 9, 7),
+    ),
+    Idea(
+        "numbers",
+        "siebenhundertdreiundzwanzig",
+        "number words → figures",
+        ("sieben", "hundert", "drei", "und", "zwanzig"),
+        ("7", "2", "3"),
+        (0, 4, 2),
+    ),
+)
+
+
+def choose(way: str) -> bool:
+    """Whether a button was that of an idea, which is shown then; for a callback."""
+    number = way.removeprefix(_WAY)
+    if number == way or not (number.isascii() and number.isdigit() and int(number) < len(IDEAS)):
+        return False
+    idea, state = IDEAS[int(number)], st.session_state
+    state.checkpoint, state.text = idea.model, idea.text
+    own_text.chosen()
+    return True
