@@ -61,7 +61,8 @@ _STATE = """() => {
     steps: cells.length,
     sentence: viewer.querySelector('[data-part=sentence]').textContent,
     isPinned: Boolean(viewer.querySelector('.said-of-pin')),
-    lines: viewer.querySelector('.lines-switch')?.getAttribute('aria-pressed') === 'true' ? 'on' : 'off',
+    lines: new URLSearchParams(location.search).get('lines') ?? 'auto',
+    lineBox: viewer.querySelector('.lines-switch').value,
     measure: pressed('.measures')?.value ?? 'weights',
     text: typed.shadowRoot.querySelector('input, textarea').value,
     z: rows(map.data?.find((trace) => trace.type === 'heatmap')?.z),
@@ -84,7 +85,6 @@ _WATCH = """() => {
       ...Object.fromEntries(address), step: step < 0 ? undefined : step,
       head: box('head').value, layer: Number(box('layer').value),
       kind: box('kind').querySelector('[aria-pressed=true]')?.value,
-      lines: viewer.querySelector('.lines-switch')?.getAttribute('aria-pressed') === 'true' ? 'on' : 'off',
       isPinned: Boolean(viewer.querySelector('.said-of-pin')),
       measure: viewer.querySelector('.measures [aria-pressed=true]')?.value,
       'the box': typed?.shadowRoot?.querySelector('input, textarea')?.value,
@@ -110,7 +110,7 @@ class Wanted:
     head: str = "0"
     step: int = 0
     pin: tuple[int | None, ...] = ()
-    lines: str = "off"
+    lines: str = "auto"
     measure: str = "weights"
     tab: str = "Inside"
     draft: str | None = None
@@ -131,7 +131,7 @@ class Wanted:
 
     def in_frame(self) -> dict[str, Any]:
         """What a frame shows of it, as `_WATCH` has it."""
-        names = ("kind", "layer", "head", "step", "lines", "measure")
+        names = ("kind", "layer", "head", "step", "measure")
         address = {f"address of {key}": word for key, word in self.in_address().items()}
         return {**address, **{name: getattr(self, name) for name in names}, "isPinned": bool(self.pin), "the box": self.typed}
 
@@ -233,9 +233,10 @@ class Bursts:
         return f"{kind}.{layer + 1}.{head + 1}"
 
     def _lines(self) -> str:
-        self.page.locator(".viewer .lines-switch").click()
-        self.want = replace(self.want, lines="off" if self.want.lines == "on" else "on")
-        return self.want.lines
+        lines = self.dice.choice(["step", "all", "none"])
+        self.page.locator(".viewer .lines-switch").select_option(lines)
+        self.want = replace(self.want, lines=lines)
+        return lines
 
     def _measure(self) -> str:
         measure = self.dice.choice(["weights", "value", "cause"])
@@ -359,6 +360,9 @@ class Bursts:
         for name in ("kind", "layer", "head", "step", "lines", "measure", "tab"):
             if found[name] != getattr(want, name):
                 bad.append(f"{name} is {found[name]!r}, pressed {getattr(want, name)!r}")
+        # Until somebody chooses, the viewer does, as when a run has ended.
+        if want.lines not in ("auto", found["lineBox"]):
+            bad.append(f"the box of lines says {found['lineBox']!r}, chosen {want.lines!r}")
         if found["text"] != want.typed:
             bad.append(f"the box has {found['text']!r}, typed {want.typed!r}")
         if found["isPinned"] != bool(want.pin):

@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parent
 
 _CROSSING = (
     "?checkpoint=german&text=ich weiß, dass die alte Frau gestern das Buch gelesen hat"
-    "&layer=2&head=4&aligner=2.4&lines=on&step=10"
+    "&layer=2&head=4&aligner=2.4&lines=all&step=10"
 )
 # name, query, width, height, colour scheme, whole page
 SHOTS = (

@@ -159,7 +159,7 @@ def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cross", slow("decoder"), slow("encoder")])
 def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, hello: Trace, kind: Kind) -> None:
-    open_app(page, server, f"&kind={kind}&step=3&lines=on")
+    open_app(page, server, f"&kind={kind}&step=3&lines=step")
     row, weights = 3, hello.attentions[kind].weights
     if kind == "encoder":
         # Nothing steps here: before a hand is on it, each token is tied to the one it looks at most.
@@ -175,18 +175,18 @@ def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, he
     wanted = [(key, weight) for key, weight in enumerate(weights[0, 1, row]) if weight > 0]
     np.testing.assert_allclose(lines, wanted, atol=1e-6)
     assert marked(page, OUTPUT, "struck") == ([3, 4] if kind == "decoder" else [])
-    button = page.get_by_role("button", name="Lines")
-    expect(button).to_have_attribute("aria-pressed", "true")
+    box = page.get_by_role("combobox", name="Lines")
+    expect(box).to_have_value("step")
     if kind == "cross":
-        button.click()
-        page.wait_for_function("location.search.includes('lines=off')")
+        box.select_option("none")
+        page.wait_for_function("location.search.includes('lines=none')")
         assert page.locator(LINES).count() == 0
 
 
 @pytest.mark.slow
 def test_words_of_two_languages_are_linked_from_the_start_and_the_map_still_fits(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    for model, text, lines in (("german", "gestern habe ich den alten Film gesehen", 9), ("reverse", "hello", 0)):
+    for model, text, lines in (("german", "gestern habe ich den alten Film gesehen", 9), ("reverse", "hello", 7)):
         page.goto(f"{server}/?checkpoint={model}&text={text}&step=3")
         expect(page.locator(f"{FOCUS} .main-svg").first).to_be_visible()
         expect(page.locator(LINES)).to_have_count(lines)
@@ -195,7 +195,7 @@ def test_words_of_two_languages_are_linked_from_the_start_and_the_map_still_fits
 
 @pytest.mark.slow
 def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, server: str) -> None:
-    open_app(page, server, "&step=2&lines=on")
+    open_app(page, server, "&step=2&lines=step")
     for wanted, duration in (("no-preference", "0.16s"), ("reduce", "0.001s")):
         page.emulate_media(reduced_motion=wanted)
         # In one go: once the step has rested, nothing moves any more.
@@ -212,7 +212,7 @@ def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, serve
 @pytest.mark.slow
 def test_the_head_that_aligns_draws_a_crossing_and_is_asked_by_a_pin(page: Page, server: str, hello: Trace) -> None:
     """The large map shows another head, which says nothing of words then."""
-    open_app(page, server, "&lines=on&aligner=2.1&step=4")
+    open_app(page, server, "&lines=all&aligner=2.1&step=4")
     weights = hello.cross.weights[1, 0]
     best = weights.argmax(-1)
     ends = """(all) => all.map((line) => [0, line.getTotalLength()].map((at) => line.getPointAtLength(at).x

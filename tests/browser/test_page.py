@@ -177,7 +177,7 @@ def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open
     source.nth(best[0]).focus()
     page.keyboard.press("Enter")
     expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: o → o > 0.99, says L2 H1")
-    page.get_by_role("button", name="Lines").click()
+    page.get_by_role("combobox", name="Lines").select_option("none")
     expect(lines).to_have_count(0)
 
 

@@ -14,7 +14,7 @@ test("nothing that is wanted is cross-attention from its beginning", () => {
 });
 
 test("what a run has stays as it is", () => {
-  const wanted = { kind: "encoder", layer: 1, head: 3, step: 6, pin: [4, null], lines: "off", measure: "cause" };
+  const wanted = { kind: "encoder", layer: 1, head: 3, step: 6, pin: [4, null], lines: "none", measure: "cause" };
   assert.deepEqual(clamped(run, wanted), wanted);
 });
 

@@ -27,7 +27,7 @@ def test_a_bare_address_has_few_controls_and_the_switch_shows_the_others(start):
     assert "all_controls" not in link_of(switch(at)) and not OF_ALL & keys(at)
 
 
-@pytest.mark.parametrize("link", [{"decoding": "sample"}, {"measure": "value"}, {"lines": "on"}, {"device": "cpu"}])
+@pytest.mark.parametrize("link", [{"decoding": "sample"}, {"measure": "value"}, {"device": "cpu"}])
 def test_a_link_that_names_one_of_alls_controls_opens_with_all(start, link):
     at = start(text="hello", **link)
     assert keys(at) >= OF_ALL and viewer(at)["isAll"]

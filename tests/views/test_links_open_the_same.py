@@ -80,8 +80,8 @@ def test_where_the_player_rests(start, everything):
         ({"step": 3}, {"step": "4"}),
         ({"step": 3, "pin": [2, None]}, {"step": "4", "pin": "3"}),
         ({"pin": [None, 1]}, {"pin": ",2"}),
-        ({"lines": "on"}, {"lines": "on"}),
-        ({"lines": "off"}, {"lines": "off"}),
+        ({"lines": "all"}, {"lines": "all"}),
+        ({"lines": "none"}, {"lines": "none"}),
         ({"measure": "value"}, {"measure": "value"}),
     ],
 )

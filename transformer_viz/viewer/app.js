@@ -119,7 +119,7 @@ class Picture {
     const Shown = root.matches(".pair") ? Pair : Viewer;
     this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
-      came: () => this.came(),
+      came: () => this.came(), canExport: true,
     });
     this.table = new NumbersTable(this.viewer.part("maps"));
     this.words = "";

@@ -270,8 +270,8 @@ export class Pointing {
   }
 
   // The strong looks of all rows up to the step; of the head that aligns, where each word comes from.
-  allSoFar(weights) {
-    const { step } = this.player, { kind, isStepped } = this.about;
+  allSoFar(weights, step = this.player.step) {
+    const { kind, isStepped } = this.about;
     if (this.aligned) return withCrossings(this.aligned.crossing(step)).map((link) => ({ ...this.onStrips(link), crosses: link.crosses }));
     if (!weights) return [];
     if (!isStepped) return this.atRest(weights);

@@ -2,7 +2,7 @@
 // The viewer shows one run: strips, sentence, player, kinds, layers and heads, the large map, the candidates and all small maps.
 // What it shows is its own state. Somebody brings it a run, and hears of the state: the app, an exported page, a live page.
 import { Aligned, weightWords } from "./aligned.js";
-import { briefWords } from "./brief.js";
+import { briefWords, CROSSING } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
 import { LinkedChart } from "./linked.js";
@@ -14,6 +14,7 @@ import { REST_MS } from "./player.js";
 import { besideWords, Pointing } from "./pointing.js";
 import { pieces } from "./sentence.js";
 import { focusOf, outlined } from "./smallmaps.js";
+import { Share } from "./share.js";
 import { clamped } from "./state.js";
 import { MOST_TOKENS, Travel } from "./travel.js";
 import { unfoldedFigure } from "./unfolded.js";
@@ -55,7 +56,7 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number}} [on] `came` is called when the numbers of a
+   *   canExport?: boolean, drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number}} [on] `came` is called when the numbers of a
    *   head have come; `share` says how much of the window's width it has;
    *   `drawn` is called when Plotly has drawn the large map; `heard` at once at
    *   each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
@@ -75,6 +76,7 @@ export class Viewer {
       this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
     }
     this.#travel = new Travel(root.querySelector(".strips"));
+    new Share(root, () => this.#card(), on.canExport ? (way) => on.chosenWay?.(way) : undefined);
     // Kinds may be buttons, all of them in sight.
     this.box("kind").addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.set({ kind: target.value }, "kind"));
     let waits;
@@ -329,6 +331,7 @@ export class Viewer {
       looked: sentences.map((_, step) => this.#lookedAt(step)),
     });
     this.#root.classList.toggle("asks", Boolean(run.isAsked));
+    this.part("share").hidden = !this.#canShare;
     const ideas = this.part("ideas");
     if (ideas) showIdeas(ideas, run.ideas ?? [], (number) => this.#on.chosenWay?.(`idea ${number}`));
     this.#sayBeside();
@@ -347,6 +350,34 @@ export class Viewer {
     // What became of an answer is large above, and read aloud here.
     const quiet = (words) => (isBrief && this.isStepped ? words.map(([, text]) => ["quiet", text]) : words);
     return own.map((sentence, step) => (step >= coveredFrom ? coveredWords : [...quiet(told[step] ?? []), ...sentence]));
+  }
+
+  // What is covered is not for others either, and of a long text a card could not be read.
+  get #canShare() {
+    const { isGuessed, isStage = true, coveredFrom = Infinity } = this.#run;
+    return isStage && !isGuessed && this.isStepped && coveredFrom === Infinity && this.#player.root.classList.contains("staged");
+  }
+
+  // The run as a card, with the words that the page has for its steps.
+  #card() {
+    const { output, source, saved, title = "", remark = [] } = this.#run, { kind, head } = this.#place, { pointing } = this.#player;
+    const { linked, names } = this.#kind, place = (key) => (linked.read?.[key] ?? -1) + 1, isOfSource = linked.strips[kind][1] === "source";
+    const rows = output.map((_, query) => pointing.looks(query).map(({ weight }, key) => ({ query, key: isOfSource ? key : place(key), weight })));
+    const style = getComputedStyle(this.#player.root), colour = (name) => style.getPropertyValue(name).trim();
+    const said = (sentence) => (sentence ?? []).map(([, text]) => text).join(""), about = names[this.layerPlace][this.#kind.headNumber(head)];
+    const words = output.map((_, step) => ({ rests: said(this.#brief(step)?.rests), plays: said(this.#brief(step)?.plays) }));
+    const does = remark.find(([looks]) => looks === "strong")?.[1];
+    const [text] = (saved ?? title).split(" · "), [, ...model] = (saved ?? "").split(" · "), ground = colour("--st-background-color") || colour("--paper");
+    return {
+      read: source.map((token) => token.text), written: output.map((token) => token.text), isOfSource, rows, words,
+      all: pointing.allSoFar(pointing.weights(), output.length - 1).map(({ query, key, weight }) => ({ query, key: isOfSource ? key : place(key), weight })),
+      title: does ?? text,
+      crossing: said(CROSSING), about: [...model, this.#kind.title, about].join(" · "),
+      step: pointing.lines.hasEnded ? output.length : this.#player.step,
+      file: text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "run",
+      colours: { ground, ink: style.color, muted: colour("--muted"), accent: colour("--accent"), tile: colour("--st-secondary-background-color") || ground },
+      fonts: { words: style.fontFamily, code: colour("--st-code-font") || "monospace" },
+    };
   }
 
   // A step that the model itself wrote, in a few words; nothing where they would not be enough.

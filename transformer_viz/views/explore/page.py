@@ -72,7 +72,7 @@ def show() -> None:
             focus.go_to_head("cross", *place)
         first_question.begin()
     at = focus.start(shown, model)
-    if own_text.begins(at.run) and chosen.unfolds and chosen.with_answer and shown.writes:
+    if own_text.begins(at.run, unfolds=chosen.unfolds and chosen.with_answer and shown.writes):
         focus.set_step(shown.n_given)
     aligner.start(trace, model)
     searched = None if search is None else whole

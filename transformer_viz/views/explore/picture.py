@@ -11,6 +11,7 @@ from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import join_names
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import output_strip
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.hidden_answer import COVERED, HIDDEN
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import deep_mosaic, first_question, guess, ideas, term_tips, viewer
@@ -18,6 +19,7 @@ from transformer_viz.views.components.measured import MEASURES, NOTHING, Measure
 from transformer_viz.views.explore.curtain import OPEN, Curtain
 from transformer_viz.views.state import aligner, focus, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
+from transformer_viz.vocabulary import END
 
 _CLICK = ": click a small map for another."
 _ENDS = {"word": "your own word", "head": "another head", "why": "why there?"}
@@ -76,8 +78,20 @@ def _go_on(trace: Trace, way: str) -> None:
         first_question.put_away()
     if way == "head" and state.kind in trace.kinds:
         focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
+    elif way == "export":
+        state.explore_tab = "Export"
     elif way == "why":
         state.explore_tab = "Inside"
+        focus.set_step(_most_divided(trace, state.kind, state.layer, state.head))
+
+
+def _most_divided(trace: Trace, kind: Kind, layer: int, head: Head) -> int:
+    """The step whose look is divided most, its largest weight the smallest: of how a run ends there is little to ask."""
+    if kind not in trace.kinds or kind == "encoder" or layer not in trace.attentions[kind].layers:
+        return focus.step()
+    largest = trace.attentions[kind].head(layer, head).max(axis=-1)
+    own = [step for step in range(trace.n_given, trace.n_steps) if not trace.output_tokens or trace.output_tokens[step] != END]
+    return min(own, key=lambda step: largest[step], default=focus.step())
 
 
 def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Measured, remark: Sentence) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from transformer_viz.views.state import link
 KEY = "all_controls"
 _OF_ALL = {
     *("decoding", "beam", "temperature", "seed", "alpha", "search_length", "forced_target"),
-    *("measure", "cause_mode", "lines", "unit", "device"),
+    *("measure", "cause_mode", "unit", "device"),
     *("generation", "chat", "shortlist", "source_language", "target_language", "overview_of", "head_order"),
 }
 """Controls of All, by their names in a link: one that has any of them opens with All. Layer and head are not among them, since

@@ -16,14 +16,15 @@ def is_there() -> bool:
     return _OWN in st.session_state
 
 
-def begins(run: str) -> bool:
-    """Whether this run, of a text just chosen, is to begin: once for each text."""
+def begins(run: str, *, unfolds: bool) -> bool:
+    """Whether this run is to begin, which is so once for each text that is chosen where runs unfold."""
     state = st.session_state
-    if not state.get(_OWN):
-        return False
-    state[_OWN] = False
-    state.setdefault(_PLAYS, run)
-    return True
+    is_new = unfolds and bool(state.get(_OWN))
+    if _OWN in state:
+        state[_OWN] = False
+    if is_new:
+        state.setdefault(_PLAYS, run)
+    return is_new
 
 
 def plays(run: str) -> bool:

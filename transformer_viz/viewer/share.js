@@ -1,0 +1,124 @@
+// @ts-check
+// Share: a run as something to take along, made in this browser: its link, a picture, a picture that moves.
+import { drawCard, moments } from "./card.js";
+import { gifOf } from "./gif.js";
+
+const SIZES = { wide: [1200, 675], square: [1080, 1080] };
+const MOVING_PX = 800;
+const COPIED_MS = 2000;
+
+export class Share {
+  /**
+   * @param {HTMLElement} root of the viewer
+   * @param {() => import("./card.js").Card} cardOf
+   * @param {((name: string) => void) | undefined} chosenWay where the page can make one file that runs
+   */
+  constructor(root, cardOf, chosenWay) {
+    this.root = root;
+    this.cardOf = cardOf;
+    this.button = /** @type {HTMLElement} */ (root.querySelector('[data-part="share"]'));
+    this.button.addEventListener("click", () => this.open());
+    this.chosenWay = chosenWay;
+    /** @type {HTMLDialogElement | null} */
+    this.room = null;
+  }
+
+  open() {
+    this.card = this.cardOf();
+    this.room ??= this.#made();
+    this.root.append(this.room);
+    this.#draw();
+    this.room.showModal();
+  }
+
+  #made() {
+    const room = document.createElement("dialog"), row = document.createElement("div");
+    room.className = "share";
+    room.setAttribute("aria-label", "Share");
+    this.sheet = document.createElement("canvas");
+    this.sheet.setAttribute("role", "img");
+    const button = (words, act, title) => {
+      const made = Object.assign(document.createElement("button"), { type: "button", textContent: words, title });
+      made.addEventListener("click", () => act(made));
+      row.append(made);
+      return made;
+    };
+    this.size = document.createElement("select");
+    this.size.ariaLabel = "Size";
+    this.size.append(new Option("wide, 1200 × 675", "wide"), new Option("square, 1080 × 1080", "square"));
+    this.size.addEventListener("change", () => this.#draw());
+    row.className = "share-ways";
+    button("Copy link", (made) => this.#copy(made), "The address of this view");
+    button("PNG", () => this.#save("png"), "This picture");
+    button("GIF", (made) => this.#move(made), "All steps, one after the other");
+    if (this.chosenWay) {
+      button("One file that runs", () => {
+        room.close();
+        this.chosenWay?.("export");
+      }, "The tab Export has it as a page");
+    }
+    row.append(this.size);
+    button("Close", () => room.close(), "Close (Escape)");
+    // Arrows and space belong to what is in front.
+    room.addEventListener("keydown", (event) => event.stopPropagation());
+    room.addEventListener("click", (event) => event.target === room && room.close());
+    room.append(this.sheet, row);
+    return room;
+  }
+
+  // The card as it is taken along: at its end all lines, before that those of the step.
+  #draw() {
+    const [width, height] = SIZES[/** @type {"wide" | "square"} */ (this.size.value)];
+    Object.assign(this.sheet, { width, height });
+    this.sheet.setAttribute("aria-label", `${this.card.title}. ${this.#words}`);
+    drawCard(contextOf(this.sheet), this.card, this.card.step);
+  }
+
+  get #words() {
+    const { step, written, crossing, words } = this.card;
+    return step >= written.length ? crossing : words[step].rests;
+  }
+
+  async #copy(button) {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      button.textContent = "Copied";
+    } catch {
+      // Not allowed without https: then it stands in the browser's own line.
+      button.textContent = "Copy it from the address line";
+    }
+    setTimeout(() => { button.textContent = "Copy link"; }, COPIED_MS);
+  }
+
+  #save(format) {
+    this.sheet.toBlob((blob) => blob && saved(blob, `${this.card.file}.${format}`), `image/${format}`);
+  }
+
+  async #move(button) {
+    button.disabled = true;
+    button.textContent = "Making it …";
+    const sheet = document.createElement("canvas"), [width, height] = SIZES[/** @type {"wide" | "square"} */ (this.size.value)];
+    Object.assign(sheet, { width: MOVING_PX, height: Math.round((MOVING_PX * height) / width) });
+    const context = contextOf(sheet), pause = () => new Promise((go) => setTimeout(go)), frames = [];
+    for (const { step, part, ms } of moments(this.card.written.length)) {
+      drawCard(context, this.card, step, part);
+      frames.push({ pixels: context.getImageData(0, 0, sheet.width, sheet.height).data, ms });
+      await pause();
+    }
+    saved(new Blob([await gifOf(frames, sheet.width, sheet.height, pause)], { type: "image/gif" }), `${this.card.file}.gif`);
+    button.textContent = "GIF";
+    button.disabled = false;
+  }
+}
+
+const contextOf = (sheet) => {
+  const context = sheet.getContext("2d", { willReadFrequently: true });
+  context.textAlign = "center";
+  return context;
+};
+
+function saved(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
