@@ -67,7 +67,7 @@ _STATE = """() => {
     text: typed.shadowRoot.querySelector('input, textarea').value,
     z: rows(map.data?.find((trace) => trace.type === 'heatmap')?.z),
     tab: document.querySelector('.stTabs [role=tab][aria-selected=true]')?.textContent.trim(),
-    busy: viewer.querySelectorAll('[aria-busy=true]').length,
+    busy: viewer.querySelectorAll('[aria-busy=true]').length + (viewer.ariaBusy === 'true'),
   };
 }"""
 _WATCH = """() => {

@@ -3,7 +3,7 @@
 import pytest
 
 import transformer_viz as tv
-from tests.views.viewer import viewer
+from tests.views.viewer import enter, text, viewer, way
 from transformer_viz.views.components.ideas import IDEAS, Idea
 
 
@@ -14,6 +14,18 @@ def test_the_picture_is_what_the_model_does(idea: Idea) -> None:
     assert [None if key is None else key - 1 for key in trace.alignment] == [*idea.links, None]
 
 
-def test_a_bare_address_offers_them_and_no_other_one_does(start) -> None:
-    assert [one["title"] for one in viewer(start())["parts"]["ideas"]] == [idea.title for idea in IDEAS]
-    assert "ideas" not in viewer(start(text="hello"))["parts"]
+def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> None:
+    at = way(start(text="ab"), "idea reverse")
+    shown, idea = viewer(at), IDEAS[0]
+    assert text(at) == idea.text and at.session_state["checkpoint"] == idea.model
+    assert shown["start"]["step"] == 0 and shown["parts"]["unfolds"] and shown["parts"]["plays"]
+    later = viewer(enter(at, "other"))
+    assert later["start"]["step"] == 0 and later["parts"]["unfolds"] and not later["parts"]["plays"]
+    # Nonsense is passed over, and so is a model that this server does not have.
+    for name in ("idea 0", "idea german", "idea"):
+        assert text(way(at, name)) == "other"
+
+
+def test_with_all_controls_a_text_opens_as_it_ends(start) -> None:
+    shown = viewer(enter(start(all_controls="true"), "hello"))
+    assert shown["start"]["step"] > 0 and not shown["parts"]["plays"] and not shown["parts"]["unfolds"]

@@ -74,7 +74,11 @@ class TextBox {
     draft = null;
     // What was pressed of the run before belongs to it: the server hears of it first, and the address forgets it.
     tellShown.now();
-    if (this.field.value !== typed.state.text) typed.press({ text: this.field.value });
+    if (this.field.value !== typed.state.text) {
+      typed.press({ text: this.field.value });
+      // Until the answer is there, the picture is of another text.
+      if (picture_) picture_.root.ariaBusy = "true";
+    }
     tellTyped.now();
     this.show();
     keepText();

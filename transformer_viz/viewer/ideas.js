@@ -9,24 +9,24 @@ const BOTTOM = 66;
 const LETTER_PX = 7.3;
 const GAP_PX = 8;
 
-/** @typedef {{title: string, read: string[], written: string[], links: number[]}} Idea */
+/** @typedef {{way: string, title: string, read: string[], written: string[], links: number[]}} Idea */
 
 /**
  * @param {HTMLElement} room
  * @param {Idea[]} ideas
- * @param {(number: number) => void} choose
+ * @param {(way: string) => void} choose
  */
 export function showIdeas(room, ideas, choose) {
   room.hidden = !ideas.length;
   const shown = JSON.stringify(ideas);
   if (room.dataset.shown === shown) return;
   room.dataset.shown = shown;
-  room.replaceChildren(...ideas.map((idea, number) => {
+  room.replaceChildren(...ideas.map((idea) => {
     const button = Object.assign(document.createElement("button"), { type: "button" });
     const title = Object.assign(document.createElement("span"), { textContent: idea.title });
     button.setAttribute("aria-label", `${idea.title}: ${idea.read.join(" ")}`);
     button.append(title, pictureOf(idea));
-    button.addEventListener("click", () => choose(number));
+    button.addEventListener("click", () => choose(idea.way));
     return button;
   }));
 }

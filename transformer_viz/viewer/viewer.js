@@ -333,7 +333,7 @@ export class Viewer {
     this.#root.classList.toggle("asks", Boolean(run.isAsked));
     this.part("share").hidden = !this.#canShare;
     const ideas = this.part("ideas");
-    if (ideas) showIdeas(ideas, run.ideas ?? [], (number) => this.#on.chosenWay?.(`idea ${number}`));
+    if (ideas) showIdeas(ideas, run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
     this.#sayBeside();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];

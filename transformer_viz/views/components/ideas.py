@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.views.cache import model_list
 from transformer_viz.views.state import own_text
 
 _WAY = "idea "
@@ -59,12 +60,23 @@ IDEAS = (
 )
 
 
+def offered() -> list[dict[str, Any]]:
+    """Those whose model is there, as the browser draws them."""
+    return [{"way": f"{_WAY}{idea.model}", **idea.to_browser()} for idea in _possible()]
+
+
 def choose(way: str) -> bool:
     """Whether a button was that of an idea, which is shown then; for a callback."""
-    number = way.removeprefix(_WAY)
-    if number == way or not (number.isascii() and number.isdigit() and int(number) < len(IDEAS)):
+    idea = next((idea for idea in _possible() if way == f"{_WAY}{idea.model}"), None)
+    if idea is None:
         return False
-    idea, state = IDEAS[int(number)], st.session_state
-    state.checkpoint, state.text = idea.model, idea.text
+    state = st.session_state
+    state.checkpoint = state.text_checkpoint = idea.model
+    state.text = idea.text
     own_text.chosen()
     return True
+
+
+def _possible() -> list[Idea]:
+    names = {entry.name for entry in model_list.entries() if entry.error is None}
+    return [idea for idea in IDEAS if idea.model in names]

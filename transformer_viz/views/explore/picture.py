@@ -119,7 +119,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         if curtain.offer is not None:
             parts["coveredWords"] = term_tips.mark(curtain.offer.sentence)
             parts["ways"], parts["isAsked"] = {row: curtain.offer.ways}, True
-            parts["ideas"] = [idea.to_browser() for idea in ideas.IDEAS]
+            parts["ideas"] = ideas.offered()
     elif (told := first_question.told(focus.current().run)) is not None:
         parts["told"] = {trace.n_given: told.sentence}
         parts["ways"] = {**parts["ways"], trace.n_given: told.ways}
