@@ -238,15 +238,19 @@ def _is_causal(seen: Seen, known: Sequence[KnownAttention]) -> bool | None:
     return True if has_sign else None
 
 
-class _WithoutHeads:
-    """Changes that make what some calls write zero, by the numbers of their softmaxes."""
+class _OtherHeads:
+    """Changes that make some calls write something else, by the numbers of their softmaxes: nothing, or where they write
+    nothing, since all is padding, the mean of their values."""
 
     def __init__(self, *numbers: int) -> None:
         self._numbers = numbers
 
     def weights(self, softmax: Softmax) -> Tensor:
-        assert softmax.applied is not None
-        return torch.zeros_like(softmax.applied) if softmax.number in self._numbers else softmax.applied
+        applied = softmax.applied
+        assert applied is not None
+        if softmax.number not in self._numbers:
+            return applied
+        return torch.zeros_like(applied) if bool(applied.any()) else torch.full_like(applied, 1 / applied.shape[-1])
 
     def heads(self, softmax: Softmax, heads: Tensor) -> Tensor:
         return heads
@@ -268,7 +272,7 @@ def _with_groups(passes: Passes, first: Pass, known: Sequence[KnownAttention], i
     groups, start, after = [0] * len(known), 0, None
     for i in range(1, len(known)):
         if same[i] and after is None:
-            after = passes.run(*ids, changes=_WithoutHeads(known[start].softmax)).seen
+            after = passes.run(*ids, changes=_OtherHeads(known[start].softmax)).seen
         is_one = same[i] and after is not None and _is_untouched(softmaxes, after, known[i])
         groups[i] = groups[i - 1] + (not is_one)
         if not is_one:
@@ -291,7 +295,7 @@ def _without_second_stacks(
         if not later:
             continue
         begin = [one.softmax for one in own if one.group == own[0].group]
-        after = passes.run(*sides.values(), changes=_WithoutHeads(*begin)).seen
+        after = passes.run(*sides.values(), changes=_OtherHeads(*begin)).seen
         for one in later:
             if _is_untouched(first.seen.softmaxes, after, one):
                 kept.remove(one)
@@ -304,6 +308,9 @@ def _is_untouched(softmaxes: Sequence[Softmax], after: Seen, one: KnownAttention
     if len(after.softmaxes) <= one.softmax:
         return False
     before, now = softmaxes[one.softmax], after.softmaxes[one.softmax]
+    # Where a mask hides every key the scores are alike whatever was read, and the values are not.
+    if before.value is not None and not _is_same(before.value, now.value):
+        return False
     if before.scores is not None and now.scores is not None:
         return torch.equal(before.scores, now.scores)
     return torch.equal(before.weights, now.weights)

@@ -187,7 +187,7 @@ class _Operators:
         self.seen = Seen()
         self._running, self._changes, self._is_searching = running, changes, is_searching
         self._followed: dict[int, _Followed] = {}
-        self._made: dict[int, _Made] = {}
+        self._made: dict[int, tuple[Any, ...]] = {}
         self._is_traced = False
         self._exponents: dict[int, tuple[Tensor, Tensor | None]] = {}
         self._sums: dict[int, tuple[Tensor, Tensor, int]] = {}
@@ -199,7 +199,8 @@ class _Operators:
         return None if followed is None else followed.softmax
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        # A pass has a thousand operators and most concern no attention, so what is done here for each is what the tap costs.
+        kwargs = {} if kwargs is None else kwargs
         role = _ROLES.get(func)
         if role is None:
             # In inference mode torch does not take composed operators apart.
@@ -208,45 +209,45 @@ class _Operators:
             if made is not NotImplemented:
                 return made
             role = _ROLES[func] = _role_of(func.overloadpacket)
-        if role == "softmax":
-            return self._softmax(func, args, kwargs)
         if role == "product":
             return self._product(func, args, kwargs, _PRODUCTS[func.overloadpacket])
+        if role == "softmax":
+            return self._softmax(func, args, kwargs)
         if role == "exponent":
             return self._exponent(func, args, kwargs)
-        if (found := self._followed_among(args)) is not None:
-            return self._follow(func, func.overloadpacket, args, kwargs, *found)
-        before = None
-        if role == "in place" and args[0].is_floating_point():
-            before = args[0].clone()
-            if (earlier := self._made.get(id(args[0]))) is not None:
-                self._made[id(before)] = earlier._replace(tensor=before)
-        made = func(*args, **kwargs)
-        if role == "other":
-            return made
-        if role == "maximum" and isinstance(made, tuple):
-            self._made[id(made[0])] = _Made(made[0], func, args, kwargs, None)
-        if isinstance(made, Tensor):
-            if made.is_floating_point():
-                self._made[id(made)] = _Made(made, func, args, kwargs, before)
-            if self._exponents or self._weighted:
-                made = self._sum_or_quotient(func.overloadpacket, args, kwargs, made)
-        if role == "opaque":
-            self._cannot_see(f"it calls {func.overloadpacket._qualified_op_name.replace('::', '.')}, which gives no weights")
-        return made
-
-    def _followed_among(self, args: tuple[Any, ...]) -> tuple[tuple[int, ...], _Followed] | None:
-        """The first argument that has weights, and its place."""
         followed = self._followed
         if followed:
             for i, given in enumerate(args):
                 if id(given) in followed:
-                    return (i,), followed[id(given)]
+                    return self._follow(func, func.overloadpacket, args, kwargs, (i,), followed[id(given)])
                 if type(given) is list:
                     for j, part in enumerate(given):
                         if id(part) in followed:
-                            return (i, j), followed[id(part)]
-        return None
+                            return self._follow(func, func.overloadpacket, args, kwargs, (i, j), followed[id(part)])
+        if role == "other":
+            return func(*args, **kwargs)
+        if role == "opaque":
+            self._cannot_see(f"it calls {func.overloadpacket._qualified_op_name.replace('::', '.')}, which gives no weights")
+        before = self._copied(args[0]) if role == "in place" else None
+        made = func(*args, **kwargs)
+        first = made[0] if role == "maximum" and isinstance(made, tuple) else made
+        if isinstance(first, Tensor):
+            self._made[id(first)] = first, func, args, kwargs, before
+            if self._exponents or self._weighted:
+                self._sum_or_quotient(func.overloadpacket, args, kwargs, first)
+        return made
+
+    def _copied(self, given: Tensor) -> Tensor:
+        """What an operator is about to change in place, known to be made as that was."""
+        before = given.clone()
+        if (earlier := self._made.get(id(given))) is not None:
+            self._made[id(before)] = before, *earlier[1:]
+        return before
+
+    def _how(self, tensor: Any) -> _Made | None:
+        """How a tensor was made since the last softmax; whole numbers are nobody's scores."""
+        made = self._made.get(id(tensor))
+        return None if made is None or not made[0].is_floating_point() else _Made._make(made)
 
     def _cannot_see(self, why: str) -> None:
         self.seen.unseen.setdefault(self._running.innermost, why)
@@ -266,7 +267,8 @@ class _Operators:
     def _add(self, scores: Tensor | None, weights: Tensor, dim: int, *, is_log: bool = False, fault: str = "") -> Softmax:
         self._is_traced = scores is not None
         before, hidden = (None, None) if scores is None else self._before_mask(scores)
-        turn = lambda tensor: None if tensor is None else tensor.movedim(dim, -1)  # noqa: E731
+        dim %= weights.dim()
+        turn = lambda tensor: tensor if tensor is None or dim == tensor.dim() - 1 else tensor.movedim(dim, -1)  # noqa: E731
         running = self._running
         softmax = Softmax(
             len(self.seen.softmaxes),
@@ -274,8 +276,8 @@ class _Operators:
             running.place,
             running.first_input,
             turn(scores),
-            weights.movedim(dim, -1),
-            dim % weights.dim(),
+            turn(weights),
+            dim,
             turn(before),
             None if hidden is None or scores is None else turn(hidden.expand(scores.shape)),
             self._is_traced,
@@ -300,7 +302,7 @@ class _Operators:
                 self._exponents[id(made)] = made, args[0]
         return made
 
-    def _sum_or_quotient(self, packet: Any, args: Any, kwargs: Any, made: Tensor) -> Tensor:
+    def _sum_or_quotient(self, packet: Any, args: Any, kwargs: Any, made: Tensor) -> None:
         """A softmax written as exponents, divided by their sum; and the sum over keys of values that were weighted."""
         first = args[0]
         if packet is aten.sum:
@@ -320,7 +322,6 @@ class _Operators:
                 self._exponents[id(made)] = made, None
         elif id(first) in self._sums and packet in (aten.add, aten.clamp, aten.clamp_min, *_VIEWS):
             self._sums[id(made)] = made, *self._sums[id(first)][1:]
-        return made
 
     # ---- from weights to their product
 
@@ -381,7 +382,8 @@ class _Operators:
 
     def _product(self, func: Any, args: Any, kwargs: Any, first: int) -> Any:
         a, b = args[first], args[first + 1]
-        for place, given, contracted in ((first, a, a.dim() - 1), (first + 1, b, max(0, b.dim() - 2))):
+        is_followed = id(a) in self._followed or id(b) in self._followed or self._exponents
+        for place, given, contracted in ((first, a, a.dim() - 1), (first + 1, b, max(0, b.dim() - 2))) if is_followed else ():
             followed = self._followed.get(id(given))
             if followed is None:
                 if id(given) in self._exponents and given.shape[contracted] > 1:
@@ -407,7 +409,7 @@ class _Operators:
                     self._add(None, given, contracted, fault="its weights come from no softmax that is known")
                     self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
         made = func(*args, **kwargs)
-        self._made[id(made)] = _Made(made, func, args, kwargs, None)
+        self._made[id(made)] = made, func, args, kwargs, None
         return made
 
     def _operand(self, followed: _Followed, contracted: int | None) -> _Operand | None:
@@ -474,7 +476,7 @@ class _Operators:
 
     def _before_mask(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """The scores as they were before a mask, and what it hides; where nothing hides anything, the scores and None."""
-        made = self._made.get(id(scores))
+        made = self._how(scores)
         if made is None or made.func.overloadpacket in _SOURCES:
             self._is_traced = self._is_traced and made is not None
             return scores, None
@@ -541,7 +543,7 @@ class _Operators:
 
     def _unmultiplied(self, scores: Tensor, low: Tensor) -> Tensor:
         """The scores before they were multiplied with 0 where a mask is added, as in `s * m - 1e9 * (1 - m)`."""
-        made = self._made.get(id(scores))
+        made = self._how(scores)
         if made is None or made.func.overloadpacket is not aten.mul or not isinstance(made.args[1], Tensor):
             return scores
         for i in (0, 1):
@@ -552,7 +554,7 @@ class _Operators:
 
     def _is_of_product(self, tensor: Tensor) -> bool:
         """Whether a tensor is scores, and no mask: it was made of a product."""
-        made = self._made.get(id(tensor))
+        made = self._how(tensor)
         if made is None:
             return False
         given = [part for _, part in _tensors(made.args)] if made.before is None else [made.before, *made.args[1:]]
@@ -564,7 +566,7 @@ class _Operators:
         """Before a factor, a cast or a view of scores that were masked before it."""
         packet, args = made.func.overloadpacket, list(made.args)
         args[0] = args[0] if made.before is None else made.before
-        place = next((i for i, given in enumerate(args) if isinstance(given, Tensor) and id(given) in self._made), None)
+        place = next((i for i, given in enumerate(args) if self._how(given) is not None), None)
         if place is None:
             self._is_traced = False
             return scores, None

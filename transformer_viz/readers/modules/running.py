@@ -31,9 +31,9 @@ class RunningModules:
 
     def __init__(self, model: nn.Module) -> None:
         self.ran: set[str] = set()
-        self._model = model
         self._stack: list[_Running] = []
-        self._lists = {name for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+        self._modules = dict(model.named_modules())
+        self._lists = {name for name, module in self._modules.items() if isinstance(module, nn.ModuleList)}
 
     @contextmanager
     def followed(self) -> Generator[None]:
@@ -53,7 +53,7 @@ class RunningModules:
                 self._stack.pop()
 
         try:
-            for name, module in self._model.named_modules():
+            for name, module in self._modules.items():
                 if not isinstance(module, torch.jit.ScriptModule) and not _is_plain(module):
                     handles.append(module.register_forward_pre_hook(enter(name), prepend=True, with_kwargs=True))
                     handles.append(module.register_forward_hook(leave, always_call=True))

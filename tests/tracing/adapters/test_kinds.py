@@ -1,0 +1,88 @@
+"""Which attention is the encoder's, the decoder's and cross-attention, where neither names nor shapes tell it."""
+
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer_viz import trace_module
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Reason
+
+WIDTH, PAD = 16, 0
+
+
+class Flat(nn.Module):
+    """Three attentions of torch side by side; the decoder's may be the encoder's."""
+
+    def __init__(self, *, is_shared: bool) -> None:
+        super().__init__()
+        self.embedding, self.output = nn.Embedding(11, WIDTH), nn.Linear(WIDTH, 11)
+        self.encoder, self.decoder, self.cross = (nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(3))
+        self.decoder = self.encoder if is_shared else self.decoder
+
+    def attended(self, source: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """What it writes and the weights that torch gives when it is asked for them."""
+        x, y, n = self.embedding(source), self.embedding(target), target.shape[1]
+        asked = {"average_attn_weights": False}
+        made, encoder = self.encoder(x, x, x, **asked)
+        x = x + made
+        made, decoder = self.decoder(y, y, y, attn_mask=torch.ones(n, n).triu(1).bool(), **asked)
+        y = y + made
+        made, cross = self.cross(y, x, x, **asked)
+        return self.output(y + made), {"encoder": encoder, "decoder": decoder, "cross": cross}
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.attended(source, target)[0]
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["apart", "shared"])
+@pytest.mark.parametrize("target", [[1, 4, 5], [1, 4]], ids=["as long as the source", "shorter"])
+def test_three_attentions_that_lie_flat(is_shared, target):
+    torch.manual_seed(0)
+    model, source = Flat(is_shared=is_shared).double(), [3, 4, 5]
+    trace = trace_module(model, source, target)
+    _, want = model.attended(torch.tensor([source]), torch.tensor([target]))
+    assert set(trace.kinds) == set(want)
+    for kind, weights in want.items():
+        np.testing.assert_allclose(trace.attentions[kind].weights[0], weights.detach()[0].numpy(), atol=1e-6, err_msg=kind)
+
+
+class Encoder(nn.Module):
+    """Torch's own, which hides its padding; perhaps a second one beside it, which reads the embeddings too."""
+
+    def __init__(self, *, has_second: bool = False) -> None:
+        super().__init__()
+        self.embedding, self.output = nn.Embedding(11, WIDTH), nn.Linear(WIDTH, 11)
+        self.encoders = nn.ModuleList(
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True), 2) for _ in range(1 + has_second)
+        )
+
+    def forward(self, source: Tensor) -> Tensor:
+        x = self.embedding(source)
+        made = [encoder(x, src_key_padding_mask=source == PAD) for encoder in self.encoders]
+        return self.output(sum(made[1:], cast(Tensor, made[0])))
+
+
+@pytest.mark.parametrize("ids", [[3, 4, PAD], [3, PAD], [3, PAD, PAD, PAD], [PAD, PAD]])
+def test_padding_makes_no_decoder_of_an_encoder(ids):
+    """Nor is its second layer another encoder, where nothing may be looked at and each layer hands on what it read."""
+    torch.manual_seed(0)
+    trace = trace_module(Encoder(), ids, pad_id=PAD)
+    assert trace.kinds == ("encoder",)
+    assert trace.output_tokens == ()
+    padding = [int(Reason.PADDING) * (number == PAD) for number in ids]
+    assert trace.encoder.reasons.tolist() == [padding] * len(ids)
+    sums = trace.encoder.weights.sum(-1)
+    assert sums.shape == (2, 4, len(ids))
+    np.testing.assert_allclose(sums, float(any(ids)), atol=1e-6)
+    assert not trace.encoder.weights[..., np.array(ids) == PAD].any()
+
+
+@pytest.mark.parametrize("ids", [[3, 4, PAD], [PAD, PAD]])
+def test_an_encoder_beside_another_is_no_later_layer_of_it(ids):
+    torch.manual_seed(0)
+    with pytest.raises(OptionError, match=r"encoders\.1\.layers\.0.*another encoder than encoders\.0\.layers\.0"):
+        trace_module(Encoder(has_second=True), ids, pad_id=PAD)
