@@ -65,6 +65,9 @@ class Ask:
         number: of `number` alone: `weight`, `probability`, or what is computed by hand: `score`, `softmax`, `output`.
         by: a measure of heads, such as `entropy`; of `heads-by` alone.
         tolerance: how far from the right number an answer may be; of `number` alone.
+        cover: what is covered until it is answered, as `row 6`, `rows 4` (and all after it), `masks` or `tree`; by default
+            what the kind of question needs.
+        because: why it is so, in one sentence, which follows the answer.
     """
 
     kind: Annotated[str, Choice(QUESTIONS)]
@@ -75,6 +78,8 @@ class Ask:
     number: Annotated[str, Choice(("weight", "probability", "score", "softmax", "output"))] = "weight"
     by: Annotated[str, Range(1, 40)] = "entropy"
     tolerance: Annotated[float, Range(0, 100, above=True)] = 0.02
+    cover: Annotated[str, Range(0, 40)] = ""
+    because: Annotated[str, Range(0, 400)] = ""
 
     def __post_init__(self) -> None:
         if self.head and parse(self.head, "head ")[0].head is None:

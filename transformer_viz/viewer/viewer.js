@@ -317,7 +317,9 @@ export class Viewer {
   #sentences(own) {
     const { said, steps, coveredFrom = Infinity, coveredWords, told = {} } = this.#run;
     if (said) return Array.from({ length: steps }, () => said);
-    return own.map((sentence, step) => (step >= coveredFrom ? coveredWords : [...(told[step] ?? []), ...sentence]));
+    const [first, end] = this.isStepped ? this.#kind.covered ?? [0, 0] : [0, 0];
+    const isCovered = (step) => step >= coveredFrom || (coveredWords && step >= first && step < end);
+    return own.map((sentence, step) => (isCovered(step) ? coveredWords : [...(told[step] ?? []), ...sentence]));
   }
 
   #lookedAt(step) {

@@ -20,11 +20,12 @@ from urllib.parse import quote
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.learn.covers import Cover, cover_of
 from transformer_viz.learn.example_run import Example, example_of, measured
 from transformer_viz.learn.lesson import Piece
 from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.points import POINTS
-from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
+from transformer_viz.learn.questions import NotAsked, Question, Spot, code, question
 from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
@@ -41,6 +42,8 @@ from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, 
 
 _CARD, _ASKED = "lesson_card_now", "lesson_asked"
 """In the session: the card of this run, and the question that was made last."""
+MASKS_KEY = "lesson-masks"
+"""Of a chart of Masks that is drawn before an answer, in the place of its tabs."""
 _TAGS = {"strong": "b", "emphasis": "em", "code": "code"}
 _ASKING = ("explore", "masks", "train")
 """Pages that ask of what they show."""
@@ -51,10 +54,11 @@ _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
-class Cover:
-    """What a page may draw before an answer: the run before a row, or no picture at all, and words in its place."""
+class Covered:
+    """What a page may not draw before an answer, the question, and words for what is covered."""
 
-    row: int | None
+    cover: Cover
+    asked: Question
     words: str
 
 
@@ -91,8 +95,7 @@ def ask(
     searched: Trace | None = None,
     *,
     written: Trace | None = None,
-    is_by_words: bool = False,
-) -> Cover | None:
+) -> Covered | None:
     """Asks the open step's question of the run of a page.
 
     Args:
@@ -100,10 +103,9 @@ def ask(
         model: that made it.
         searched: the search that it is a branch of.
         written: what the model writes by itself, where the run only reads its target.
-        is_by_words: whether the page shows it by words.
 
     Returns:
-        What the page may draw before the answer; None where nothing is to be covered.
+        What the page may not draw before the answer; None where nothing is to be covered.
     """
     card, state = st.session_state.get(_CARD), st.session_state
     if card is None:
@@ -112,7 +114,7 @@ def ask(
     # Masks and Train have no step of their own.
     row = focus.current().step if card.here == "explore" else (card.place.start.number("step") or 1) - 1
     example = Example(model, trace, Spot(state.kind, state.layer, state.head, row))
-    return card.ask(example, searched, is_by_words=is_by_words)
+    return card.ask(example, searched)
 
 
 def at_start(name: str) -> str | None:
@@ -174,14 +176,14 @@ class _Card:
             if step.ask.kind == "mistake":
                 _draw_masks(example)
             else:
-                st.info(say("card.covered"), icon=":material/visibility_off:")
+                st.info(say("card.other-page"), icon=":material/visibility_off:")
             return False
         if self.is_waiting and not self.is_at_home and self.here != "learn":
             st.info(say("card.other-page"), icon=":material/visibility_off:")
             return False
         return True
 
-    def ask(self, example: Example, searched: Trace | None = None, *, is_by_words: bool = False) -> Cover | None:
+    def ask(self, example: Example, searched: Trace | None = None) -> Covered | None:
         """Draws the question, or what became of it."""
         if self.step.ask is None or self._was_asked or not self.is_at_home:
             return None
@@ -216,16 +218,12 @@ class _Card:
             with self._line:
                 self._say(asks)
             if self.is_waiting:
-                # From which row on the run is covered; None where all of it is.
-                row, covers = asked.spot.row, COVERS[asked.kind]
-                is_whole = is_by_words or covers in ("mask", "mistake") or (covers == "search" and searched is not None)
-                if covers == "row":
-                    is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
-                row = None if is_whole else row if covers == "row" else trace.n_steps
-                if self.here == "explore" and COVERS[asked.kind] == "row":
-                    self._row = row
+                cover = cover_of(asked, self.step.ask, trace)
+                if self.here == "explore" and cover.step is not None and cover.step < trace.n_steps:
+                    self._row = cover.step
                 _draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
-                return Cover(row, self.say("card.covered"))
+                of = "-masks" if cover.is_of_masks else "-tree" if cover.is_of_search else ""
+                return Covered(cover, asked, self.say(f"card.covered{of}", row=asked.spot.row + 1))
             answer = None if given is None else _read_words(asked, given.words)
             _draw_judged(asked, answer, self.say)
             if answer is not None:
@@ -317,7 +315,7 @@ def _draw_masks(example: Example) -> None:
     at = focus.Focus("lesson", spot.kind, spot.layer, spot.head, spot.row)
     trace = replace(hide_answer(example.trace, example.trace.n_steps), mistake="", edits=())
     for kind, call in pictures.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
-        chart.show(call(), f"lesson-masks-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
+        chart.show(call(), f"{MASKS_KEY}-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
 
 
 # ---- the question

@@ -75,15 +75,16 @@ def show() -> None:
     focus.start(shown, model)
     aligner.start(trace, model)
     searched = None if search is None else whole
-    by_lesson = curtain.of_lesson(lesson_card.ask(trace, model, searched, is_by_words=shown is not trace))
+    covered = lesson_card.ask(trace, model, searched)
+    by_lesson = curtain.of_lesson(covered)
+    if covered is not None and (covered.cover.is_of_search or shown is not trace):
+        # A question about a search is about what is greedy in it too; and what is covered is rows of tokens.
+        shown = trace = greedy if covered.cover.is_of_search else trace
+        focus.start(shown, model)
     now = by_lesson or curtain.of_page(shown, model, chosen)
     if now.is_guessed:
         guess.hear(shown, focus.current())
         now = curtain.of_page(shown, model, chosen)
-    if now.is_whole:
-        # What may be seen before a lesson's question is answered: no picture.
-        st.info(now.words, icon=":material/visibility_off:")
-        return
     measuring = measures.Measuring(trace, model, is_offered=now.is_open and measured.are_shown())
     # How it learned would tell what is covered.
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large and by_lesson is None
@@ -97,6 +98,8 @@ def show() -> None:
     if model.model.sizes.recurrences:
         st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
     tree = None
+    if search is not None and covered is not None and covered.cover.is_of_search:
+        hypotheses.show_covered(covered.words)
     if search is not None and by_lesson is None and not display_options.is_hidden("The branches of a search"):
         st.markdown(hypotheses.comparison(greedy, whole, search))
         tree = hypotheses.show(whole, search, node, greedy=greedy)
