@@ -57,7 +57,7 @@ def test_what_the_browser_remembers_is_listed_and_can_be_forgotten(start, monkey
         return [markdown.value.split("**")[3] for markdown in at.markdown if "Done" in markdown.value]
 
     assert done() == ["✓ Done: 2 / 9"]
-    assert [button.label for button in at.button if button.key == "open-map"] == ["step 2 of 9"]
+    assert [button.label for button in at.button if button.key == "open-map"] == ["card 2 of 9"]
     at.button(key="forget-lessons").click().run()
     assert not done()
     assert {button.label for button in at.button if str(button.key).startswith("open-")} == {"Begin"}

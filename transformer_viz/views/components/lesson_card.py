@@ -34,7 +34,7 @@ from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.untrusted_files import read_bytes
 from transformer_viz.views import pages, path
-from transformer_viz.views.components import chart, screen, style
+from transformer_viz.views.components import chart
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import focus, lesson_place, link
 from transformer_viz.views.state.display_options import DisplayOptions
@@ -136,7 +136,7 @@ class _Card:
     def draw_beginning(self) -> bool:
         """Draws what does not hang on the run. Gives whether the page may be drawn."""
         step, say, lesson = self.step, self.say, self.place.lesson
-        folded = self.shown.fold == "f" or (not self.shown.fold and screen.is_narrow())
+        folded = self.shown.fold == "f"
         st.html(f"<style>{_CSS}{_rules(self.shown.fold, step.point, self.here)}</style>")
         with st.container(key="lesson-card"):
             with st.container(horizontal=True, vertical_alignment="center", key="lesson-head"):
@@ -154,7 +154,7 @@ class _Card:
             with st.container(key="lesson-more"):
                 text = "".join(f"<p>{''.join(map(self._element, pieces))}</p>" for pieces in step.text)
                 st.html(f'<div class="lesson-text">{text}</div>')
-                self._question, self._hints = st.container(), st.container(key="lesson-hints")
+                self._question, self._hints = st.container(key="lesson-question"), st.container(key="lesson-hints")
                 self._ways = st.container(horizontal=True, key="lesson-ways")
         if step.ask is None:
             return True
@@ -292,19 +292,17 @@ class _Card:
 
 
 def _rules(fold: str, point: str, here: str) -> str:
-    """Of a folded card the beginning alone is seen; an open one dims all but what the step speaks of."""
-    folded = ":root { --sheet: 6.2rem; } .st-key-lesson-more { display: none; }"
-    opened = ":root { --sheet: 45dvh; } .st-key-lesson-line { display: none; }"
+    """Of a folded card the beginning alone is seen. What the step speaks of is lit; the rest of the page stays as it is."""
+    if fold == "f":
+        return ":root { --sheet: 6.2rem; } .st-key-lesson-more { display: none; }"
+    sheet = ":root { --sheet: 46dvh; } @media (min-width: 768px) { :root { --sheet: 36dvh; } }"
+    opened = f"{sheet} .st-key-lesson-line {{ display: none; }}"
     if point in POINTS and here in POINTS[point].pages:
-        # Names and selectors are the app's own. The first of several parts throws the shadow, and all of them lie above it. A
-        # phone has no room to see them beside an open card.
-        parts, share = POINTS[point].selector, {"light": "14%", "dark": "40%"}[style.theme()]
-        lit = "outline: 3px solid var(--chosen); outline-offset: 4px; border-radius: 0.3rem; position: relative; z-index: 81;"
-        shadow = f"z-index: 80; box-shadow: 0 0 0 200vmax rgb(0 0 0 / {share});"
-        opened += f" :is({parts}) {{ {lit} }} @media (min-width: 768px) {{ {parts.split(',')[0]} {{ {shadow} }} }}"
-    # Whoever has not said so has it folded on a phone alone.
-    by_width = f"@media (max-width: 767px) {{ {folded} }} @media (min-width: 768px) {{ {opened} }}"
-    return {"f": folded, "o": opened}.get(fold, by_width)
+        # Names and selectors are the app's own.
+        halo = "0 0 0 6px color-mix(in srgb, var(--chosen) 16%, transparent), 0 0 22px 6px color-mix(in srgb, var(--chosen) 26%, transparent)"
+        lit = f"outline: 2.5px solid var(--chosen); outline-offset: 3px; border-radius: 0.3rem; box-shadow: {halo};"
+        opened += f" :is({POINTS[point].selector}) {{ {lit} }}"
+    return opened
 
 
 def _draw_masks(example: Example) -> None:

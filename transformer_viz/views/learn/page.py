@@ -38,6 +38,6 @@ def show() -> None:
             st.button(begin, key, help_, lesson_place.open_step, args=(place,), icon=":material/play_arrow:")
     if is_begun:
         with st.container(horizontal=True, vertical_alignment="center", key="lessons-kept"):
-            about = "A step is done once you answered its question or did what it asks. A cookie of this browser remembers it."
+            about = "A card is done once you answered its question or did what it asks. A cookie of this browser remembers it."
             st.caption(about, width="content")
             st.button("Forget", "forget-lessons", on_click=lesson_place.forget, type="tertiary")

@@ -85,7 +85,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the card shows. `fold` is `f` or `o` where somebody has folded or opened it; else it is folded on a phone alone."""
+    """What the card shows. `fold` is `f` where somebody has folded it, and `o` where they have opened it again."""
 
     is_done: bool = False
     n_hints: int = 0
