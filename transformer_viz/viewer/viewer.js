@@ -4,6 +4,7 @@
 import { Aligned, weightWords } from "./aligned.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
+import { Curtain } from "./curtain.js";
 import { LinkedChart } from "./linked.js";
 import { mapFigure, withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
@@ -44,6 +45,7 @@ export class Viewer {
   #parts = new Map();
   #asked = new Set();
   #travel;
+  #curtain;
   #pins = 0;
   #rests;
 
@@ -69,6 +71,7 @@ export class Viewer {
     for (const name of ["kind", "layer", "head"]) {
       this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
     }
+    this.#curtain = new Curtain(root, { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) });
     this.#travel = new Travel(root.querySelector(".strips"));
     // Kinds may be buttons, all of them in sight.
     this.box("kind").addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.set({ kind: target.value }, "kind"));
@@ -304,6 +307,7 @@ export class Viewer {
       sentences,
       looked: sentences.map((_, step) => this.#lookedAt(step)),
     });
+    this.#curtain.update(this.#question());
     this.#sayBeside();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
@@ -325,6 +329,12 @@ export class Viewer {
   #lookedAt(step) {
     if (this.#run.looked !== undefined) return this.#run.looked;
     return this.aligned ? this.aligned.best(step) : this.#kind.lookedAt(this.layerPlace, this.#place.head, step);
+  }
+
+  // The question of a lesson that is answered here, with what its columns are called.
+  #question() {
+    const { asked } = this.#run;
+    return asked && { ...asked, names: this.#kinds[asked.kind].linked.keys };
   }
 
   // What the page says beside the boxes, with the head and the kind in their places.
@@ -502,6 +512,8 @@ export class Viewer {
     const { color } = rings.marker.line;
     mark(host, "rings", around(false), strokeOf({ color, width: 1.5 }));
     mark(host, "ring", around(true), strokeOf({ color, width: 3 }));
+    const { kind, layer, head } = this.#place, { asked } = this.#run, isHead = asked?.layer === layer && asked?.head === head;
+    if (host.dataset.part === "focus") this.#curtain.place(host, kind, places.xy, isHead);
   }
 
   #markTiles(chart) {

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import math
 import mimetypes
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from html import escape
@@ -25,12 +25,12 @@ from transformer_viz.learn.example_run import Example, example_of, measured
 from transformer_viz.learn.lesson import Piece
 from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.points import POINTS
-from transformer_viz.learn.questions import NotAsked, Question, Spot, code, question
+from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
 from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
 from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
-from transformer_viz.trace.hidden_answer import hide_answer
+from transformer_viz.trace.hidden_answer import COVERED, hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.untrusted_files import read_bytes
 from transformer_viz.views import pages, path
@@ -48,6 +48,10 @@ _TAGS = {"strong": "b", "emphasis": "em", "code": "code"}
 _ASKING = ("explore", "masks", "train")
 """Pages that ask of what they show."""
 _LARGEST_IMAGE = 1_000_000
+_MOST_CELLS = 40
+"""Cells of a row that can be told apart and pressed."""
+_NONE = "lesson_none"
+"""In the session: the number of the answer that nothing is masked."""
 _MOST_BELOW = 5
 """Options that stand below each other; the keys of a long row stand side by side."""
 _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
@@ -55,11 +59,12 @@ _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Covered:
-    """What a page may not draw before an answer, the question, and words for what is covered."""
+    """What a page may not draw before an answer, the question, words for what is covered, and what the picture is told."""
 
     cover: Cover
     asked: Question
     words: str
+    picture: Mapping[str, Any] | None = None
 
 
 @contextmanager
@@ -117,6 +122,19 @@ def ask(
     return card.ask(example, searched)
 
 
+def hides_search() -> bool:
+    """Whether the open question is about a search, of which nothing may be seen: then the page shows the greedy run."""
+    card = st.session_state.get(_CARD)
+    asks = None if card is None or not card.is_at_home else card.step.ask
+    is_open = asks is not None and lesson_place.answer() is None and not lesson_place.is_skipped()
+    return is_open and COVERS[asks.kind] == "search"
+
+
+def flagged() -> Mapping[str, Any] | None:
+    """What the picture is told of an answer that was given: its flags stay. None where there is none."""
+    return None if (card := st.session_state.get(_CARD)) is None else card.flagged
+
+
 def at_start(name: str) -> str | None:
     """What the link of the open step says of a control; None where no lesson is open."""
     card = st.session_state.get(_CARD)
@@ -132,6 +150,7 @@ class _Card:
         self.is_at_home = here == place.start.page
         self.is_waiting = self._was_asked = False
         self._row: int | None = None
+        self.flagged: Mapping[str, Any] | None = None
 
     def draw_beginning(self) -> bool:
         """Draws what does not hang on the run. Gives whether the page may be drawn."""
@@ -221,14 +240,68 @@ class _Card:
                 cover = cover_of(asked, self.step.ask, trace)
                 if self.here == "explore" and cover.step is not None and cover.step < trace.n_steps:
                     self._row = cover.step
-                _draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
+                unanswered = Answer(asked.spot, run, "")
+                in_picture = self.here == "explore" and 0 < len(asked.columns) <= _MOST_CELLS
+                if in_picture:
+                    st.session_state[lesson_place.ASKS] = (unanswered, self._row)
+                    self._draw_flags(asked, unanswered)
+                # The list stands behind a fold where the picture takes the answer.
+                with st.expander(self.say("card.by-list"), key="lesson-list") if in_picture else st.container():
+                    _draw_form(asked, unanswered, self._row, self.say)
                 of = "-masks" if cover.is_of_masks else "-tree" if cover.is_of_search else ""
-                return Covered(cover, asked, self.say(f"card.covered{of}", row=asked.spot.row + 1))
+                words = self.say(f"card.covered{of}", row=asked.spot.row + 1)
+                flags = _numbers(asked, lesson_place.flags())
+                return Covered(cover, asked, words, self._picture(asked, flags, is_open=False) if in_picture else None)
             answer = None if given is None else _read_words(asked, given.words)
-            _draw_judged(asked, answer, self.say)
+            _draw_judged(asked, answer, self._because(asked, trace), self.say)
+            if self.here == "explore" and asked.is_of_row and asked.columns and isinstance(answer, list):
+                self.flagged = self._picture(asked, answer, is_open=True)
             if answer is not None:
                 lesson_place.mark(self.place.lesson.name, self.place.number)
         return None
+
+    def _draw_flags(self, asked: Question, unanswered: Answer) -> None:
+        """What to press in the picture, what is flagged there, and the button that draws the curtain aside."""
+        row, flags = asked.spot.row + 1, _numbers(asked, lesson_place.flags())
+        how = "in-letters" if not asked.is_of_row else "paint" if asked.is_several else "in-row"
+        how = "in-cells" if how == "in-row" and asked.spot.kind == "decoder" else how
+        st.html(f'<p class="lesson-say">{escape(self.say(f"card.{how}", row=row))}</p>')
+        if flags:
+            named = "painted" if asked.is_several else "your-flag" if asked.is_of_row else "your-word"
+            said = _with_code(self.say(f"card.{named}", said=_said(asked, flags, self.say)))
+            st.html(f'<p class="lesson-say lesson-flag" role="status">{said}</p>')
+        if not flags and asked.is_several:
+            # Nothing painted is an answer too: that the row may look at all.
+            st.session_state[_NONE] = len(asked.options) - 1
+        looks: Any = {"type": "primary", "on_click": _look, "args": (unanswered, self._row, asked.is_several)}
+        st.button(self.say("card.look"), "lesson-look", disabled=not (flags or asked.is_several), **looks)
+
+    def _picture(self, asked: Question, flags: list[int], *, is_open: bool) -> Mapping[str, Any]:
+        """What the picture is told of the question."""
+        spot, say = asked.spot, self.say
+        is_of_source = not asked.is_of_row or (spot.kind != "decoder" and not asked.is_several)
+        columns = [(place, number) for place, number in enumerate(asked.columns) if number in flags]
+        return {
+            "kind": spot.kind,
+            "layer": spot.layer,
+            "head": spot.head,
+            "row": spot.row if asked.is_of_row else None,
+            "isOfSource": is_of_source,
+            "isSeveral": asked.is_several,
+            "none": len(asked.options) - 1 if asked.is_several else None,
+            "columns": list(asked.columns),
+            "flags": [place for place, _ in columns],
+            "isOpen": is_open,
+            "words": {"asks": asked.text.replace("`", ""), "covered": COVERED, "look": say("card.look")},
+        }
+
+    def _because(self, asked: Question, trace: Trace) -> str:
+        """Why: in the lesson's own words, of its own run; of another text, unless it asks for one, what this run says."""
+        ask, start = self.step.ask, self.place.start.values
+        assert ask is not None
+        is_general = self.step.do is not None and self.step.do.verb == "text"
+        is_meant = is_general or start.get("text", trace.source) == trace.source
+        return ask.because if ask.because and is_meant else asked.why
 
     def draw_end(self) -> None:
         """After the page: what has been done, hints and the ways on, which hang on the answer."""
@@ -299,7 +372,8 @@ def _rules(fold: str, point: str, here: str) -> str:
     opened = f"{sheet} .st-key-lesson-line {{ display: none; }}"
     if point in POINTS and here in POINTS[point].pages:
         # Names and selectors are the app's own.
-        halo = "0 0 0 6px color-mix(in srgb, var(--chosen) 16%, transparent), 0 0 22px 6px color-mix(in srgb, var(--chosen) 26%, transparent)"
+        near, far = (f"color-mix(in srgb, var(--chosen) {share}%, transparent)" for share in (16, 26))
+        halo = f"0 0 0 6px {near}, 0 0 22px 6px {far}"
         lit = f"outline: 2.5px solid var(--chosen); outline-offset: 3px; border-radius: 0.3rem; box-shadow: {halo};"
         opened += f" :is({POINTS[point].selector}) {{ {lit} }}"
     return opened
@@ -360,28 +434,41 @@ def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None
         lesson_place.set_answer(str(replace(unanswered, words=words)), row)
 
 
-def _draw_judged(asked: Question, given: list[int] | float | None, say: Words) -> None:
-    """Whether it was right, what was said, what is right, and why; of nothing where the question was skipped."""
+def _draw_judged(asked: Question, given: list[int] | float | None, because: str, say: Words) -> None:
+    """Whether it was right, what was said, what the model does, and why; of no answer where the question was skipped."""
     is_right = given is not None and asked.is_right(given)
     sentences = [] if given is None else [say("card.said", said=_said(asked, given, say))]
-    if not is_right:
-        right = sorted(asked.right) if asked.number is None else asked.number
-        sentences.append(say("card.is-right", right=_said(asked, right, say)))
+    sentences.append(say("card.it", it=asked.it))
     judged = say("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
     blank = say("common.blank")  # Chinese has none between sentences
-    words = _with_code(blank.join([*sentences, asked.why]))
-    st.html(f'<p class="lesson-say" role="status"><b>{escape(judged)}</b>{blank}{words}</p>')
+    words = _with_code(blank.join(sentences))
+    st.html(
+        f'<div role="status"><p class="lesson-say"><b>{escape(judged)}</b>{blank}{words}</p>'
+        f'<p class="lesson-say lesson-because">{_with_code(because)}</p></div>'
+    )
 
 
 def _read_words(asked: Question, words: str) -> list[int] | float | None:
     """What an answer says; None where it is none to this question, as a link may have it."""
+    if asked.number is None:
+        return _numbers(asked, words) or None
     try:
-        if asked.number is not None:
-            return number if math.isfinite(number := float(words)) else None
-        numbers = [int(part) for part in words.split("+")]
+        return number if math.isfinite(number := float(words)) else None
     except ValueError:
         return None
-    return numbers if all(0 <= number < len(asked.options) for number in numbers) else None
+
+
+def _numbers(asked: Question, words: str) -> list[int]:
+    """The answers that are named by their numbers, as `1+3`; none where one is none of this question's."""
+    numbers = [int(part) for part in words.split("+") if part.isascii() and part.isdigit()]
+    return numbers if all(number < len(asked.answers) for number in numbers) else []
+
+
+def _look(unanswered: Answer, row: int | None, is_several: bool) -> None:
+    """Gives what is flagged in the picture; for a callback."""
+    if is_several and not lesson_place.flags():
+        lesson_place.hear(f"lesson flag {st.session_state[_NONE]}")
+    lesson_place.look(unanswered, row)
 
 
 def _with_code(sentence: str) -> str:
@@ -394,4 +481,4 @@ def _said(asked: Question, answer: list[int] | float, say: Words) -> str:
     if isinstance(answer, int | float):
         return number_words(answer, 3 if abs(answer) < 0.1 else 2)
     # Some options are sentences.
-    return say.list([f"`{asked.options[number].rstrip('.。')}`" for number in answer])
+    return say.list([f"`{asked.answers[number].rstrip('.。')}`" for number in answer])

@@ -3,8 +3,9 @@
 Whatever is drawn is drawn from the run that the curtain gives, so nothing can tell by mistake.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.hidden_answer import hide_answer
@@ -29,6 +30,7 @@ class Curtain:
         row: from which on the run is covered; None where nothing is.
         words: at the rows that are covered.
         by_lesson: what a lesson's question covers, which is more than steps.
+        asked: what the picture is told of a lesson's question, which is answered in it, or was.
         is_guessed: whether each covered row is guessed or revealed.
         offer: the first question, in the place of the covered row's sentence.
         hides_fills: whether what may stand at mask tokens is left out.
@@ -37,6 +39,7 @@ class Curtain:
     row: int | None = None
     words: str = _COVERED
     by_lesson: "Covered | None" = None
+    asked: Mapping[str, Any] | None = None
     is_guessed: bool = False
     offer: Offer | None = None
     hides_fills: bool = False
@@ -61,7 +64,7 @@ OPEN = Curtain()
 
 def of_lesson(covered: "Covered | None") -> Curtain | None:
     """What the open step of a lesson covers of a run, as `lesson_card.ask` says it; None where it covers nothing."""
-    return None if covered is None else Curtain(covered.cover.step, covered.words, covered)
+    return None if covered is None else Curtain(covered.cover.step, covered.words, covered, covered.picture)
 
 
 def of_page(shown: Trace, model: LoadedModel | None, chosen: DisplayOptions) -> Curtain:

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -62,7 +63,7 @@ def show() -> None:
     search, trace, node = whole.search, whole, 0
     if search is not None:
         node = hypotheses.start(search, (model_list.identity(model), whole.source, *decoding.keywords(model).values()))
-        trace = call(Trace.at_node, whole, node)
+        trace = greedy if lesson_card.hides_search() else call(Trace.at_node, whole, node)
     if whole is greedy:
         st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     shown = words.shown(trace)
@@ -78,10 +79,10 @@ def show() -> None:
     covered = lesson_card.ask(trace, model, searched)
     by_lesson = curtain.of_lesson(covered)
     if covered is not None and (covered.cover.is_of_search or shown is not trace):
-        # A question about a search is about what is greedy in it too; and what is covered is rows of tokens.
+        # Of a search what greedy decoding writes may be seen; and rows that are covered are those of tokens.
         shown = trace = greedy if covered.cover.is_of_search else trace
         focus.start(shown, model)
-    now = by_lesson or curtain.of_page(shown, model, chosen)
+    now = by_lesson or replace(curtain.of_page(shown, model, chosen), asked=lesson_card.flagged())
     if now.is_guessed:
         guess.hear(shown, focus.current())
         now = curtain.of_page(shown, model, chosen)

@@ -17,7 +17,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import deep_mosaic, first_question, guess, screen, term_tips, viewer
 from transformer_viz.views.components.measured import MEASURES, NOTHING, Measured
 from transformer_viz.views.explore.curtain import OPEN, Curtain
-from transformer_viz.views.state import aligner, focus, levels, link
+from transformer_viz.views.state import aligner, focus, lesson_place, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
 _CLICK = ": click a small map for another."
@@ -73,6 +73,7 @@ def _go_on(trace: Trace, way: str) -> None:
     """To what a button beside a step's sentence says; nonsense is passed over."""
     state = st.session_state
     first_question.choose(way)
+    lesson_place.hear(way)
     if way == "head" and state.kind in trace.kinds:
         focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
     elif way == "why":
@@ -97,6 +98,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         "remark": [*term_tips.mark(remark, told=("weight",)), *here] if not chosen.is_large else [],
         "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
         "measures": measured.switch,
+        **({} if curtain.asked is None else {"asked": curtain.asked}),
     }
     if curtain.row is not None and not curtain.is_guessed:
         row = curtain.row
