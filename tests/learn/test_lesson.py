@@ -180,7 +180,7 @@ def test_two_languages_have_one_structure(tmp_path: Path) -> None:
 
 
 # Whoever checks one in English compares the Chinese one with it; the seventh replays a training at each of its links.
-QUICK = [file for file in find_lessons(LESSONS / "en") if file.stem != "07-training"]
+QUICK = [file for file in find_lessons(LESSONS / "en") if file.stem != "03-training"]
 
 
 @pytest.mark.parametrize(

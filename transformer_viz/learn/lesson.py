@@ -24,6 +24,8 @@ from transformer_viz.text_display import quote_text
 LESSONS = Path(__file__).resolve().parent.parent / "lessons"
 """The shipped ones, a folder a language."""
 MOST_WORDS, MOST_STEPS, LARGEST_FILE = 70, 30, 100_000
+LEVELS = ("first steps", "further", "expert")
+"""In the order in which one goes through them."""
 IMAGES = (".png", ".webp", ".jpg", ".jpeg", ".svg")
 Style = Literal["plain", "strong", "emphasis", "code", "link", "image"]
 QUESTIONS = (*("looks-most", "masked", "writes", "number", "matters-most", "heads-by", "greedy-or-beam", "aligns", "mistake"),)
@@ -123,6 +125,8 @@ class Lesson:
         minutes: that it takes.
         level: of whom it is for.
         model: the checkpoint of the links that name none.
+        can: what its reader can do after it, behind *You can:*.
+        picture: the step, from 1, whose run is drawn small in the list of lessons.
         steps: in their order.
         file: that it was read from; its images lie beside it.
     """
@@ -132,6 +136,8 @@ class Lesson:
     minutes: int
     level: str
     model: str
+    can: str = ""
+    picture: int = 1
     steps: tuple[Step, ...]
     file: Path
 
@@ -146,8 +152,10 @@ class _Front:
 
     title: _Line
     minutes: Annotated[int, Range(1, 240)]
-    level: Annotated[str, Choice(("first steps", "further", "expert"))]
+    level: Annotated[str, Choice(LEVELS)]
     model: Annotated[str, Range(1, 100)] = "reverse"
+    can: Annotated[str, Range(0, 200)] = ""
+    picture: Annotated[int, Range(1, MOST_STEPS)] = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,6 +174,7 @@ class _Card:
                 text = "".join(f"<p>{''.join(map(self._element, pieces))}</p>" for pieces in step.text)
                 st.html(f'<div class="lesson-text">{text}</div>')
                 self._question, self._hints = st.container(key="lesson-question"), st.container(key="lesson-hints")
+                self._end = st.container()
                 self._ways = st.container(horizontal=True, key="lesson-ways")
         if step.ask is None:
             return True
@@ -340,9 +341,22 @@ class _Card:
             if self.is_waiting:
                 skipped = (lesson_place.SKIPPED, self._row)
                 st.button(say("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=skipped)
+            elif place.number + 1 < len(place.lesson.steps):
+                st.button(say("card.next"), "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
             else:
-                on = say("card.end" if place.number + 1 == len(place.lesson.steps) else "card.next")
-                st.button(on, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
+                self._draw_ways_out()
+
+    def _draw_ways_out(self) -> None:
+        """The end of a lesson: her last picture stays; what she can do now, the next lesson, and the way to the list."""
+        say, place = self.say, self.place
+        if can := place.lesson.can:
+            href, copied = f"?{lesson_place.KEY}={quote(place.word)}", escape(say("card.copied"))
+            copy = f'<a class="copy-link" data-copied="{copied}" href="{href}">{escape(say("card.copy-link"))}</a>'
+            self._end.html(f'<div class="lesson-end"><p>{escape(say("card.can", can=can))}</p><p>{copy}</p></div>')
+        if (following := lesson_place.following(place)) is not None:
+            words = say("card.follows", title=literal(following.lesson.title))
+            st.button(words, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place, following))
+        st.button(say("card.end"), "lesson-end", on_click=lesson_place.go_on, args=(place,))
 
     def _say(self, sentence: str) -> None:
         st.html(f'<p class="lesson-say">{_with_code(sentence)}</p>')
@@ -441,7 +455,7 @@ def _draw_judged(asked: Question, given: list[int] | float | None, because: str,
     sentences.append(say("card.it", it=asked.it))
     judged = say("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
     blank = say("common.blank")  # Chinese has none between sentences
-    words = _with_code(blank.join(sentences))
+    words = _with_code(blank.join(sentences)).replace(" %", "&nbsp;%")
     st.html(
         f'<div role="status"><p class="lesson-say"><b>{escape(judged)}</b>{blank}{words}</p>'
         f'<p class="lesson-say lesson-because">{_with_code(because)}</p></div>'

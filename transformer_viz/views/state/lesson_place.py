@@ -227,13 +227,23 @@ def open_step(place: Place, is_example: bool = False) -> None:
     state.pop(BEFORE, None)
 
 
-def go_on(place: Place) -> None:
-    """To the next step, or after the last one to the list of lessons. A step that asks nothing and has nothing to be done is
-    done with that."""
+def following(place: Place) -> Place | None:
+    """The first step of the lesson after this one; None after the last."""
+    found = lessons(place.language)[0]
+    names = [lesson.name for lesson in found]
+    after = names.index(place.lesson.name) + 1 if place.lesson.name in names else len(names)
+    return Place(place.language, found[after], 0) if after < len(found) else None
+
+
+def go_on(place: Place, to: Place | None = None) -> None:
+    """To the next step; after the last one to another lesson, or to the list of all. A step that asks nothing and has
+    nothing to be done is done with that."""
     if place.step.ask is None and place.step.do is None:
         mark(place.lesson.name, place.number)
     if place.number + 1 < len(place.lesson.steps):
         open_step(replace(place, number=place.number + 1))
+    elif to is not None:
+        open_step(to)
     else:
         close()
         st.session_state[TO] = "learn"
