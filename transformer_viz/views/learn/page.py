@@ -8,10 +8,10 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.learn.lesson import LESSONS, LEVELS, Lesson
-from transformer_viz.learn.thumbnails import thumbnail
 from transformer_viz.learn.words import Words, languages, words
 from transformer_viz.views.components import style
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.learn.thumbnails import thumbnail
 from transformer_viz.views.state import lesson_place, link
 from transformer_viz.views.state.lesson_place import Place
 
