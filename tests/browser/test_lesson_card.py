@@ -35,7 +35,7 @@ def open_step(page: Page, server: str, lesson: Lesson, number: int) -> None:
     assert link is not None
     path = "" if link.page == "explore" else link.page
     page.goto(f"{server}/{path}?{urlencode({**link.values, 'lesson': f'{lesson.name}.{number}'})}")
-    card(page).get_by_text(f"step {number} of {len(lesson.steps)}").wait_for()
+    card(page).get_by_text(f"card {number} of {len(lesson.steps)}").wait_for()
     at_rest(page)
 
 
@@ -114,7 +114,7 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     expect_said(page, "Right.")
     for _ in range(2):
         press(page, button(page, "Next"))
-    expect(card(page)).to_contain_text("step 9 of 9")
+    expect(card(page)).to_contain_text("card 9 of 9")
     choose(page, "6·zwanzig")
     expect_said(page, "Right.")
     press(page, button(page, "All lessons"))
@@ -123,7 +123,7 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     # A question was skipped, and two things were not done. The browser remembers the rest.
     page.goto(f"{server}/learn")
     expect(page.locator(".st-key-lesson-map")).to_contain_text("✓ Done: 6 / 9")
-    expect(page.locator(".st-key-open-map")).to_contain_text("step 5 of 9")
+    expect(page.locator(".st-key-open-map")).to_contain_text("card 5 of 9")
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_a_link_with_a_step_alone_goes_to_where_it_begins(page: Page, server: st
     page.goto(f"{server}/?lesson=future.4")
     expect(page.locator("h1")).to_have_text("Masks")
     expect(page.get_by_role("combobox", name="Mistake")).to_have_value(MISTAKE_TITLES["no-causal"])
-    expect(card(page)).to_contain_text("step 4 of 8")
+    expect(card(page)).to_contain_text("card 4 of 8")
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_a_step_moves_the_player_of_a_run_that_is_there_already(page: Page, serv
     page.get_by_role("tab").first.wait_for()
     at_rest(page)
     button(page, "Next").click()
-    expect(card(page)).to_contain_text("step 6 of 9")
+    expect(card(page)).to_contain_text("card 6 of 9")
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 12 of 12")
 
 
@@ -381,7 +381,7 @@ def test_next_goes_through_a_lesson_from_its_first_step_to_the_list(
         link = lesson.start_of(place)
         assert link is not None
         expect(page.locator("h1")).to_have_text(titles[link.page])
-        expect(card(page)).to_contain_text(f"step {place + 1} of {len(lesson.steps)}")
+        expect(card(page)).to_contain_text(f"card {place + 1} of {len(lesson.steps)}")
         expect(card(page).get_by_role("heading")).to_have_text(step.title)
         if step.ask is not None:
             button(page, "Skip").click()

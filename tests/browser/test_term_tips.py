@@ -67,7 +67,7 @@ def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server
     expect(way).to_be_visible()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".st-key-lesson-card")).to_contain_text("Reading a map · step 3 of 9")
+    expect(page.locator(".st-key-lesson-card")).to_contain_text("Reading a map · card 3 of 9")
     at_rest(page)
     page.go_back()
     expect(page.locator(".st-key-lesson-card")).to_have_count(0)

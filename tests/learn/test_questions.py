@@ -116,9 +116,27 @@ def test_what_is_written_and_what_tempts() -> None:
 def test_a_wrong_output_is_still_what_the_model_writes() -> None:
     trace = decode(load_checkpoint("reverse-small", "cpu"), "thisqaipa")
     made = asked(trace, "writes", replace(SPOT, row=4))
-    assert right(made) == ["q"] and "Right would have been" not in made.why
+    assert right(made) == ["q"] and "The task asks" not in made.why
     made = asked(trace, "writes", replace(SPOT, row=5))
-    assert right(made) == ["a"] and "s" in made.options and "Right would have been `s`" in made.why
+    assert right(made) == ["a"] and "s" in made.options and "The task asks for `s`" in made.why
+
+
+def test_a_letter_that_occurs_twice_is_one_answer() -> None:
+    """Each letter of the source is an answer, also one that no list offers; what is not copied is not answered there."""
+    trace = decode(load_checkpoint("reverse", "cpu"), "reversethis")
+    made = asked(trace, "writes", replace(SPOT, row=0))
+    assert len(made.columns) == len(trace.source_tokens) and made.columns[0] is None
+    answers = [made.answers[number] for number in made.columns[1:-1] if number is not None]
+    assert "".join(answers) == "reversethis" and len(made.answers) > len(made.options)
+    assert made.columns[6] == made.columns[11] and made.is_right([made.columns[6] or 0])
+    digits = decode(load_checkpoint("numbers", "cpu"), "dreiundzwanzig")
+    assert asked(digits, "writes", replace(SPOT, row=0)).columns == ()
+
+
+def test_each_column_of_a_row_is_an_answer() -> None:
+    made = asked(planted([[0.1, 0.6, 0.1, 0.1, 0.1]]), "looks-most")
+    assert [made.answers[number or 0] for number in made.columns] == ["1·<start>", "2·a", "3·b", "4·c", "5·<end>"]
+    assert made.is_of_row and made.it == "`2·a` 60 %"
 
 
 # ---- number
@@ -235,7 +253,7 @@ def test_each_mistake_is_known_by_its_mask(name: str) -> None:
     model = load_checkpoint("reverse", "cpu")
     long, short = read_batch(model, ["abcde", "ab"], mistake=name)
     made = asked(short, "mistake")
-    assert right(made) == [MISTAKES[name].title] and MISTAKES[name].title in made.why
+    assert right(made) == [MISTAKES[name].title] and MISTAKES[name].title in made.it and MISTAKES[name].title not in made.why
     alone = question(
         long if not MISTAKES[name].needs_padding else read_batch(model, ["abcde"], mistake=name)[0], Ask(kind="mistake"), SPOT
     )

@@ -1,5 +1,6 @@
 """The page Learn: what it lists, and a teacher's own lessons."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from transformer_viz import app_folders
-from transformer_viz.learn.lesson import find_lessons, read_lessons
+from transformer_viz.learn.lesson import LEVELS, find_lessons, read_lessons
 from transformer_viz.views.state import lesson_place
 
 
@@ -29,6 +30,14 @@ def test_shipped_lessons_are_listed_in_their_order(start):
         at = start("learn", lesson_language={"en": "English", "zh": "中文"}[language])
         assert not at.warning
         assert listed(at) == [lesson.name for lesson in read_lessons(find_lessons()[0].parents[1] / language)[0]]
+
+
+def test_each_shipped_lesson_has_a_picture_in_the_order_of_levels(start, shipped):
+    at = start("learn")
+    drawn = "".join(one.proto.body for one in at.get("html"))
+    assert drawn.count("data:image/svg+xml;base64,") == len(read_lessons()[0]) == 8
+    levels = [lesson.level for lesson in read_lessons()[0]]
+    assert levels == sorted(levels, key=LEVELS.index)
 
 
 def test_a_teachers_own_come_after_them_and_are_read_anew(start, own):
@@ -54,10 +63,11 @@ def test_what_the_browser_remembers_is_listed_and_can_be_forgotten(start, monkey
     at = start("learn")
 
     def done() -> list[str]:
-        return [markdown.value.split("**")[3] for markdown in at.markdown if "Done" in markdown.value]
+        found = re.findall(r'aria-label="Done: ([^"]*)"', "".join(one.proto.body for one in at.get("html")))
+        return [one for one in found if not one.startswith("0 ")]
 
-    assert done() == ["✓ Done: 2 / 9"]
-    assert [button.label for button in at.button if button.key == "open-map"] == ["step 2 of 9"]
+    assert done() == ["2 / 9"]
+    assert [button.label for button in at.button if button.key == "open-map"] == ["card 2 of 9"]
     at.button(key="forget-lessons").click().run()
     assert not done()
     assert {button.label for button in at.button if str(button.key).startswith("open-")} == {"Begin"}

@@ -1,6 +1,8 @@
 """What lessons say of the app is so: their links open it as it says, their terms are in the glossary, their names are known."""
 
 import json
+import re
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -8,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests import inside
 from tests.needs import slow
 from tests.views.rooms import CASES, rooms
+from tests.views.viewer import enter, viewer, way
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.learn.lesson import LESSONS, find_lessons, read_lesson
 from transformer_viz.learn.links import PAGES as NAMES
@@ -90,11 +93,66 @@ def answered(at: AppTest, typed: str) -> str:
     return said(at)
 
 
-@pytest.mark.parametrize("typed", ["0.24", "0,24", "０．２４", "24 %"])
+@pytest.mark.parametrize("typed", ["0.24", "0,24", "．24", "０．２４", "24 %", "24%"])
 def test_a_number_is_read_as_the_learner_writes_it(start, shipped, typed):
     """Row 5 of lesson 1 gives 0.24 to its neighbour."""
     at = start(lesson="map.4")
-    assert "Right." in answered(at, typed) and "You said <code>" not in said(at) and "You said 0.24." in said(at)
+    assert "Right." in answered(at, typed) and "You: 0.24. It: <code>0.24</code>." in said(at)
+
+
+def asked(at: AppTest) -> dict[str, Any]:
+    """What the picture was told of the question."""
+    return viewer(at)["parts"]["asked"]
+
+
+@pytest.mark.parametrize("by", ["the card", "the picture"])
+def test_a_flag_in_the_picture_is_the_answer_and_stays(start, shipped, by):
+    at = start(lesson="map.3")
+    assert at.button(key="lesson-look").disabled and not asked(at)["isOpen"] and asked(at)["isOfSource"]
+    for nonsense in ("lesson flag 99", "lesson flag x", "lesson look", "look 1"):
+        way(at, nonsense)
+        assert (
+            at.button(key="lesson-look").disabled
+            and "Your flag" not in said(at)
+            and "lesson-skip" in {one.key for one in at.button}
+        )
+    number = asked(at)["columns"][11]
+    way(at, f"lesson flag {number}")
+    assert asked(at)["flags"] == [11] and "Your flag: <code>12·s</code>." in said(at)
+    if by == "the card":
+        at.button(key="lesson-look").click().run()
+    else:
+        way(at, f"lesson look {number}")
+    assert "Not so." in said(at) and "You: <code>12·s</code>. It: <code>10·h</code> 91&nbsp;%." in said(at)
+    asks = read_lesson(find_lessons()[0]).steps[2].ask
+    assert asks is not None and asks.because.replace("`h`", "<code>h</code>") in said(at)
+    assert (asked(at)["isOpen"], asked(at)["flags"], asked(at)["row"]) == (True, [11], 2)
+    # Of another text the run itself says why, since the lesson's words are of its own.
+    enter(at, "planet")
+    way(at, f"lesson look {asked(at)['columns'][0]}")
+    assert "The largest weights of row 3" in said(at) and "about to write" not in said(at)
+
+
+def test_what_is_painted_is_the_answer_and_nothing_painted_is_one_too(start, shipped):
+    at = start(lesson="future.1")
+    assert asked(at)["isSeveral"] and not asked(at)["isOfSource"]
+    way(at, "lesson flag 3+4+5")
+    assert "Painted: <code>4·?</code>, <code>5·?</code>, <code>6·?</code>." in said(at)
+    at.button(key="lesson-look").click().run()
+    assert "Right." in said(at) and asked(at)["flags"] == [3, 4, 5]
+    at = start(lesson="future.3")
+    at.button(key="lesson-look").click().run()
+    assert "Right. You: <code>none of them</code>." in re.sub(r"</?b>", "", said(at))
+
+
+def test_the_end_of_a_lesson_says_what_one_can_do_and_leads_on(start, shipped):
+    at = start(lesson="map.9")
+    assert "You can" not in said(at)
+    at.button(key="lesson-skip").click().run()
+    assert f"You can: {read_lesson(find_lessons()[0]).can}." in said(at) and "copy-link" in said(at)
+    assert at.button(key="lesson-next").label == "Next: Reading, writing, looking across ›"
+    at.button(key="lesson-next").click().run()
+    assert at.session_state.lesson == "three-kinds.1"
 
 
 def test_what_is_no_number_is_asked_again_and_not_judged(start, shipped):

@@ -12,13 +12,14 @@ from transformer_viz.trace.trace import Trace
 
 @dataclass(frozen=True)
 class MaskPart:
-    """One matrix: reasons (query, key), and the tokens on its axes."""
+    """One matrix: reasons (query, key), and the tokens on its axes; it may be covered until a question is answered."""
 
     title: str
     kind: Kind
     reasons: np.ndarray
     queries: tuple[str, ...]
     keys: tuple[str, ...]
+    is_covered: bool = False
 
 
 def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, ...]:

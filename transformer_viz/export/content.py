@@ -196,6 +196,7 @@ def content(
             "mosaic": small,
             "mask": page_templates.mask_template(trace, kind, codes),
             "linked": linked(trace, kind),
+            "covered": [attention.covered.start, attention.covered.stop],
         }
         if measures:
             looks: dict[str, Any] = {"scale": colours, "large": large}

@@ -108,9 +108,9 @@ def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
 
 
 def covered_trace(where: np.ndarray, n_keys: int, theme: Theme) -> Plain:
-    """Rows that are covered until somebody has answered, bool (query,): one cell a row, plain, which no mask is."""
+    """Rows that are covered until somebody has answered, bool (query,): one cell a row, of paper, which no mask is."""
     hover = f"query %{{y}}<br><b>{COVERED}</b>"
-    return {**flat_cells(where[:, None], hover, theme.grid), "x0": (n_keys - 1) / 2, "dx": n_keys}
+    return {**flat_cells(where[:, None], hover, theme.curtain), "x0": (n_keys - 1) / 2, "dx": n_keys}
 
 
 def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | None]]:

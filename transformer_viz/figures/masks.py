@@ -13,9 +13,10 @@ from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import legend, named_axis, panel, panel_axes, words_at
-from transformer_viz.figures.theme import Style, ThemeName, base_layout, escape, token_labels
+from transformer_viz.figures.theme import Style, Theme, ThemeName, base_layout, escape, token_labels
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
 from transformer_viz.text_display import shorten
+from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.trace.trace import Trace
 
 _TITLE, _LEGEND = 44, 34
@@ -186,15 +187,22 @@ def mask_grid(
             # The labels of the rows stand before the panel.
             left, right = column / columns + (0.05 if columns > 1 else 0.2), (column + 1) / columns - 0.012
             bottom, cell, number = 1 - (top + _TITLE + height) / inner, height / len(part.queries), len(drawn) + 1
-            title = f"{part.title}<br>{(part.reasons > 0).sum()} of {part.reasons.size} cells"
+            counted = COVERED if part.is_covered else f"{(part.reasons > 0).sum()} of {part.reasons.size} cells"
+            title = f"{part.title}<br>{counted}"
             at = left, 1 - (top + 4) / inner
             layout["annotations"].append(words_at(title, *at, size + 1, colours.muted, yanchor="top"))
-            drawn += panel(number, [reason_cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))])
+            shown = reason_cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))
+            drawn += panel(number, [_covered(part, colours) if part.is_covered else shown])
             every = math.ceil(_LABEL / cell)
             looks: dict[str, Any] = {"every": every, "automargin": False}
             across = named_axis(colours, size - 1, token_labels(part.keys), tickangle=-90, **looks)
             down = named_axis(colours, size - 1, token_labels(part.queries), down=True, **looks)
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))
         top += height + _TITLE + gap
-    codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})
+    parts_in_sight = [part for parts in sentences for part in parts if not part.is_covered]
+    codes = sorted({int(code) for part in parts_in_sight for code in (0, *np.unique(part.reasons))})
     return PlainFigure([*drawn, *reason_legend(codes, style.theme)], layout)
+
+
+def _covered(part: MaskPart, theme: Theme) -> Plain:
+    return cells.covered_trace(np.ones(len(part.queries), bool), len(part.keys), theme)

@@ -29,7 +29,7 @@ from transformer_viz.trace.trace import Trace
 
 PAGE_COLOURS = {"accent": LIGHT.accent, "muted": LIGHT.muted, "chosen": LIGHT.chosen, "other": LIGHT.other}
 """The colours that the page's script sets by itself: of an outline, of captions, of candidates."""
-_ROLES = ("paper", "ink", "muted", "grid", "masked", "hatch", "accent", "ring", "chosen", "other")
+_ROLES = ("paper", "ink", "muted", "grid", "masked", "hatch", "curtain", "accent", "ring", "chosen", "other")
 
 
 def dark_colours(scale: Scale) -> dict[str, str]:

@@ -31,6 +31,8 @@ class Theme:
     masked: str
     """Cells that a mask took away; far from every colour of the scale."""
     hatch: str
+    curtain: str
+    """What is covered until somebody has answered: paper, which no mask and no weight is."""
     accent: str
     """The row of this step, and the tile in focus."""
     ring: str
@@ -55,6 +57,7 @@ LIGHT = Theme(
     grid="#dfe4ea",
     masked="#d9d4cc",
     hatch="#a69f94",
+    curtain="#fbf4e2",
     accent="#cc430d",
     ring="#1f8f4e",
     chosen="#2f6f9f",
@@ -72,6 +75,7 @@ DARK = Theme(
     grid="#2a313c",
     masked="#4a4640",
     hatch="#7d766c",
+    curtain="#2b2a25",
     accent="#ff9f45",
     ring="#1f9d55",
     chosen="#7fb8e0",

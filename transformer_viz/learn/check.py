@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from transformer_viz.errors import LessonError, TransformerVizError, join_names
+from transformer_viz.learn.covers import check_cover
 from transformer_viz.learn.example_run import example_of, measured
 from transformer_viz.learn.facts import claim_fault
 from transformer_viz.learn.lesson import Lesson, Step, read_lesson
 from transformer_viz.learn.points import POINTS
-from transformer_viz.learn.questions import NotAsked, question
+from transformer_viz.learn.questions import NotAsked, question, spot_of
 from transformer_viz.learn.words import languages
 from transformer_viz.untrusted_files import is_file, list_folder
 
@@ -75,6 +76,7 @@ def _check_step(lesson: Lesson, number: int, step: Step) -> None:
     if example is None:
         raise LessonError(f"the page {at.page} shows no run to ask about; let the step start on another page")
     folder = lesson.file.absolute().parent.name
+    check_cover(ask, spot_of(ask, example.focus).row)
     made = question(measured(example, ask), ask, example.focus, folder if folder in languages() else "en")
     if isinstance(made, NotAsked):
         raise LessonError(f"its question has no answer on the example. {made.why}")
@@ -109,5 +111,5 @@ def _differences(lesson: Lesson) -> Iterator[str]:
 
 def _wordless(step: Step) -> Step:
     """What a step has in every language; of its hints their number."""
-    ask = None if step.ask is None else replace(step.ask, words="")
+    ask = None if step.ask is None else replace(step.ask, words="", because="")
     return replace(step, title="", text=(), ask=ask, hints=("",) * len(step.hints))

@@ -24,6 +24,8 @@ from transformer_viz.text_display import quote_text
 LESSONS = Path(__file__).resolve().parent.parent / "lessons"
 """The shipped ones, a folder a language."""
 MOST_WORDS, MOST_STEPS, LARGEST_FILE = 70, 30, 100_000
+LEVELS = ("first steps", "further", "expert")
+"""In the order in which one goes through them."""
 IMAGES = (".png", ".webp", ".jpg", ".jpeg", ".svg")
 Style = Literal["plain", "strong", "emphasis", "code", "link", "image"]
 QUESTIONS = (*("looks-most", "masked", "writes", "number", "matters-most", "heads-by", "greedy-or-beam", "aligns", "mistake"),)
@@ -65,6 +67,9 @@ class Ask:
         number: of `number` alone: `weight`, `probability`, or what is computed by hand: `score`, `softmax`, `output`.
         by: a measure of heads, such as `entropy`; of `heads-by` alone.
         tolerance: how far from the right number an answer may be; of `number` alone.
+        cover: what is covered until it is answered, as `row 6`, `rows 4` (and all after it), `masks` or `tree`; by default
+            what the kind of question needs.
+        because: why it is so, in one sentence, which follows the answer.
     """
 
     kind: Annotated[str, Choice(QUESTIONS)]
@@ -75,6 +80,8 @@ class Ask:
     number: Annotated[str, Choice(("weight", "probability", "score", "softmax", "output"))] = "weight"
     by: Annotated[str, Range(1, 40)] = "entropy"
     tolerance: Annotated[float, Range(0, 100, above=True)] = 0.02
+    cover: Annotated[str, Range(0, 40)] = ""
+    because: Annotated[str, Range(0, 400)] = ""
 
     def __post_init__(self) -> None:
         if self.head and parse(self.head, "head ")[0].head is None:
@@ -118,6 +125,8 @@ class Lesson:
         minutes: that it takes.
         level: of whom it is for.
         model: the checkpoint of the links that name none.
+        can: what its reader can do after it, behind *You can:*.
+        picture: the step, from 1, whose run is drawn small in the list of lessons.
         steps: in their order.
         file: that it was read from; its images lie beside it.
     """
@@ -127,6 +136,8 @@ class Lesson:
     minutes: int
     level: str
     model: str
+    can: str = ""
+    picture: int = 1
     steps: tuple[Step, ...]
     file: Path
 
@@ -141,8 +152,10 @@ class _Front:
 
     title: _Line
     minutes: Annotated[int, Range(1, 240)]
-    level: Annotated[str, Choice(("first steps", "further", "expert"))]
+    level: Annotated[str, Choice(LEVELS)]
     model: Annotated[str, Range(1, 100)] = "reverse"
+    can: Annotated[str, Range(0, 200)] = ""
+    picture: Annotated[int, Range(1, MOST_STEPS)] = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ POINTS: dict[str, Point] = {
     "inside": Point(_EXPLORE, ".st-key-inside"),
     "mistake": Point(("masks",), ".st-key-mistake"),
     "sentence": Point(("masks",), ".st-key-sentence"),
-    "masks": Point(("masks",), ".st-key-masks_tab"),
+    "masks": Point(("masks",), ".st-key-masks_tab, [class*=st-key-lesson-masks]"),
     "texts": Point(("compare",), ".st-key-side-A, .st-key-side-B"),
 }
 """By the names that lessons use. A test opens each page and finds them."""

@@ -71,10 +71,14 @@ class Question:
         spot: the head and the row that it is about.
         text: the question.
         options: the possible answers; empty where a number is typed.
+        unlisted: more answers, numbered after these, which a list has no room for and a picture has.
+        columns: for each column of the row that it is about, or for each source token, the answer that it stands for, or None;
+            empty where the picture cannot be answered in.
         right: the indices of the right options.
         is_several: whether all right options must be named, not just one of them.
         number: the right number, where one is typed.
         tolerance: how far from it an answer may be.
+        it: what the model does, in words: what is right.
         why: the explanation that follows an answer.
     """
 
@@ -82,11 +86,24 @@ class Question:
     spot: Spot
     text: str
     options: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    columns: tuple[int | None, ...] = ()
     right: frozenset[int] = frozenset()
     is_several: bool = False
     number: float | None = None
     tolerance: float = 0.0
+    it: str
     why: str
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All that can be answered, listed or not."""
+        return (*self.options, *self.unlisted)
+
+    @property
+    def is_of_row(self) -> bool:
+        """Whether it is answered in the cells of a row; else, where it has columns, in the source tokens."""
+        return self.kind in ("looks-most", "masked")
 
     def is_right(self, answer: Iterable[int] | float) -> bool:
         """Whether an answer is right: numbers of options, or the number that was typed."""
@@ -134,17 +151,14 @@ class Asked:
         seed = f"{self.trace.source}\0{self.spot.row}\0"
         return sorted(options, key=lambda option: hashlib.sha256(f"{seed}{option}".encode()).digest())
 
-    def made(self, text: str, why: str, options: Iterable[str] = (), right: Iterable[int] = (), **more: Any) -> Question:
-        """The question."""
-        return Question(
-            kind=self.ask.kind,
-            spot=self.spot,
-            text=self.ask.words or text,
-            options=tuple(options),
-            right=frozenset(right),
-            why=why,
-            **more,
-        )
+    def made(
+        self, text: str, why: str, options: Iterable[str] = (), right: Iterable[int] = (), *, it: str = "", **more: Any
+    ) -> Question:
+        """The question; what is right is the right options, unless `it` says more of them."""
+        options, right = tuple(options), frozenset(right)
+        it = it or self.say.list([f"`{options[place].rstrip('.。')}`" for place in sorted(right)])
+        text = self.ask.words or text
+        return Question(kind=self.ask.kind, spot=self.spot, text=text, options=options, right=right, it=it, why=why, **more)
 
     def none(self, why: str, **fields: object) -> NotAsked:
         """No question, for a reason among the words that all kinds share."""
@@ -197,15 +211,21 @@ def looks_most(asked: Asked) -> Question | NotAsked:
         return asked.none("all-alike")
     largest_first = _largest_first(weights)
     keys = sorted({*right, *largest_first[:MOST_KEYS]})
+    n_listed = len(keys)
     top = [f"{_key(asked.attention.keys, key)} {_share(weights[key])}" for key in largest_first[:3]]
     why = asked.say("looks-most.why", row=row + 1, list=asked.say.list(top))
     if asked.spot.kind != "encoder" and row < len(asked.trace.output_tokens):
         why += asked.say("looks-most.writes", token=code(asked.trace.output_tokens[row]))
+    keys += [key for key in range(len(weights)) if key not in keys]
+    labels = asked.labels(keys)
     return asked.made(
         asked.say("looks-most.question", row=row + 1, token=code(asked.attention.queries[row]), head=asked.spot.label),
         why,
-        asked.labels(keys),
+        labels[:n_listed],
         (keys.index(key) for key in right),
+        unlisted=tuple(labels[n_listed:]),
+        columns=tuple(map(keys.index, range(len(keys)))),
+        it=asked.say.list([f"{_key(asked.attention.keys, key)} {_share(weights[key])}" for key in sorted(right)]),
     )
 
 
@@ -229,6 +249,7 @@ def masked(asked: Asked) -> Question | NotAsked:
         (*asked.labels(keys), say("masked.none")),
         right or [len(keys)],
         is_several=True,
+        columns=tuple(keys) if len(keys) == len(reasons) else (),
     )
 
 
@@ -244,12 +265,19 @@ def writes(asked: Asked) -> Question | NotAsked:
     tempting += [candidate for candidate, _ in trace.steps[step].candidates]
     others = [other for other in dict.fromkeys(tempting) if other not in (token, trace.target_tokens[0])]
     options = asked.shuffled([token, *others[:MOST_OPTIONS]])
+    more = [one for one in dict.fromkeys(own) if one not in options]
+    answers = [*options, *more]
+    # Where what is written are the source's own tokens, one answers by pressing them.
+    is_copied = not {*own}.isdisjoint((*trace.output_tokens, *(trace.expected_tokens or ())))
     fields = {"token": code(token), "share": _share(trace.steps[step].probability), "right": code(right)}
     return asked.made(
         asked.say("writes.question", step=step + 1, read=code(*trace.target_tokens[: step + 1])),
         asked.say("writes.why" if token == right else "writes.why-wrong", **fields),
         map(display_token, options),
         [options.index(token)],
+        unlisted=tuple(map(display_token, more)),
+        columns=tuple(answers.index(one) if one in answers else None for one in trace.source_tokens) if is_copied else (),
+        it=f"{code(token)} {_share(trace.steps[step].probability)}",
     )
 
 
@@ -278,6 +306,7 @@ def number(asked: Asked) -> Question | NotAsked:
         asked.say(f"number.{ask.number}-why", **fields, value=_figure(value, 3 if abs(value) < 0.1 else 2)),
         number=value,
         tolerance=ask.tolerance,
+        it=f"`{_figure(value, 3 if abs(value) < 0.1 else 2)}`",
     )
 
 
@@ -327,13 +356,18 @@ def matters_most(asked: Asked) -> Question | NotAsked:
     looked, best, token = int(weights.argmax()), int(losses.argmax()), code(trace.output_tokens[spot.row])
     others = dict.fromkeys([*_largest_first(weights), *_largest_first(losses)])
     keys = sorted({*right, *[key for key in others if key not in right][:MOST_OPTIONS]})
+    n_listed = len(keys)
+    keys += [key for key in range(len(losses)) if key not in keys]
+    labels = asked.labels(keys)
     fields = {"key": _key(trace.cross.keys, best), "token": token, "loss": _figure(losses[best]), "head": spot.label}
     fields |= {"looked": _key(trace.cross.keys, looked), "share": _share(weights[looked]), "change": _figure(losses[looked])}
     return asked.made(
         asked.say("matters-most.question", step=spot.row + 1, token=token),
         asked.say(f"matters-most.why-{'same' if looked in right else 'other'}", **fields),
-        asked.labels(keys),
+        labels[:n_listed],
         (keys.index(key) for key in right),
+        unlisted=tuple(labels[n_listed:]),
+        columns=tuple(map(keys.index, range(len(keys)))),
     )
 
 
@@ -412,7 +446,9 @@ def aligns(asked: Asked) -> Question | NotAsked:
     labels = [head_label(layers[place // n_heads], place % n_heads) for place in options]
     figures = [f"{label} {_share(values[place])}" for label, place in zip(labels, options, strict=True)]
     why = asked.say("aligns.why", list=asked.say.list(figures))
-    return asked.made(asked.say("aligns.question"), why, labels, [options.index(largest_first[0])])
+    best = options.index(largest_first[0])
+    it = f"`{labels[best]}` {_share(values[options[best]])}"
+    return asked.made(asked.say("aligns.question"), why, labels, [best], it=it)
 
 
 def mistake(asked: Asked) -> Question | NotAsked:
@@ -423,7 +459,7 @@ def mistake(asked: Asked) -> Question | NotAsked:
         return NotAsked(asked.say("mistake.unseen"))
     others = asked.shuffled(name for name in MISTAKE_TITLES if name != made)[: MOST_OPTIONS - 1]
     names = [name for name in MISTAKE_TITLES if name in (made, *others)]
-    why = f"{MISTAKE_TITLES[made]}. {asked.say(f'mistake.{made}')}"
+    why = asked.say(f"mistake.{made}")
     return asked.made(asked.say("mistake.question"), why, map(MISTAKE_TITLES.__getitem__, names), [names.index(made)])
 
 

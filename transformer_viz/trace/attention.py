@@ -36,8 +36,9 @@ class Attention:
         scores: float32 (layer, head, query, key) before the mask, NaN where a key did not exist yet; None where they were
             not recorded.
         layers: numbers, from 0 and ascending, of the layers along the first axis; by default those from 0 on.
-        covered_from: the row from which on the answer is hidden (`hidden_answer`), or None. These rows have no weights and
-            count as masked; pictures draw nothing of them.
+        covered_from: the first row that is hidden until somebody has answered (`hidden_answer`), or None. Such rows have no
+            weights and count as masked; pictures draw nothing of them.
+        covered_to: the row behind the last of them; None where all later ones are.
         queries: tokens of the rows.
         keys: tokens of the columns.
         query_ids: ids of the rows' tokens, or None.
@@ -49,6 +50,7 @@ class Attention:
     scores: np.ndarray | None = None
     layers: tuple[Layer, ...] = ()
     covered_from: int | None = None
+    covered_to: int | None = None
     queries: tuple[str, ...] = field(default=(), init=False)
     keys: tuple[str, ...] = field(default=(), init=False)
     query_ids: tuple[int, ...] | None = field(default=None, init=False)
@@ -83,10 +85,17 @@ class Attention:
         return mask
 
     @property
-    def is_covered(self) -> np.ndarray:
-        """bool (query,): the rows of which nothing may be told before an answer."""
+    def covered(self) -> range:
+        """The rows of which nothing may be told before an answer."""
         n_rows = self.weights.shape[2]
-        return np.arange(n_rows) >= (n_rows if self.covered_from is None else self.covered_from)
+        if self.covered_from is None:
+            return range(0)
+        return range(self.covered_from, n_rows if self.covered_to is None else self.covered_to)
+
+    @property
+    def is_covered(self) -> np.ndarray:
+        """bool (query,): `covered` as a mask of rows."""
+        return np.isin(np.arange(self.weights.shape[2]), self.covered)
 
     def layer_index(self, layer: int) -> int:
         """The place of a layer along the first axis of the arrays.

@@ -35,11 +35,7 @@ def hide_answer(trace: Trace, step: int) -> Trace:
     written = (*known, *(HIDDEN for _ in trace.output_tokens[step:]))
     attentions: dict[Kind, Attention] = {}
     for kind, attention in trace.attentions.items():
-        if kind != "encoder":
-            weights, reasons = attention.weights.copy(), attention.reasons.copy()
-            weights[:, :, step:], reasons[..., step:, :] = 0, Reason.UNKNOWN
-            attention = replace(attention, weights=weights, reasons=reasons, scores=None, covered_from=step)
-        attentions[kind] = attention
+        attentions[kind] = attention if kind == "encoder" else _cover(attention, range(step, len(attention.queries)))
     return replace(
         trace,
         attentions=attentions,
@@ -58,6 +54,18 @@ def hide_answer(trace: Trace, step: int) -> Trace:
         insides=(),
         attributions={},
     )
+
+
+def cover_rows(trace: Trace, kind: Kind, rows: range) -> Trace:
+    """Covers rows of one kind alone, as `hide_answer` does, and what is known of their insides; what is written stays."""
+    covered = {**trace.attentions, kind: _cover(trace.attentions[kind], rows)}
+    return replace(trace, attentions=covered, groups={}, insides=(), attributions={})
+
+
+def _cover(attention: Attention, rows: range) -> Attention:
+    weights, reasons, here = attention.weights.copy(), attention.reasons.copy(), slice(rows.start, rows.stop)
+    weights[:, :, here], reasons[..., here, :] = 0, Reason.UNKNOWN
+    return replace(attention, weights=weights, reasons=reasons, scores=None, covered_from=rows.start, covered_to=rows.stop)
 
 
 def between(trace: Trace) -> str:

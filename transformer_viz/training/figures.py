@@ -190,7 +190,9 @@ class _Playback:
         self.theme, self.size, self.trace = self.style.colours, self.style.size, self.moments[0].forced
         self.attention = self.trace.attentions[self.kind]
         self.maps = [moment.forced.attentions[self.kind].head(self.layer, self.head) for moment in self.moments]
-        self.reasons = self.attention.head_reasons(self.layer, self.head)
+        covered = [moment.forced.attentions[self.kind].is_covered[:, None] for moment in self.moments]
+        self.covered = covered if any(rows.any() for rows in covered) else []
+        self.reasons = np.where(covered[0], np.uint8(0), self.attention.head_reasons(self.layer, self.head))
         self.course: Course = course(self.moments, self.kind)
         self.layers = self.attention.layers
         self.place = (self.attention.layer_index(self.layer), check_index("head", self.head, self.course.values.shape[2]))
@@ -203,19 +205,26 @@ class _Playback:
         around = cells.rings(true_keys, self.position, min(24, max(7, 300 // max(self.reasons.shape))), self.theme)
         rings = scatter(**around, mode="markers", hoverinfo="skip", cliponaxis=False)
         still = [*map_traces(self.maps[0], self.reasons, self.theme), rings, *panel(2, self._ways())]
-        self._moving = (0, len(still), len(still) + 1)
+        curtain = [cells.covered_trace(rows[:, 0], self.reasons.shape[1], self.theme) for rows in self.covered[:1]]
+        self._moving = (0, *range(len(still), len(still) + 2 + len(curtain)))
         now = scatter(mode="lines+markers+text", **on_axes(2), hoverinfo="skip", cliponaxis=False)
-        return [*still, now, candidates.bars(self.size, 3)]
+        return [*still, now, candidates.bars(self.size, 3), *curtain]
 
     def updates(self, moment: int) -> dict[int, dict[str, Any]]:
+        hidden = self.covered[moment : moment + 1]
         weights = cells.visible(self.maps[moment], self.reasons > 0)
+        for rows in hidden:
+            weights = cells.visible(weights, rows)
         step = self.moments[moment].forced.steps[self.position]
-        return dict(zip(self._moving, ({"z": weights}, self._now(moment), candidates.at_step(step, self.theme)), strict=True))
+        curtain = [{"z": cells.only(rows, True)} for rows in hidden]
+        updates = ({"z": weights}, self._now(moment), candidates.at_step(step, self.theme), *curtain)
+        return dict(zip(self._moving, updates, strict=True))
 
     def frame(self, moment: int) -> dict[str, Any]:
         """A moment as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
         updates = self.updates(moment)
-        data = [{"type": name, **update} for name, update in zip(("heatmap", "scatter", "bar"), updates.values(), strict=True)]
+        kinds = ("heatmap", "scatter", "bar", "heatmap")
+        data = [{"type": name, **update} for name, update in zip(kinds, updates.values(), strict=False)]
         layout = {"yaxis3": candidates.names(self.moments[moment].forced.steps[self.position])}
         return {"name": str(moment), "data": data, "traces": list(updates), "layout": layout}
 
@@ -228,7 +237,7 @@ class _Playback:
         # One trace with gaps for however many heads there are.
         grey = scatter(
             x=[x for _ in others for x in [*range(n), None]],
-            y=[y for place in others for y in [*self.course.values[:, *place].tolist(), None]],
+            y=[y for place in others for y in [*_known(self.course.values[:, *place]), None]],
             text=[words for place in others for words in [*self._words(*place), ""]],
             line={"color": theme.other, "width": 1.5},
             **hovers,
@@ -242,7 +251,7 @@ class _Playback:
         )
         own = scatter(
             x=list(range(n)),
-            y=self.own.tolist(),
+            y=_known(self.own),
             text=self._words(*self.place),
             line={"color": theme.accent, "width": 3.5 if self.style.large else 3},
             **hovers,
@@ -259,6 +268,9 @@ class _Playback:
     def _now(self, moment: int) -> dict[str, Any]:
         """A line across the panel, and the focus head's number."""
         value = float(self.own[moment])
+        if math.isnan(value):  # covered until somebody has answered
+            line = {"color": self.theme.muted, "width": 1}
+            return {"x": [moment] * 2, "y": [0, 1], "text": ["", ""], "line": line, "marker": {"size": 0}}
         words = percent_words(value) if self.course.measure == "mass" else f"{value:.2f}"
         side = "left" if moment > (len(self.moments) - 1) / 2 else "right"
         below = value > (0.85 if self.course.measure == "mass" else 0.15)
@@ -321,6 +333,11 @@ class _Playback:
             "shapes": framed,
             "meta": {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.moments), "step": moment},
         }
+
+
+def _known(values: np.ndarray) -> list[float | None]:
+    """Numbers of a line, with gaps where nothing is known: there is no NaN in JSON."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def _ticks(words: Sequence[str], n_letters: int) -> list[int]:

@@ -82,13 +82,16 @@ def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:
     traces = [moment.forced for moment in moments]
     masses = [head_mass(trace) for trace in traces] if kind == "cross" else []
     known = [mass for mass in masses if mass is not None]
+    # Of a moment that is covered until somebody has answered nothing is known.
+    is_covered = [bool(trace.attentions[kind].covered) for trace in traces]
     if known:
         rows = [t for t, key in enumerate(traces[0].alignment) if key is not None]
         allowed = (~traces[0].cross.mask[rows]).sum(-1)
-        return Course("mass", np.stack(known), float((1 / np.maximum(allowed, 1)).mean()))
+        values = np.where(np.reshape(is_covered, (-1, 1, 1)), np.nan, np.stack(known))
+        return Course("mass", values, float((1 / np.maximum(allowed, 1)).mean()))
     # 0 where no row has a choice of keys.
-    shares = [np.nan_to_num(entropy_share(HeadRows.of(trace, kind))) for trace in traces]
-    return Course("entropy", np.stack(shares), 1.0)
+    shares = np.stack([np.nan_to_num(entropy_share(HeadRows.of(trace, kind))) for trace in traces])
+    return Course("entropy", np.where(np.reshape(is_covered, (-1, 1, 1)), np.nan, shares), 1.0)
 
 
 def certainty(moment: TrainingSnapshot) -> float:

@@ -9,7 +9,7 @@ const NO_CANDIDATES = { x: [], text: [], textposition: [], customdata: [], names
 
 // While somebody guesses, the row to come is outlined, and `step` is the one before it: -1 before the first.
 export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, parts, run, colours) {
-  const { rows, columns } = kind;
+  const { rows, columns, covered: [first, end] = [0, 0] } = kind;
   const until = kind.picture.grows ? step + 1 : rows;
   const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
   const data = [{ ...parts.weights, z: grid(kind, until, (cells, from) => {
@@ -23,7 +23,9 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
   }
   if (kind.codes.length) data.push({ ...parts.hatch, ...outline(reasons, columns, until) });
   if (parts.covered) {
-    data.push({ ...parts.covered, z: Array.from({ length: rows }, (_, row) => [row >= run.coveredFrom && row < until ? 1 : NaN]) });
+    // A row that is asked about is there before its step.
+    const last = Math.max(until - 1, run.asked?.kind === kind.linked.kind ? run.asked.row : -1);
+    data.push({ ...parts.covered, z: Array.from({ length: rows }, (_, row) => [row >= first && row < end && row <= last ? 1 : NaN]) });
   }
   const row = parts.row && outlinedRow < rows && { ...parts.row, ...rowOutline(columns, outlinedRow) };
   const marks = { row, rings: rings(parts.rings, kind.linked.kind === "cross" ? run.true : [], step), before: data.length };

@@ -5,6 +5,7 @@ import { Aligned, weightWords } from "./aligned.js";
 import { briefWords, CROSSING } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
+import { Curtain } from "./curtain.js";
 import { LinkedChart } from "./linked.js";
 import { showIdeas } from "./ideas.js";
 import { mapFigure, withMarks } from "./map.js";
@@ -48,6 +49,7 @@ export class Viewer {
   #parts = new Map();
   #asked = new Set();
   #travel;
+  #curtain;
   #pins = 0;
   #rests;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -75,6 +77,7 @@ export class Viewer {
     for (const name of ["kind", "layer", "head"]) {
       this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
     }
+    this.#curtain = new Curtain(root, { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) });
     this.#travel = new Travel(root.querySelector(".strips"));
     new Share(root, () => this.#card(), on.canExport ? (way) => on.chosenWay?.(way) : undefined);
     // Kinds may be buttons, all of them in sight.
@@ -264,17 +267,17 @@ export class Viewer {
   // Once the last step has rested, all looks of the run are to be seen at once.
   #settle(after) {
     clearTimeout(this.#settles);
-    const { sentences, coveredFrom = Infinity } = this.#player.data, { step } = this.#player, { pointing } = this.#player;
-    const isEnd = this.isStepped && !this.#run.isGuessed && step > 0 && step === sentences.length - 1 && step < coveredFrom;
+    const { sentences } = this.#player.data, { step, pointing } = this.#player, isCovered = sentences.some((_, row) => this.#isCovered(row));
+    const isEnd = this.isStepped && !this.#run.isGuessed && step > 0 && step === sentences.length - 1 && !isCovered;
     if (!isEnd || !after) pointing.ended(isEnd);
     else this.#settles = setTimeout(() => pointing.ended(true), after);
   }
 
   // The look of a step travels over it. Backwards it is that of the step that is left.
   #look(by, isHeld) {
-    const { source, output, isGuessed, coveredFrom = Infinity } = this.#run, isBack = by === -1;
+    const { source, output, isGuessed } = this.#run, isBack = by === -1;
     const step = this.#player.step + (isBack ? 1 : 0), isFew = source.length + output.length <= MOST_TOKENS && source.length > 0;
-    if (Math.abs(by) !== 1 || !isFew || isGuessed || step >= coveredFrom || !this.isStepped) return this.#travel.end();
+    if (Math.abs(by) !== 1 || !isFew || isGuessed || this.#isCovered(step) || !this.isStepped) return this.#travel.end();
     const map = this.#maps[this.#place.kind], { host } = map, { xy: place } = map.places;
     const cellOf = (key) => {
       if (!place) return null;
@@ -334,6 +337,7 @@ export class Viewer {
     this.part("share").hidden = !this.#canShare;
     const ideas = this.part("ideas");
     if (ideas) showIdeas(ideas, run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
+    this.#curtain.update(this.#question());
     this.#sayBeside();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
@@ -345,17 +349,23 @@ export class Viewer {
 
   // The sentence of each step, with what the page says of it: of what is covered, while somebody guesses, and of an answer.
   #sentences(own) {
-    const { said, steps, coveredFrom = Infinity, coveredWords, told = {}, isBrief } = this.#run;
+    const { said, steps, coveredWords, told = {}, isBrief } = this.#run;
     if (said) return Array.from({ length: steps }, () => said);
     // What became of an answer is large above, and read aloud here.
     const quiet = (words) => (isBrief && this.isStepped ? words.map(([, text]) => ["quiet", text]) : words);
-    return own.map((sentence, step) => (step >= coveredFrom ? coveredWords : [...quiet(told[step] ?? []), ...sentence]));
+    return own.map((sentence, step) => (this.#isCovered(step) ? coveredWords : [...quiet(told[step] ?? []), ...sentence]));
+  }
+
+  // Whether a step's row may not be seen yet: by a question about it, or about its mask.
+  #isCovered(step) {
+    const { coveredFrom = Infinity, coveredWords } = this.#run, [first, end] = this.isStepped ? this.#kind.covered ?? [0, 0] : [0, 0];
+    return step >= coveredFrom || Boolean(coveredWords && step >= first && step < end);
   }
 
   // What is covered is not for others either, and of a long text a card could not be read.
   get #canShare() {
-    const { isGuessed, isStage = true, coveredFrom = Infinity } = this.#run;
-    return isStage && !isGuessed && this.isStepped && coveredFrom === Infinity && this.#player.root.classList.contains("staged");
+    const { isGuessed, isStage = true, output } = this.#run, isOpen = !output.some((_, step) => this.#isCovered(step));
+    return isStage && !isGuessed && this.isStepped && isOpen && this.#player.root.classList.contains("staged");
   }
 
   // The run as a card, with the words that the page has for its steps.
@@ -382,8 +392,8 @@ export class Viewer {
 
   // A step that the model itself wrote, in a few words; nothing where they would not be enough.
   #brief(step) {
-    const { said, coveredFrom = Infinity, first = 0, output, told = {} } = this.#run, { head, measure } = this.#place;
-    const isWhole = !said && step < coveredFrom && step >= first && output[step] && measure === "weights" && head !== "max";
+    const { said, first = 0, output, told = {} } = this.#run, { head, measure } = this.#place;
+    const isWhole = !said && !this.#isCovered(step) && step >= first && output[step] && measure === "weights" && head !== "max";
     if (!isWhole || !this.isStepped || !this.#kind.has(this.layerPlace, head)) return null;
     const looks = this.#player.pointing.looks(step), most = looks.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: 0 });
     if (!most.to) return null;
@@ -396,6 +406,12 @@ export class Viewer {
   #lookedAt(step) {
     if (this.#run.looked !== undefined) return this.#run.looked;
     return this.aligned ? this.aligned.best(step) : this.#kind.lookedAt(this.layerPlace, this.#place.head, step);
+  }
+
+  // The question of a lesson that is answered here, with what its columns are called.
+  #question() {
+    const { asked } = this.#run;
+    return asked && { ...asked, names: this.#kinds[asked.kind].linked.keys };
   }
 
   // What the page says beside the boxes, with the head and the kind in their places.
@@ -575,6 +591,8 @@ export class Viewer {
     const { color } = rings.marker.line;
     mark(host, "rings", around(false), strokeOf({ color, width: 1.5 }));
     mark(host, "ring", around(true), strokeOf({ color, width: 3 }));
+    const { kind, layer, head } = this.#place, { asked } = this.#run, isHead = asked?.layer === layer && asked?.head === head;
+    if (host.dataset.part === "focus") this.#curtain.place(host, kind, places.xy, isHead);
   }
 
   #markTiles(chart) {

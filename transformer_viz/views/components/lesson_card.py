@@ -9,7 +9,7 @@ import base64
 import hashlib
 import math
 import mimetypes
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from html import escape
@@ -20,6 +20,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.learn.covers import Cover, cover_of
 from transformer_viz.learn.example_run import Example, example_of, measured
 from transformer_viz.learn.lesson import Piece
 from transformer_viz.learn.links import Link, names_of_page
@@ -29,11 +30,11 @@ from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
 from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
-from transformer_viz.trace.hidden_answer import hide_answer
+from transformer_viz.trace.hidden_answer import COVERED, hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.untrusted_files import read_bytes
 from transformer_viz.views import pages, path
-from transformer_viz.views.components import chart, screen, style
+from transformer_viz.views.components import chart
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import focus, lesson_place, link
 from transformer_viz.views.state.display_options import DisplayOptions
@@ -41,21 +42,29 @@ from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, 
 
 _CARD, _ASKED = "lesson_card_now", "lesson_asked"
 """In the session: the card of this run, and the question that was made last."""
+MASKS_KEY = "lesson-masks"
+"""Of a chart of Masks that is drawn before an answer, in the place of its tabs."""
 _TAGS = {"strong": "b", "emphasis": "em", "code": "code"}
 _ASKING = ("explore", "masks", "train")
 """Pages that ask of what they show."""
 _LARGEST_IMAGE = 1_000_000
+_MOST_CELLS = 40
+"""Cells of a row that can be told apart and pressed."""
+_NONE = "lesson_none"
+"""In the session: the number of the answer that nothing is masked."""
 _MOST_BELOW = 5
 """Options that stand below each other; the keys of a long row stand side by side."""
 _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
-class Cover:
-    """What a page may draw before an answer: the run before a row, or no picture at all, and words in its place."""
+class Covered:
+    """What a page may not draw before an answer, the question, words for what is covered, and what the picture is told."""
 
-    row: int | None
+    cover: Cover
+    asked: Question
     words: str
+    picture: Mapping[str, Any] | None = None
 
 
 @contextmanager
@@ -91,8 +100,7 @@ def ask(
     searched: Trace | None = None,
     *,
     written: Trace | None = None,
-    is_by_words: bool = False,
-) -> Cover | None:
+) -> Covered | None:
     """Asks the open step's question of the run of a page.
 
     Args:
@@ -100,10 +108,9 @@ def ask(
         model: that made it.
         searched: the search that it is a branch of.
         written: what the model writes by itself, where the run only reads its target.
-        is_by_words: whether the page shows it by words.
 
     Returns:
-        What the page may draw before the answer; None where nothing is to be covered.
+        What the page may not draw before the answer; None where nothing is to be covered.
     """
     card, state = st.session_state.get(_CARD), st.session_state
     if card is None:
@@ -112,7 +119,20 @@ def ask(
     # Masks and Train have no step of their own.
     row = focus.current().step if card.here == "explore" else (card.place.start.number("step") or 1) - 1
     example = Example(model, trace, Spot(state.kind, state.layer, state.head, row))
-    return card.ask(example, searched, is_by_words=is_by_words)
+    return card.ask(example, searched)
+
+
+def hides_search() -> bool:
+    """Whether the open question is about a search, of which nothing may be seen: then the page shows the greedy run."""
+    card = st.session_state.get(_CARD)
+    asks = None if card is None or not card.is_at_home else card.step.ask
+    is_open = asks is not None and lesson_place.answer() is None and not lesson_place.is_skipped()
+    return is_open and COVERS[asks.kind] == "search"
+
+
+def flagged() -> Mapping[str, Any] | None:
+    """What the picture is told of an answer that was given: its flags stay. None where there is none."""
+    return None if (card := st.session_state.get(_CARD)) is None else card.flagged
 
 
 def at_start(name: str) -> str | None:
@@ -130,11 +150,12 @@ class _Card:
         self.is_at_home = here == place.start.page
         self.is_waiting = self._was_asked = False
         self._row: int | None = None
+        self.flagged: Mapping[str, Any] | None = None
 
     def draw_beginning(self) -> bool:
         """Draws what does not hang on the run. Gives whether the page may be drawn."""
         step, say, lesson = self.step, self.say, self.place.lesson
-        folded = self.shown.fold == "f" or (not self.shown.fold and screen.is_narrow())
+        folded = self.shown.fold == "f"
         st.html(f"<style>{_CSS}{_rules(self.shown.fold, step.point, self.here)}</style>")
         with st.container(key="lesson-card"):
             with st.container(horizontal=True, vertical_alignment="center", key="lesson-head"):
@@ -152,7 +173,8 @@ class _Card:
             with st.container(key="lesson-more"):
                 text = "".join(f"<p>{''.join(map(self._element, pieces))}</p>" for pieces in step.text)
                 st.html(f'<div class="lesson-text">{text}</div>')
-                self._question, self._hints = st.container(), st.container(key="lesson-hints")
+                self._question, self._hints = st.container(key="lesson-question"), st.container(key="lesson-hints")
+                self._end = st.container()
                 self._ways = st.container(horizontal=True, key="lesson-ways")
         if step.ask is None:
             return True
@@ -174,14 +196,14 @@ class _Card:
             if step.ask.kind == "mistake":
                 _draw_masks(example)
             else:
-                st.info(say("card.covered"), icon=":material/visibility_off:")
+                st.info(say("card.other-page"), icon=":material/visibility_off:")
             return False
         if self.is_waiting and not self.is_at_home and self.here != "learn":
             st.info(say("card.other-page"), icon=":material/visibility_off:")
             return False
         return True
 
-    def ask(self, example: Example, searched: Trace | None = None, *, is_by_words: bool = False) -> Cover | None:
+    def ask(self, example: Example, searched: Trace | None = None) -> Covered | None:
         """Draws the question, or what became of it."""
         if self.step.ask is None or self._was_asked or not self.is_at_home:
             return None
@@ -216,21 +238,71 @@ class _Card:
             with self._line:
                 self._say(asks)
             if self.is_waiting:
-                # From which row on the run is covered; None where all of it is.
-                row, covers = asked.spot.row, COVERS[asked.kind]
-                is_whole = is_by_words or covers in ("mask", "mistake") or (covers == "search" and searched is not None)
-                if covers == "row":
-                    is_whole |= asked.spot.kind == "encoder" or row < trace.n_given or not trace.writes
-                row = None if is_whole else row if covers == "row" else trace.n_steps
-                if self.here == "explore" and COVERS[asked.kind] == "row":
-                    self._row = row
-                _draw_form(asked, Answer(asked.spot, run, ""), self._row, self.say)
-                return Cover(row, self.say("card.covered"))
+                cover = cover_of(asked, self.step.ask, trace)
+                if self.here == "explore" and cover.step is not None and cover.step < trace.n_steps:
+                    self._row = cover.step
+                unanswered = Answer(asked.spot, run, "")
+                in_picture = self.here == "explore" and 0 < len(asked.columns) <= _MOST_CELLS
+                if in_picture:
+                    st.session_state[lesson_place.ASKS] = (unanswered, self._row)
+                    self._draw_flags(asked, unanswered)
+                # The list stands behind a fold where the picture takes the answer.
+                with st.expander(self.say("card.by-list"), key="lesson-list") if in_picture else st.container():
+                    _draw_form(asked, unanswered, self._row, self.say)
+                of = "-masks" if cover.is_of_masks else "-tree" if cover.is_of_search else ""
+                words = self.say(f"card.covered{of}", row=asked.spot.row + 1)
+                flags = _numbers(asked, lesson_place.flags())
+                return Covered(cover, asked, words, self._picture(asked, flags, is_open=False) if in_picture else None)
             answer = None if given is None else _read_words(asked, given.words)
-            _draw_judged(asked, answer, self.say)
+            _draw_judged(asked, answer, self._because(asked, trace), self.say)
+            if self.here == "explore" and asked.is_of_row and asked.columns and isinstance(answer, list):
+                self.flagged = self._picture(asked, answer, is_open=True)
             if answer is not None:
                 lesson_place.mark(self.place.lesson.name, self.place.number)
         return None
+
+    def _draw_flags(self, asked: Question, unanswered: Answer) -> None:
+        """What to press in the picture, what is flagged there, and the button that draws the curtain aside."""
+        row, flags = asked.spot.row + 1, _numbers(asked, lesson_place.flags())
+        how = "in-letters" if not asked.is_of_row else "paint" if asked.is_several else "in-row"
+        how = "in-cells" if how == "in-row" and asked.spot.kind == "decoder" else how
+        st.html(f'<p class="lesson-say">{escape(self.say(f"card.{how}", row=row))}</p>')
+        if flags:
+            named = "painted" if asked.is_several else "your-flag" if asked.is_of_row else "your-word"
+            said = _with_code(self.say(f"card.{named}", said=_said(asked, flags, self.say)))
+            st.html(f'<p class="lesson-say lesson-flag" role="status">{said}</p>')
+        if not flags and asked.is_several:
+            # Nothing painted is an answer too: that the row may look at all.
+            st.session_state[_NONE] = len(asked.options) - 1
+        looks: Any = {"type": "primary", "on_click": _look, "args": (unanswered, self._row, asked.is_several)}
+        st.button(self.say("card.look"), "lesson-look", disabled=not (flags or asked.is_several), **looks)
+
+    def _picture(self, asked: Question, flags: list[int], *, is_open: bool) -> Mapping[str, Any]:
+        """What the picture is told of the question."""
+        spot, say = asked.spot, self.say
+        is_of_source = not asked.is_of_row or (spot.kind != "decoder" and not asked.is_several)
+        columns = [(place, number) for place, number in enumerate(asked.columns) if number in flags]
+        return {
+            "kind": spot.kind,
+            "layer": spot.layer,
+            "head": spot.head,
+            "row": spot.row if asked.is_of_row else None,
+            "isOfSource": is_of_source,
+            "isSeveral": asked.is_several,
+            "none": len(asked.options) - 1 if asked.is_several else None,
+            "columns": list(asked.columns),
+            "flags": [place for place, _ in columns],
+            "isOpen": is_open,
+            "words": {"asks": asked.text.replace("`", ""), "covered": COVERED, "look": say("card.look")},
+        }
+
+    def _because(self, asked: Question, trace: Trace) -> str:
+        """Why: in the lesson's own words, of its own run; of another text, unless it asks for one, what this run says."""
+        ask, start = self.step.ask, self.place.start.values
+        assert ask is not None
+        is_general = self.step.do is not None and self.step.do.verb == "text"
+        is_meant = is_general or start.get("text", trace.source) == trace.source
+        return ask.because if ask.because and is_meant else asked.why
 
     def draw_end(self) -> None:
         """After the page: what has been done, hints and the ways on, which hang on the answer."""
@@ -269,9 +341,22 @@ class _Card:
             if self.is_waiting:
                 skipped = (lesson_place.SKIPPED, self._row)
                 st.button(say("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=skipped)
+            elif place.number + 1 < len(place.lesson.steps):
+                st.button(say("card.next"), "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
             else:
-                on = say("card.end" if place.number + 1 == len(place.lesson.steps) else "card.next")
-                st.button(on, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
+                self._draw_ways_out()
+
+    def _draw_ways_out(self) -> None:
+        """The end of a lesson: her last picture stays; what she can do now, the next lesson, and the way to the list."""
+        say, place = self.say, self.place
+        if can := place.lesson.can:
+            href, copied = f"?{lesson_place.KEY}={quote(place.word)}", escape(say("card.copied"))
+            copy = f'<a class="copy-link" data-copied="{copied}" href="{href}">{escape(say("card.copy-link"))}</a>'
+            self._end.html(f'<div class="lesson-end"><p>{escape(say("card.can", can=can))}</p><p>{copy}</p></div>')
+        if (following := lesson_place.following(place)) is not None:
+            words = say("card.follows", title=literal(following.lesson.title))
+            st.button(words, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place, following))
+        st.button(say("card.end"), "lesson-end", on_click=lesson_place.go_on, args=(place,))
 
     def _say(self, sentence: str) -> None:
         st.html(f'<p class="lesson-say">{_with_code(sentence)}</p>')
@@ -294,19 +379,18 @@ class _Card:
 
 
 def _rules(fold: str, point: str, here: str) -> str:
-    """Of a folded card the beginning alone is seen; an open one dims all but what the step speaks of."""
-    folded = ":root { --sheet: 6.2rem; } .st-key-lesson-more { display: none; }"
-    opened = ":root { --sheet: 45dvh; } .st-key-lesson-line { display: none; }"
+    """Of a folded card the beginning alone is seen. What the step speaks of is lit; the rest of the page stays as it is."""
+    if fold == "f":
+        return ":root { --sheet: 6.2rem; } .st-key-lesson-more { display: none; }"
+    sheet = ":root { --sheet: 46dvh; } @media (min-width: 768px) { :root { --sheet: 36dvh; } }"
+    opened = f"{sheet} .st-key-lesson-line {{ display: none; }}"
     if point in POINTS and here in POINTS[point].pages:
-        # Names and selectors are the app's own. The first of several parts throws the shadow, and all of them lie above it. A
-        # phone has no room to see them beside an open card.
-        parts, share = POINTS[point].selector, {"light": "14%", "dark": "40%"}[style.theme()]
-        lit = "outline: 3px solid var(--chosen); outline-offset: 4px; border-radius: 0.3rem; position: relative; z-index: 81;"
-        shadow = f"z-index: 80; box-shadow: 0 0 0 200vmax rgb(0 0 0 / {share});"
-        opened += f" :is({parts}) {{ {lit} }} @media (min-width: 768px) {{ {parts.split(',')[0]} {{ {shadow} }} }}"
-    # Whoever has not said so has it folded on a phone alone.
-    by_width = f"@media (max-width: 767px) {{ {folded} }} @media (min-width: 768px) {{ {opened} }}"
-    return {"f": folded, "o": opened}.get(fold, by_width)
+        # Names and selectors are the app's own.
+        near, far = (f"color-mix(in srgb, var(--chosen) {share}%, transparent)" for share in (16, 26))
+        halo = f"0 0 0 6px {near}, 0 0 22px 6px {far}"
+        lit = f"outline: 2.5px solid var(--chosen); outline-offset: 3px; border-radius: 0.3rem; box-shadow: {halo};"
+        opened += f" :is({POINTS[point].selector}) {{ {lit} }}"
+    return opened
 
 
 def _draw_masks(example: Example) -> None:
@@ -317,7 +401,7 @@ def _draw_masks(example: Example) -> None:
     at = focus.Focus("lesson", spot.kind, spot.layer, spot.head, spot.row)
     trace = replace(hide_answer(example.trace, example.trace.n_steps), mistake="", edits=())
     for kind, call in pictures.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
-        chart.show(call(), f"lesson-masks-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
+        chart.show(call(), f"{MASKS_KEY}-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
 
 
 # ---- the question
@@ -364,28 +448,41 @@ def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None
         lesson_place.set_answer(str(replace(unanswered, words=words)), row)
 
 
-def _draw_judged(asked: Question, given: list[int] | float | None, say: Words) -> None:
-    """Whether it was right, what was said, what is right, and why; of nothing where the question was skipped."""
+def _draw_judged(asked: Question, given: list[int] | float | None, because: str, say: Words) -> None:
+    """Whether it was right, what was said, what the model does, and why; of no answer where the question was skipped."""
     is_right = given is not None and asked.is_right(given)
     sentences = [] if given is None else [say("card.said", said=_said(asked, given, say))]
-    if not is_right:
-        right = sorted(asked.right) if asked.number is None else asked.number
-        sentences.append(say("card.is-right", right=_said(asked, right, say)))
+    sentences.append(say("card.it", it=asked.it))
     judged = say("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
     blank = say("common.blank")  # Chinese has none between sentences
-    words = _with_code(blank.join([*sentences, asked.why]))
-    st.html(f'<p class="lesson-say" role="status"><b>{escape(judged)}</b>{blank}{words}</p>')
+    words = _with_code(blank.join(sentences)).replace(" %", "&nbsp;%")
+    st.html(
+        f'<div role="status"><p class="lesson-say"><b>{escape(judged)}</b>{blank}{words}</p>'
+        f'<p class="lesson-say lesson-because">{_with_code(because)}</p></div>'
+    )
 
 
 def _read_words(asked: Question, words: str) -> list[int] | float | None:
     """What an answer says; None where it is none to this question, as a link may have it."""
+    if asked.number is None:
+        return _numbers(asked, words) or None
     try:
-        if asked.number is not None:
-            return number if math.isfinite(number := float(words)) else None
-        numbers = [int(part) for part in words.split("+")]
+        return number if math.isfinite(number := float(words)) else None
     except ValueError:
         return None
-    return numbers if all(0 <= number < len(asked.options) for number in numbers) else None
+
+
+def _numbers(asked: Question, words: str) -> list[int]:
+    """The answers that are named by their numbers, as `1+3`; none where one is none of this question's."""
+    numbers = [int(part) for part in words.split("+") if part.isascii() and part.isdigit()]
+    return numbers if all(number < len(asked.answers) for number in numbers) else []
+
+
+def _look(unanswered: Answer, row: int | None, is_several: bool) -> None:
+    """Gives what is flagged in the picture; for a callback."""
+    if is_several and not lesson_place.flags():
+        lesson_place.hear(f"lesson flag {st.session_state[_NONE]}")
+    lesson_place.look(unanswered, row)
 
 
 def _with_code(sentence: str) -> str:
@@ -398,4 +495,4 @@ def _said(asked: Question, answer: list[int] | float, say: Words) -> str:
     if isinstance(answer, int | float):
         return number_words(answer, 3 if abs(answer) < 0.1 else 2)
     # Some options are sentences.
-    return say.list([f"`{asked.options[number].rstrip('.。')}`" for number in answer])
+    return say.list([f"`{asked.answers[number].rstrip('.。')}`" for number in answer])

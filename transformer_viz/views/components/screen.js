@@ -18,7 +18,10 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   if (data.cookie) document.cookie = `${data.cookie}; path=${folder}; max-age=${YEAR_S}; samesite=lax`;
   measure();
   addEventListener("resize", measure);
-  document.onclick = (event) => openLesson(event, setTriggerValue);
+  document.onclick = (event) => {
+    openLesson(event, setTriggerValue);
+    copyLink(event);
+  };
   bringIntoSight(data.point);
 }
 
@@ -50,6 +53,14 @@ function openLesson(event, setTriggerValue) {
   event.preventDefault();
   History.prototype.pushState.call(history, history.state, "", location.href);
   setTriggerValue("lesson", new URL(link.href).searchParams.get("lesson"));
+}
+
+// The address of what is seen now. Where the browser lets no page write there, it is an ordinary link, which can be copied.
+function copyLink(event) {
+  const link = event.composedPath().find((one) => one.matches?.("a.copy-link"));
+  if (!link || !navigator.clipboard) return;
+  event.preventDefault();
+  navigator.clipboard.writeText(location.href).then(() => { link.textContent = link.dataset.copied; }, () => {});
 }
 
 function measure() {

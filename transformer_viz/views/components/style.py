@@ -146,7 +146,9 @@ def figure_style() -> Style:
 def apply() -> None:
     """Once a run, before anything is drawn. The text is ours alone."""
     colours = THEMES[theme()]
-    names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "code", "literal")}
+    names = {
+        name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "curtain", "code", "literal")
+    }
     css = _CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items()))
     # Its switch is drawn later, and a link may have it.
     is_large = st.session_state.get("projector", st.query_params.get("projector") == "true")

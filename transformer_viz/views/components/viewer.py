@@ -333,16 +333,6 @@ def _two_viewers() -> str:
 def _styles() -> str:
     """Rules for what is in a viewer alone: its charts cannot stand in a shadow. The scope is what it stands in, since its rules
     are of the viewer itself too."""
-    names = (
-        "charts.css",
-        "player.css",
-        "lines.css",
-        "measures.css",
-        "guess.css",
-        "viewer.css",
-        "share.css",
-        "app.css",
-        "pair.css",
-    )
+    names = ("charts", "player", "lines", "measures", "guess", "curtain", "viewer", "share", "app", "pair")
     # What a term means is drawn by the page's own rules.
-    return f"@scope (.st-key-picture) {{\n{modules.styles(*names)}\n}}"
+    return f"@scope (.st-key-picture) {{\n{modules.styles(*(f'{name}.css' for name in names))}\n}}"

@@ -3,8 +3,9 @@
 Whatever is drawn is drawn from the run that the curtain gives, so nothing can tell by mistake.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.hidden_answer import hide_answer
@@ -16,7 +17,7 @@ from transformer_viz.views.state.display_options import DisplayOptions
 
 if TYPE_CHECKING:
     # A lesson runs models, and a file is shown where there is no torch.
-    from transformer_viz.views.components.lesson_card import Cover
+    from transformer_viz.views.components.lesson_card import Covered
 
 _COVERED = "This step is covered until the question is answered."
 
@@ -27,8 +28,9 @@ class Curtain:
 
     Attributes:
         row: from which on the run is covered; None where nothing is.
-        words: at the rows that are covered, or in the place of the whole picture.
-        is_whole: whether nothing may be seen at all.
+        words: at the rows that are covered.
+        by_lesson: what a lesson's question covers, which is more than steps.
+        asked: what the picture is told of a lesson's question, which is answered in it, or was.
         is_guessed: whether each covered row is guessed or revealed.
         offer: the first question, in the place of the covered row's sentence.
         hides_fills: whether what may stand at mask tokens is left out.
@@ -36,7 +38,8 @@ class Curtain:
 
     row: int | None = None
     words: str = _COVERED
-    is_whole: bool = False
+    by_lesson: "Covered | None" = None
+    asked: Mapping[str, Any] | None = None
     is_guessed: bool = False
     offer: Offer | None = None
     hides_fills: bool = False
@@ -44,10 +47,12 @@ class Curtain:
     @property
     def is_open(self) -> bool:
         """Whether all may be seen."""
-        return self.row is None and not self.is_whole
+        return self.row is None and self.by_lesson is None
 
     def cover(self, trace: Trace) -> Trace:
         """The run as it may be seen."""
+        if self.by_lesson is not None:
+            return self.by_lesson.cover.of(trace)
         if self.row is not None:
             return hide_answer(trace, self.row)
         return replace(trace, fills=()) if self.hides_fills else trace
@@ -57,11 +62,9 @@ OPEN = Curtain()
 """All may be seen."""
 
 
-def of_lesson(cover: "Cover | None") -> Curtain | None:
+def of_lesson(covered: "Covered | None") -> Curtain | None:
     """What the open step of a lesson covers of a run, as `lesson_card.ask` says it; None where it covers nothing."""
-    if cover is None:
-        return None
-    return Curtain(words=cover.words, is_whole=True) if cover.row is None else Curtain(cover.row)
+    return None if covered is None else Curtain(covered.cover.step, covered.words, covered, covered.picture)
 
 
 def of_page(shown: Trace, model: LoadedModel | None, chosen: DisplayOptions) -> Curtain:

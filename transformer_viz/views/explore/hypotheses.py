@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable
 from functools import partial
+from html import escape
 from itertools import takewhile
 from typing import Any
 
@@ -66,6 +67,12 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
         here = numbers.index(node)
         table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3)
     return figure
+
+
+def show_covered(words: str) -> None:
+    """Draws the place of the tree, which a question covers."""
+    with st.container(key="search-tree-chart"):
+        st.html(f'<div class="curtain-of-tree"><b aria-hidden="true">?</b><span>{escape(words)}</span></div>')
 
 
 def say(shown: Trace, search: Search, node: int) -> None:

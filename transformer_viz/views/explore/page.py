@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -61,7 +62,7 @@ def show() -> None:
     search, trace, node = whole.search, whole, 0
     if search is not None:
         node = hypotheses.start(search, (model_list.identity(model), whole.source, *decoding.keywords(model).values()))
-        trace = call(Trace.at_node, whole, node)
+        trace = greedy if lesson_card.hides_search() else call(Trace.at_node, whole, node)
     if whole is greedy:
         st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     shown = words.shown(trace)
@@ -76,15 +77,16 @@ def show() -> None:
         focus.set_step(shown.n_given)
     aligner.start(trace, model)
     searched = None if search is None else whole
-    by_lesson = curtain.of_lesson(lesson_card.ask(trace, model, searched, is_by_words=shown is not trace))
-    now = by_lesson or curtain.of_page(shown, model, chosen)
+    covered = lesson_card.ask(trace, model, searched)
+    by_lesson = curtain.of_lesson(covered)
+    if covered is not None and (covered.cover.is_of_search or shown is not trace):
+        # Of a search what greedy decoding writes may be seen; and rows that are covered are those of tokens.
+        shown = trace = greedy if covered.cover.is_of_search else trace
+        focus.start(shown, model)
+    now = by_lesson or replace(curtain.of_page(shown, model, chosen), asked=lesson_card.flagged())
     if now.is_guessed:
         guess.hear(shown, focus.current())
         now = curtain.of_page(shown, model, chosen)
-    if now.is_whole:
-        # What may be seen before a lesson's question is answered: no picture.
-        st.info(now.words, icon=":material/visibility_off:")
-        return
     measuring = measures.Measuring(trace, model, is_offered=now.is_open and measured.are_shown())
     # How it learned would tell what is covered.
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large and by_lesson is None
@@ -98,6 +100,8 @@ def show() -> None:
     if model.model.sizes.recurrences:
         st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
     tree = None
+    if search is not None and covered is not None and covered.cover.is_of_search:
+        hypotheses.show_covered(covered.words)
     if search is not None and by_lesson is None and not display_options.is_hidden("The branches of a search"):
         st.markdown(hypotheses.comparison(greedy, whole, search))
         tree = hypotheses.show(whole, search, node, greedy=greedy)

@@ -17,7 +17,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import deep_mosaic, first_question, guess, ideas, term_tips, viewer
 from transformer_viz.views.components.measured import MEASURES, NOTHING, Measured
 from transformer_viz.views.explore.curtain import OPEN, Curtain
-from transformer_viz.views.state import aligner, focus, levels, link
+from transformer_viz.views.state import aligner, focus, lesson_place, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.vocabulary import END
 
@@ -76,6 +76,7 @@ def _go_on(trace: Trace, way: str) -> None:
     first_question.choose(way)
     if ideas.choose(way):
         first_question.put_away()
+    lesson_place.hear(way)
     if way == "head" and state.kind in trace.kinds:
         focus.go_to_head(state.kind, *farthest_head(trace.attentions[state.kind], state.layer, state.head))
     elif way == "export":
@@ -105,6 +106,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         "remark": [*term_tips.mark(remark, told=("weight",)), *here] if not chosen.is_large else [],
         "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
         "measures": measured.switch,
+        **({} if curtain.asked is None else {"asked": curtain.asked}),
     }
     if curtain.row is not None and not curtain.is_guessed:
         row = curtain.row

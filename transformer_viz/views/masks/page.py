@@ -13,7 +13,7 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, lesson_card, tabs
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.masks import setup
+from transformer_viz.views.masks import covered, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 
@@ -44,9 +44,8 @@ def show() -> None:
             if now.is_changed:
                 st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
         read, written = (run()[now.sentence] for run in (now.forced, now.decoded))
-        if (cover := lesson_card.ask(read, model, written=written)) is not None:
-            # No picture and no word of what happens, before a lesson's question is answered.
-            st.info(cover.words, icon=":material/visibility_off:")
+        if (under := lesson_card.ask(read, model, written=written)) is not None:
+            covered.show(now, under, written)
             return
         _say_outcome(now)
         tabs.show(TABS, "masks_tab", now)

@@ -21,6 +21,9 @@ from transformer_viz.terms import COMBINED, KINDS
 from transformer_viz.views.state import link
 
 KEY, ANSWER, _CARD = "lesson", "lesson_answer", "lesson_card"
+ASKS, _FLAGS = "lesson_asks", "lesson_flags"
+"""In the session: what an answer that is given in the picture is of, with the row to go to; and what is flagged there."""
+_WAY = re.compile(r"lesson (flag|look) (\d{0,3}(?:\+\d{1,3}){0,63})", re.ASCII)
 SKIPPED = "skip"
 TO, BEFORE, WAITS, AWAITS = (f"lesson_{name}" for name in ("to", "before", "waits", "awaits"))
 """In the session: the page to go to first, its link when the step began, whether the question waits for an answer, and whether
@@ -85,7 +88,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the card shows. `fold` is `f` or `o` where somebody has folded or opened it; else it is folded on a phone alone."""
+    """What the card shows. `fold` is `f` where somebody has folded it, and `o` where they have opened it again."""
 
     is_done: bool = False
     n_hints: int = 0
@@ -158,6 +161,26 @@ def answer() -> Answer | None:
     return _read_answer(st.session_state[ANSWER])
 
 
+def flags() -> str:
+    """The answers, by their numbers, that somebody has flagged in the picture and not given yet."""
+    return st.session_state.get(_FLAGS, "")
+
+
+def hear(way: str) -> None:
+    """What was pressed in the picture: a flag was set, or the curtain is to go; nonsense is passed over. For a callback."""
+    if (asks := st.session_state.get(ASKS)) is None or (found := _WAY.fullmatch(way)) is None:
+        return
+    st.session_state[_FLAGS] = found[2]
+    if found[1] == "look":
+        look(*asks)
+
+
+def look(unanswered: Answer, row: int | None) -> None:
+    """Gives what is flagged as the answer; for a callback."""
+    if words := flags():
+        set_answer(str(replace(unanswered, words=words)), row)
+
+
 def is_skipped() -> bool:
     """Whether the question was skipped."""
     return st.session_state[ANSWER] == SKIPPED
@@ -196,6 +219,7 @@ def open_step(place: Place, is_example: bool = False) -> None:
     # Who goes on in a card that was opened by hand has it open.
     kept = shown().fold if state.get(KEY) else ""
     state[KEY], state[ANSWER], state[_CARD], state[WAITS] = place.word, "", str(Shown(fold=kept)), None
+    state[_FLAGS] = ""
     if is_example or place.step.start is not None or state.get(_PLACE) != (place.lesson.file, place.number - 1):
         open_values(start)
         state[TO] = start.page
@@ -203,13 +227,23 @@ def open_step(place: Place, is_example: bool = False) -> None:
     state.pop(BEFORE, None)
 
 
-def go_on(place: Place) -> None:
-    """To the next step, or after the last one to the list of lessons. A step that asks nothing and has nothing to be done is
-    done with that."""
+def following(place: Place) -> Place | None:
+    """The first step of the lesson after this one; None after the last."""
+    found = lessons(place.language)[0]
+    names = [lesson.name for lesson in found]
+    after = names.index(place.lesson.name) + 1 if place.lesson.name in names else len(names)
+    return Place(place.language, found[after], 0) if after < len(found) else None
+
+
+def go_on(place: Place, to: Place | None = None) -> None:
+    """To the next step; after the last one to another lesson, or to the list of all. A step that asks nothing and has
+    nothing to be done is done with that."""
     if place.step.ask is None and place.step.do is None:
         mark(place.lesson.name, place.number)
     if place.number + 1 < len(place.lesson.steps):
         open_step(replace(place, number=place.number + 1))
+    elif to is not None:
+        open_step(to)
     else:
         close()
         st.session_state[TO] = "learn"
@@ -217,13 +251,13 @@ def go_on(place: Place) -> None:
 
 def close() -> None:
     """Puts the card away."""
-    for key in (KEY, ANSWER, _CARD):
+    for key in (KEY, ANSWER, _CARD, _FLAGS):
         st.session_state[key] = ""
 
 
 def set_answer(words: str, row: int | None = None) -> None:
     """An answer, or that there is to be none. Explore goes to the row that the question was about, to show what is right."""
-    st.session_state[ANSWER] = words
+    st.session_state[ANSWER], st.session_state[_FLAGS] = words, ""
     if row is not None:
         link.open_values({"step": str(row + 1)}, ["step"])
 

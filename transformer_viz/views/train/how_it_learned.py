@@ -1,7 +1,9 @@
 """The fold *How it learned* of the page Train: one text's attention at each snapshot of a model's training."""
 
 import hashlib
+from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import streamlit as st
@@ -9,8 +11,10 @@ import streamlit as st
 from transformer_viz.errors import InputError, TransformerVizError, join_names
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.learn.covers import Cover
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.text_display import display_text
+from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.training.figures import training_playback
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 from transformer_viz.views.cache import model_list, runs
@@ -25,6 +29,7 @@ from transformer_viz.views.components import (
     style,
     term_tips,
 )
+from transformer_viz.views.components.lesson_card import Covered
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import display_options, focus, link
@@ -76,12 +81,13 @@ def _show() -> None:
     state.replay_run = hashlib.sha256(replay.encode()).hexdigest()[:12]
     begins = lesson_card.at_start("moment")
     asked = next((moment for moment in found if str(moment.step) == begins), found[_place(found)])
-    if (cover := lesson_card.ask(asked.forced, checkpoint, written=asked.written)) is not None:
-        st.info(cover.words, icon=":material/visibility_off:")
-        return
+    covered = lesson_card.ask(asked.forced, checkpoint, written=asked.written)
+    if covered is not None:
+        found = _under(covered.cover, found, asked)
+        state.replay_run += "-covered"
     now, position = focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found)), state.position
     with st.container(key="player-area"):
-        player.show(_player_data(found, now, position, large=chosen.is_large), partial(_heard, found))
+        player.show(_player_data(found, now, position, large=chosen.is_large, covered=covered), partial(_heard, found))
     # Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own.
     with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
         focus.controls(last, combined=False)
@@ -89,7 +95,8 @@ def _show() -> None:
     with st.container(key=player.FOCUS_KEY):
         # The player shows its own moment of it: another one is drawn in the browser, and nothing is sent.
         at = now.kind, now.layer, now.head
-        last_of_all = Call(plain(training_playback), found, *at, len(found) - 1, position, style=style.figure_style())
+        looks: Any = {"style": style.figure_style(), **({} if covered is None else {"with_answer": False})}
+        last_of_all = Call(plain(training_playback), found, *at, len(found) - 1, position, **looks)
         words = (
             f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
             "and the candidates of one position. The sentence above describes it."
@@ -99,7 +106,7 @@ def _show() -> None:
     st.caption(f"All heads. {when(found[now.step].step)}, reading the same target:")
     trace = record(found[now.step].forced, Call("trace = {}.forced", found[now.step]))
     pictures.mosaics(trace, chosen, now, partial(_go_to_tile, found))
-    if not chosen.is_large:
+    if not chosen.is_large and covered is None:
         playback = Call(plain(training_playback), found, *at, now.step, position, style=style.figure_style())
         code.show(playback, *pictures.mosaic_calls(trace, chosen, now).values(), key="code_of_moments")
 
@@ -110,8 +117,18 @@ def _place(found: Moments) -> int:
     return next((place for place, moment in enumerate(found) if str(moment.step) == said), len(found) - 1)
 
 
-def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: bool) -> dict[str, Any]:
-    """The player's data: for each moment a button, a sentence and what the model writes."""
+def _under(cover: Cover, moments: Moments, asked: TrainingSnapshot) -> Moments:
+    """The moments up to the one that is asked about, of which a part is covered; later ones would tell."""
+    before = tuple(takewhile(lambda one: one is not asked, moments))
+    # Which token is right is told; where it is looked at is not.
+    forced = replace(cover.of(asked.forced), alignment=asked.forced.alignment)
+    return (*before, replace(asked, written=cover.of(asked.written), forced=forced))
+
+
+def _player_data(
+    moments: Moments, at: focus.Focus, position: int, *, large: bool, covered: Covered | None = None
+) -> dict[str, Any]:
+    """The player's data: for each moment a button, a sentence and what the model writes; what is covered is the last one's."""
     kind, layer, head = at.kind, at.layer, at.head
     assert isinstance(head, int)
     found = course(moments, kind)
@@ -125,6 +142,11 @@ def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: boo
         title = f"{writes}; mean probability of the {goal} tokens {sure:.3f}"
         class_ = "wrong" if is_right is False else ""
         buttons.append({"text": f"{one.step:,}", "title": title, "class": class_, "tint": round(sure, 4)})
+    sentences = [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)]
+    if covered is not None:
+        step = moments[-1].step
+        buttons[-1] = {"text": f"{step:,}", "title": COVERED, "class": "covered", "tint": 0}
+        sentences[-1] = [("strong", f"{when(step)}: "), ("plain", covered.words)]
     # The source position with the most weight in the row whose candidates are shown.
     rows = [one.forced.attentions[kind].head(layer, head)[position] for one in moments] if kind == "cross" else []
     return {
@@ -141,7 +163,7 @@ def _player_data(moments: Moments, at: focus.Focus, position: int, *, large: boo
         # "step" is a step of training here, so a step of the output is called a row.
         "answers": [answer_mark(one.written, step_name="row") for one in moments],
         "written": [output_strip(one.written) for one in moments],
-        "sentences": [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)],
+        "sentences": sentences,
         "looked": [int(row.argmax()) if row.any() else None for row in rows] or [None] * len(moments),
     }
 

@@ -14,7 +14,7 @@ from transformer_viz.numbers_in_words import bytes_words, count_words, duration_
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import chart, code
+from transformer_viz.views.components import chart, code, lesson_card
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import display_options, link
 from transformer_viz.views.train import form, how_it_learned, model_drawing, progress
@@ -31,6 +31,10 @@ def show() -> None:
     state = st.session_state
     if state.pop("train_open", False):
         link.go_to("Explore")
+    if lesson_card.at_start("moment") is not None:
+        # A lesson speaks of this training alone: nobody's own stands in its place.
+        how_it_learned.show(is_open=True)
+        return
     if server_settings.trains():
         with st.container(key="train-columns"):
             left, right = st.columns([2, 3], gap="large")
