@@ -151,7 +151,7 @@ def test_the_bundle_is_of_the_packages_version_and_another_version_brings_the_wh
 
 def test_sizes_of_twelve_letters(run: Trace) -> None:
     assert len(html(run).encode()) < 2_000_000
-    assert len(html(run, plotlyjs=False).encode()) < 285_000
+    assert len(html(run, plotlyjs=False).encode()) < 300_000
 
 
 HOSTILE = ("</script>", "<!--<script>", "</ScRiPt>", "{{data}}", "{{script}}", "\u2028", "\\u003c", "$x$", "]]>", "\ud800", '"')
