@@ -242,5 +242,21 @@ def test_an_error_of_ones_own_code_has_its_line():
         def forward(self, *ids: Tensor) -> Tensor:
             return super().forward(*ids) @ torch.ones(3)
 
-    with pytest.raises(OptionError, match=r"Broken failed: RuntimeError.*test_wrap\.py, line \d+: return super\(\)\.forward"):
+    with pytest.raises(
+        OptionError, match=r"Broken failed: RuntimeError.*test_wrap\.py, line \d+: return super\(\)\.forward.*Does it take"
+    ):
         tv.wrap(Broken(WAYS["by_matmul"]), WORDS, start="<s>")
+
+
+def test_a_module_that_ran_before_is_not_asked_what_it_takes():
+    class Moody(Own):
+        def forward(self, *ids: Tensor) -> Tensor:
+            if WORDS.index("b") in ids[0]:
+                raise ValueError("no b")
+            return super().forward(*ids)
+
+    torch.manual_seed(3)
+    model = tv.wrap(Moody(WAYS["by_matmul"]), WORDS, start="<s>", longest=8)
+    with pytest.raises(OptionError, match=r'^Moody failed: ValueError: no b \(test_wrap\.py, line \d+: raise .*"no b"\)\)\.$'):
+        tv.decode(model, "j b a", max_length=2)
+    assert tv.decode(model, "j c a", max_length=2).n_steps

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_viz import trace_module
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import Reason
+from transformer_viz.terms import Kind, Reason
 
 WIDTH, PAD = 16, 0
 
@@ -23,7 +23,7 @@ class Flat(nn.Module):
         self.encoder, self.decoder, self.cross = (nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(3))
         self.decoder = self.encoder if is_shared else self.decoder
 
-    def attended(self, source: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def attended(self, source: Tensor, target: Tensor) -> tuple[Tensor, dict[Kind, Tensor]]:
         """What it writes and the weights that torch gives when it is asked for them."""
         x, y, n = self.embedding(source), self.embedding(target), target.shape[1]
         asked = {"average_attn_weights": False}

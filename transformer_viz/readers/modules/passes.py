@@ -35,10 +35,17 @@ class Pass:
 
 @dataclass(frozen=True)
 class Passes:
-    """A module and how it is called."""
+    """A module and how it is called.
+
+    Attributes:
+        model: the module.
+        call: runs it.
+        has_run: whether it ran so before, and its arguments are right.
+    """
 
     model: nn.Module
     call: Call
+    has_run: bool = False
 
     @property
     def device(self) -> torch.device:
@@ -54,13 +61,13 @@ class Passes:
         running = RunningModules(self.model)
         tap = OperatorTap(running, changes, is_searching=is_searching)
         # Outside of inference mode, in which torch does not take operators apart.
-        with prepared(self.model), torch.inference_mode(False), torch.no_grad(), running.followed(), tap:
+        with prepared(self.model, has_run=self.has_run), torch.inference_mode(False), torch.no_grad(), running.followed(), tap:
             returned = self.call(*(each.clone() for each in ids))
         return Pass(returned, tap.seen, running)
 
 
 @contextmanager
-def prepared(model: nn.Module) -> Generator[None]:
+def prepared(model: nn.Module, *, has_run: bool = False) -> Generator[None]:
     """Eval mode, without fused kernels, and errors of the module's own code in words; everything is as it was afterwards."""
     with _ONE_AT_A_TIME:
         modes = [(module, module.training) for module in model.modules() if module.training]
@@ -76,10 +83,8 @@ def prepared(model: nn.Module) -> Generator[None]:
         except Exception as error:
             if devices.is_out_of_memory(error):
                 raise
-            raise OptionError(
-                f"{type(model).__name__} failed: {error_words(error)}. "
-                "Does it take (source_ids, target_ids)? Otherwise say with call= how it is run."
-            ) from error
+            hint = "" if has_run else " Does it take (source_ids, target_ids)? Otherwise say with call= how it is run."
+            raise OptionError(f"{type(model).__name__} failed: {error_words(error)}.{hint}") from error
         finally:
             for module, mode in modes:
                 module.training = mode

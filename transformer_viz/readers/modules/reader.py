@@ -122,7 +122,7 @@ class ModuleReader:
         """The logits that the module itself gives for a batch, (batch, step, vocabulary), with nothing hidden from it."""
         both = (source, target) if self.kind.has_encoder else (target,)
         ids = [each.to(self.passes.device) for each in both]
-        with prepared(self.model):
+        with prepared(self.model, has_run=True):
             returned = self.passes.call(*(each if self.batch_first else each.T for each in ids))
         return logits_of(returned, *target.shape, self.batch_first)
 

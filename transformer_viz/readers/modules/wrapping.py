@@ -302,7 +302,7 @@ def _reader(passes: Passes, kind: ModelKind, tokenizer: Tokenizer, ids: _Ids, lo
     n_softmaxes = len(first.seen.softmaxes)
     by_number = {number: place for place, number in places}
     return ModuleReader(
-        passes,
+        replace(passes, has_run=True),
         kind,
         ids.start if kind is ModelKind.ENCODER_DECODER else None,
         () if ids.end is None or not kind.writes else (ids.end,),
