@@ -165,7 +165,7 @@ def test_what_is_no_number_is_asked_again_and_not_judged(start, shipped):
 def test_masks_ask_of_ones_own_sentences_and_of_each_change_anew(start, shipped):
     at = start("masks", lesson="future.6")
     at.text_area(key="sources").input("longest\nabc").run()
-    assert "<code>abc</code>: Row 2 reads" in said(at) and "Sentence 2 of 2" not in "".join(one.value for one in at.markdown)
+    assert "<code>abc</code>: Row 2 is" in said(at) and "Sentence 2 of 2" not in "".join(one.value for one in at.markdown)
     # <start>, three letters and <end>; the rest of nine is padding.
     tick(at, {5, 6, 7, 8})
     assert "Right." in said(at) and "Sentence 2 of 2" in "".join(one.value for one in at.markdown)

@@ -219,7 +219,7 @@ def looks_most(asked: Asked) -> Question | NotAsked:
     keys += [key for key in range(len(weights)) if key not in keys]
     labels = asked.labels(keys)
     return asked.made(
-        asked.say("looks-most.question", row=row + 1, token=code(asked.attention.queries[row]), head=asked.spot.label),
+        asked.say("looks-most.question", about=_about_row(asked), head=asked.spot.label),
         why,
         labels[:n_listed],
         (keys.index(key) for key in right),
@@ -244,7 +244,7 @@ def masked(asked: Asked) -> Question | NotAsked:
         parts = "; ".join(say(f"masked.reasons.{name}") for name in names)
         why = say("masked.why", n=int((reasons > 0).sum()), all=len(reasons), reasons=parts)
     return asked.made(
-        say("masked.question", row=row + 1, token=code(asked.attention.queries[row])),
+        say("masked.question", about=_about_row(asked)),
         why,
         (*asked.labels(keys), say("masked.none")),
         right or [len(keys)],
@@ -469,6 +469,14 @@ KINDS_OF_QUESTION = {kind.__name__.replace("_", "-"): kind for kind in _KINDS}
 
 
 # ---- what several kinds need
+
+
+def _about_row(asked: Asked) -> str:
+    """What a row is: in the encoder a token, else what was written last, or read where nothing of it was written."""
+    trace, spot = asked.trace, asked.spot
+    is_first = spot.row == 0 and trace.writes and not trace.n_given
+    which = "encoder" if spot.kind == "encoder" else "first" if is_first else "written" if spot.row > trace.n_given else "read"
+    return asked.say(f"row.{which}", row=spot.row + 1, token=code(asked.attention.queries[spot.row]))
 
 
 def _near_largest(values: np.ndarray) -> list[int] | None:

@@ -24,7 +24,7 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
   if (kind.codes.length) data.push({ ...parts.hatch, ...outline(reasons, columns, until) });
   if (parts.covered) {
     // A row that is asked about is there before its step.
-    const last = Math.max(until - 1, run.asked?.kind === kind.linked.kind ? run.asked.row : -1);
+    const last = Math.max(until - 1, run.coveredFrom ?? -1, run.asked?.kind === kind.linked.kind ? run.asked.row : -1);
     data.push({ ...parts.covered, z: Array.from({ length: rows }, (_, row) => [row >= first && row < end && row <= last ? 1 : NaN]) });
   }
   const row = parts.row && outlinedRow < rows && { ...parts.row, ...rowOutline(columns, outlinedRow) };

@@ -7,7 +7,7 @@ const made = () => document.head.appendChild(Object.assign(document.createElemen
 // The step whose point has been brought into sight, and the point that waits until it is drawn.
 const BROUGHT = (document.__brought ??= { step: "", waits: null, found: null });
 const SIGHT = (document.__sight ??= new MutationObserver(() => bringIntoSight(BROUGHT.waits)));
-const GROWS = (document.__grows ??= new ResizeObserver(() => BROUGHT.found?.scrollIntoView({ block: "nearest" })));
+const GROWS = (document.__grows ??= new ResizeObserver(() => bring(BROUGHT.found)));
 const PAPER = document.getElementById("paper") ?? made();
 
 export default function ({ data, setStateValue, setTriggerValue }) {
@@ -34,13 +34,18 @@ function bringIntoSight(point) {
   if (found?.clientHeight && !isBusy && [...found.querySelectorAll(".chart")].every(isDrawn)) {
     BROUGHT.step = point.step;
     BROUGHT.found = found;
-    found.scrollIntoView({ block: "nearest" });
+    bring(found);
     GROWS.observe(document.querySelector(".stMainBlockContainer") ?? document.body);
     for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => GROWS.disconnect(), { capture: true, once: true });
     return;
   }
   BROUGHT.waits = point;
   SIGHT.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["aria-busy"] });
+}
+
+// What is pointed at, and of it above all the row that waits for an answer.
+function bring(found) {
+  for (const one of [found, document.querySelector(".asked-row:not([hidden], .open)")]) one?.scrollIntoView({ block: "nearest" });
 }
 
 // Plotly has drawn it; in a map of no kind that is in focus nobody sees whether it has.

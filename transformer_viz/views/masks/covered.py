@@ -9,6 +9,7 @@ from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.figures.theme import Style
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_text, display_token
+from transformer_viz.trace.hidden_answer import between
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, lesson_card, pictures, screen, style
 from transformer_viz.views.components.lesson_card import Covered
@@ -29,7 +30,7 @@ def show(setup: Setup, covered: Covered, written: Trace) -> None:
         _show_masks(setup, covered)
     else:
         seen, step = covered.cover.of(written), covered.cover.step or 0
-        begun = " ".join(map(display_token, seen.output_tokens[:step]))
+        begun = between(written).join(map(display_token, seen.output_tokens[:step]))
         st.markdown(f"{of_run(seen.source)} becomes **{of_run(begun)}** … {covered.words}")
         at = focus.Focus("lesson", covered.asked.spot.kind, covered.asked.spot.layer, covered.asked.spot.head, step)
         for kind, call in pictures.mosaic_calls(seen, display_options.current(), at).items():

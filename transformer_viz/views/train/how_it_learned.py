@@ -143,8 +143,9 @@ def _player_data(
         class_ = "wrong" if is_right is False else ""
         buttons.append({"text": f"{one.step:,}", "title": title, "class": class_, "tint": round(sure, 4)})
     sentences = [term_tips.mark(snapshot_sentence(one, i, found, kind, layer, head)) for i, one in enumerate(moments)]
+    answers: list[Any] = [answer_mark(one.written, step_name="row") for one in moments]
     if covered is not None:
-        step = moments[-1].step
+        step, answers[-1] = moments[-1].step, {"class": "", "words": ()}
         buttons[-1] = {"text": f"{step:,}", "title": COVERED, "class": "covered", "tint": 0}
         sentences[-1] = [("strong", f"{when(step)}: "), ("plain", covered.words)]
     # The source position with the most weight in the row whose candidates are shown.
@@ -161,7 +162,7 @@ def _player_data(
         "source": source_strip(moments[0].forced),
         "output": buttons,
         # "step" is a step of training here, so a step of the output is called a row.
-        "answers": [answer_mark(one.written, step_name="row") for one in moments],
+        "answers": answers,
         "written": [output_strip(one.written) for one in moments],
         "sentences": sentences,
         "looked": [int(row.argmax()) if row.any() else None for row in rows] or [None] * len(moments),
