@@ -409,7 +409,8 @@ class _Operators:
                     self._add(None, given, contracted, fault="its weights come from no softmax that is known")
                     self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
         made = func(*args, **kwargs)
-        self._made[id(made)] = made, func, args, kwargs, None
+        # Of a source nobody asks what it was made of, and the hidden states that went in need not be held.
+        self._made[id(made)] = made, func, args if func.overloadpacket is aten.baddbmm else (), kwargs, None
         return made
 
     def _operand(self, followed: _Followed, contracted: int | None) -> _Operand | None:
