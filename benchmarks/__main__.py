@@ -16,7 +16,7 @@ from benchmarks import table
 from benchmarks.machine import machine
 from benchmarks.measure import Report, Skipped
 
-GROUPS = ("decoding", "readers", "memory", "training", "pictures", "app", "start", "clients", "survey")
+GROUPS = ("decoding", "readers", "modules", "memory", "training", "pictures", "app", "start", "clients", "survey")
 OUTPUT = Path("build/bench.json")
 
 

@@ -6,10 +6,10 @@ That operand is what the weights were as applied; there it can also be changed.
 """
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,33 +17,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_viz.model.masks import HIDDEN
+from transformer_viz.readers.modules.operator_roles import (
+    CARRIES,
+    MASKS,
+    MOVES,
+    PRODUCTS,
+    ROLES,
+    VIEWS,
+    aten,
+    role_of,
+)
 from transformer_viz.readers.modules.running import Place, RunningModules
+from transformer_viz.readers.modules.scores import MadeTensors
 
-aten: Any = torch.ops.aten
-_SOFTMAXES = {aten._softmax, aten._safe_softmax}
-_PRODUCTS = {aten.mm: 0, aten.bmm: 0, aten.mv: 0, aten.dot: 0, aten.vdot: 0}
-_PRODUCTS |= {aten.addmm: 1, aten.baddbmm: 1, aten.addbmm: 1, aten.addmv: 1}
-"""Products of matrices, each with the place of its first operand."""
-_VIEWS = {
-    *(aten.view, aten._unsafe_view, aten.reshape, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.alias),
-    *(aten.detach, aten.clone, aten.contiguous, aten.lift_fresh),
-}
-"""Operators that keep the order of all elements."""
-_MOVES = {
-    *(aten.transpose, aten.t, aten.permute, aten.slice, aten.select, aten.split, aten.split_with_sizes, aten.unbind),
-    *(aten.chunk, aten.narrow, aten.as_strided, aten.constant_pad_nd, aten.index_select, aten.index, aten.flip, aten.roll),
-    *(aten.repeat, aten.unfold, aten.cat, aten.stack, aten.tril, aten.triu, aten.gather, aten.diagonal),
-}
-"""Operators that move elements and change none."""
-_CARRIES = _VIEWS | _MOVES | {aten.mul, aten.div, aten._to_copy, aten.neg, aten.tanh}
-"""Operators through which a mask of scores is followed back."""
-_MASKS = {aten.masked_fill, aten.masked_fill_, aten.where, aten.add, aten.add_, aten.sub, aten.sub_, aten.baddbmm}
-_MASKS |= {aten.index_put, aten.index_put_}
-"""Operators that may mask scores."""
-_IN_PLACE = {aten.masked_fill_, aten.add_, aten.sub_, aten.index_put_, aten.mul_, aten.div_}
-_SOURCES = {*_PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
-"""Operators from which scores come, and what is taken of whole rows of them."""
-_TRACED = _MASKS | _CARRIES | _IN_PLACE | _SOURCES
 _FAITHFUL = 1e-3
 """How far rows of weights that come from no softmax may be from 1 and still count as weights."""
 
@@ -149,16 +135,6 @@ class _Operand:
     rows: Tensor | None
 
 
-class _Made(NamedTuple):
-    """How a tensor was made; `before` is what an operator that works in place was given."""
-
-    tensor: Tensor
-    func: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    before: Tensor | None
-
-
 @dataclass
 class Seen:
     """What was seen of a pass.
@@ -187,8 +163,7 @@ class _Operators:
         self.seen = Seen()
         self._running, self._changes, self._is_searching = running, changes, is_searching
         self._followed: dict[int, _Followed] = {}
-        self._made: dict[int, tuple[Any, ...]] = {}
-        self._is_traced = False
+        self._scores = MadeTensors()
         self._exponents: dict[int, tuple[Tensor, Tensor | None]] = {}
         self._sums: dict[int, tuple[Tensor, Tensor, int]] = {}
         self._weighted: dict[int, tuple[Tensor, _Operand, int]] = {}
@@ -201,16 +176,16 @@ class _Operators:
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         # A pass has a thousand operators and most concern no attention, so what is done here for each is what the tap costs.
         kwargs = {} if kwargs is None else kwargs
-        role = _ROLES.get(func)
+        role = ROLES.get(func)
         if role is None:
             # In inference mode torch does not take composed operators apart.
             with cast(TorchDispatchMode, self):
                 made = func.decompose(*args, **kwargs)
             if made is not NotImplemented:
                 return made
-            role = _ROLES[func] = _role_of(func.overloadpacket)
+            role = ROLES[func] = role_of(func.overloadpacket)
         if role == "product":
-            return self._product(func, args, kwargs, _PRODUCTS[func.overloadpacket])
+            return self._product(func, args, kwargs, PRODUCTS[func.overloadpacket])
         if role == "softmax":
             return self._softmax(func, args, kwargs)
         if role == "exponent":
@@ -228,26 +203,14 @@ class _Operators:
             return func(*args, **kwargs)
         if role == "opaque":
             self._cannot_see(f"it calls {func.overloadpacket._qualified_op_name.replace('::', '.')}, which gives no weights")
-        before = self._copied(args[0]) if role == "in place" else None
+        before = self._scores.copied(args[0]) if role == "in place" else None
         made = func(*args, **kwargs)
         first = made[0] if role == "maximum" and isinstance(made, tuple) else made
         if isinstance(first, Tensor):
-            self._made[id(first)] = first, func, args, kwargs, before
+            self._scores.made[id(first)] = first, func, args, kwargs, before
             if self._exponents or self._weighted:
                 self._sum_or_quotient(func.overloadpacket, args, kwargs, first)
         return made
-
-    def _copied(self, given: Tensor) -> Tensor:
-        """What an operator is about to change in place, known to be made as that was."""
-        before = given.clone()
-        if (earlier := self._made.get(id(given))) is not None:
-            self._made[id(before)] = before, *earlier[1:]
-        return before
-
-    def _how(self, tensor: Any) -> _Made | None:
-        """How a tensor was made since the last softmax; whole numbers are nobody's scores."""
-        made = self._made.get(id(tensor))
-        return None if made is None or not made[0].is_floating_point() else _Made._make(made)
 
     def _cannot_see(self, why: str) -> None:
         self.seen.unseen.setdefault(self._running.innermost, why)
@@ -265,8 +228,7 @@ class _Operators:
         return made
 
     def _add(self, scores: Tensor | None, weights: Tensor, dim: int, *, is_log: bool = False, fault: str = "") -> Softmax:
-        self._is_traced = scores is not None
-        before, hidden = (None, None) if scores is None else self._before_mask(scores)
+        before, hidden, is_traced = (None, None, False) if scores is None else self._scores.before_mask(scores)
         dim %= weights.dim()
         turn = lambda tensor: tensor if tensor is None or dim == tensor.dim() - 1 else tensor.movedim(dim, -1)  # noqa: E731
         running = self._running
@@ -280,12 +242,12 @@ class _Operators:
             dim,
             turn(before),
             None if hidden is None or scores is None else turn(hidden.expand(scores.shape)),
-            self._is_traced,
+            is_traced,
             fault=fault,
         )
         self.seen.softmaxes.append(softmax)
         self._followed[id(weights)] = _Followed(weights, softmax, is_log=is_log)
-        self._made.clear()
+        self._scores.made.clear()
         return softmax
 
     def _exponent(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -318,9 +280,9 @@ class _Operators:
             if packet in (aten.div, aten.div_) and divisor is not None and divisor[1] is first:
                 scores = self._exponents[id(first)][1]
                 self._add(made.log() if scores is None else scores, made, divisor[2])
-            elif made.numel() == first.numel() and packet in _CARRIES | _MASKS | {aten.mul_}:
+            elif made.numel() == first.numel() and packet in CARRIES | MASKS | {aten.mul_}:
                 self._exponents[id(made)] = made, None
-        elif id(first) in self._sums and packet in (aten.add, aten.clamp, aten.clamp_min, *_VIEWS):
+        elif id(first) in self._sums and packet in (aten.add, aten.clamp, aten.clamp_min, *VIEWS):
             self._sums[id(made)] = made, *self._sums[id(first)][1:]
 
     # ---- from weights to their product
@@ -329,12 +291,12 @@ class _Operators:
         """An operator that is given weights, and is no product of matrices."""
         softmax, given = followed.softmax, followed.tensor
         is_single = packet is aten.sum and len(args) > 1 and args[1] and all(given.shape[dim] == 1 for dim in args[1])
-        if packet in _VIEWS or packet in _MOVES or is_single:
+        if packet in VIEWS or packet in MOVES or is_single:
             made = func(*args, **kwargs)
             outputs = list(made) if isinstance(made, list | tuple) else [made]
             for i, output in enumerate(outputs):
                 step = _Step(func, args, kwargs, place, None if output is made else i)
-                moved = followed.moved or packet not in _VIEWS or output.numel() != given.numel()
+                moved = followed.moved or packet not in VIEWS or output.numel() != given.numel()
                 self._followed[id(output)] = _Followed(output, softmax, (*followed.trail, step), followed.is_log, moved)
             return made
         if packet in (aten.mul, aten.mul_) and not followed.is_log and isinstance(args[1], Tensor):
@@ -409,7 +371,8 @@ class _Operators:
                     self._add(None, given, contracted, fault="its weights come from no softmax that is known")
                     self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
         made = func(*args, **kwargs)
-        self._made[id(made)] = made, func, args, kwargs, None
+        # Of a source nobody asks what it was made of, and the hidden states that went in need not be held.
+        self._scores.made[id(made)] = made, func, args if func.overloadpacket is aten.baddbmm else (), kwargs, None
         return made
 
     def _operand(self, followed: _Followed, contracted: int | None) -> _Operand | None:
@@ -472,129 +435,9 @@ class _Operators:
         by_row = (flat if order is None else flat[order]).reshape(by_row.shape)
         return by_row if is_left else by_row.transpose(-2, -1)
 
-    # ---- what masked the scores
-
-    def _before_mask(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """The scores as they were before a mask, and what it hides; where nothing hides anything, the scores and None."""
-        made = self._how(scores)
-        if made is None or made.func.overloadpacket in _SOURCES:
-            self._is_traced = self._is_traced and made is not None
-            return scores, None
-        packet, args = made.func.overloadpacket, made.args
-        first = args[0] if made.before is None else made.before
-        if packet in (aten.masked_fill, aten.masked_fill_):
-            before, hidden = self._before_mask(first)
-            if not _is_low(args[2]):
-                return before if before is None else made.func(before.clone(), *args[1:]), hidden
-            return before, _either(hidden, args[1].expand(scores.shape))
-        if packet in (aten.index_put, aten.index_put_):
-            before, hidden = self._before_mask(first)
-            if before is None or not _is_low(args[2]):
-                return None, None
-            filled = torch.zeros(scores.shape, dtype=torch.bool, device=scores.device)
-            # The method takes no gaps between indices, as in scores[..., rows, columns] = -inf.
-            aten.index_put_(filled, args[1], torch.tensor(True, device=scores.device))
-            return before, _either(hidden, filled)
-        if packet is aten.where and len(args) == 3:
-            for i in (1, 2):
-                if _is_low(args[i]):
-                    before, hidden = self._before_mask(args[3 - i])
-                    condition = args[0] if i == 1 else ~args[0]
-                    own = None if before is None else before.expand(scores.shape)
-                    return own, _either(hidden, condition.expand(scores.shape))
-            return scores, None
-        if packet in (aten.add, aten.add_, aten.sub, aten.sub_, aten.baddbmm):
-            return self._before_added(made, first, scores)
-        return self._before_carried(made, scores)
-
-    def _before_added(self, made: _Made, first: Any, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Before an addition: a mask is what has numbers that are as low."""
-        args = list(made.args)
-        args[0] = first
-        for i in (0, 1):
-            if made.func.overloadpacket is aten.baddbmm and i == 1:
-                break
-            added = args[i]
-            if not isinstance(added, Tensor) or not added.is_floating_point():
-                continue
-            sign = -1 if made.func.overloadpacket in (aten.sub, aten.sub_) and i == 1 else 1
-            if self._is_of_product(added):
-                continue
-            low = (-added if sign < 0 else added).le(HIDDEN)
-            if bool(low.any()):
-                hidden = low.expand(scores.shape)
-                clean = [*args]
-                clean[i] = added.masked_fill(low, 0.0)
-                inner = None
-                if made.func.overloadpacket is not aten.baddbmm and isinstance(args[1 - i], Tensor):
-                    before, inner = self._before_mask(self._unmultiplied(args[1 - i], low))
-                    if before is None:
-                        return None, _either(hidden, inner)
-                    clean[1 - i] = before
-                clean[0] = clean[0].expand(scores.shape).clone()
-                return made.func(*clean, **made.kwargs), _either(hidden, inner)
-        if made.func.overloadpacket is aten.baddbmm:
-            return scores, None
-        # A bias; what was masked before it stays so.
-        before, hidden = self._before_mask(first)
-        if hidden is None or before is None:
-            return scores, None
-        return made.func(before.clone(), *made.args[1:], **made.kwargs), hidden
-
-    def _unmultiplied(self, scores: Tensor, low: Tensor) -> Tensor:
-        """The scores before they were multiplied with 0 where a mask is added, as in `s * m - 1e9 * (1 - m)`."""
-        made = self._how(scores)
-        if made is None or made.func.overloadpacket is not aten.mul or not isinstance(made.args[1], Tensor):
-            return scores
-        for i in (0, 1):
-            factor = made.args[i]
-            if factor.numel() > 1 and bool(((factor == 0) | (factor == 1)).all()) and bool((low | (factor != 0)).all()):
-                return made.args[1 - i]
-        return scores
-
-    def _is_of_product(self, tensor: Tensor) -> bool:
-        """Whether a tensor is scores, and no mask: it was made of a product."""
-        made = self._how(tensor)
-        if made is None:
-            return False
-        given = [part for _, part in _tensors(made.args)] if made.before is None else [made.before, *made.args[1:]]
-        return made.func.overloadpacket in {*_SOURCES, aten.baddbmm} or any(
-            self._is_of_product(part) for part in given if isinstance(part, Tensor)
-        )
-
-    def _before_carried(self, made: _Made, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Before a factor, a cast or a view of scores that were masked before it."""
-        packet, args = made.func.overloadpacket, list(made.args)
-        args[0] = args[0] if made.before is None else made.before
-        place = next((i for i, given in enumerate(args) if self._how(given) is not None), None)
-        if place is None:
-            self._is_traced = False
-            return scores, None
-        before, hidden = self._before_mask(args[place])
-        if hidden is None or before is None:
-            return scores, hidden
-        is_view = packet in _VIEWS or packet in _MOVES
-        if is_view:
-            args[place] = hidden
-            hidden = made.func(*args, **made.kwargs)
-        args[place] = before if is_view or place else before.clone()
-        before = made.func(*args, **made.kwargs)
-        if isinstance(before, list | tuple):
-            return None, None
-        return before, hidden.expand(scores.shape)
-
 
 class OperatorTap(_Operators, TorchDispatchMode):
     """While it is entered, sees every softmax and product of this thread; arguments as of `_Operators`."""
-
-
-def _either(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    return b if a is None else a if b is None else a | b
-
-
-def _is_low(value: Any) -> bool:
-    """Whether a number, or every number of a tensor, is as low as that of a mask."""
-    return bool((value <= HIDDEN).all()) if isinstance(value, Tensor) else isinstance(value, int | float) and value <= HIDDEN
 
 
 def _in_shape(operand: _Operand) -> Tensor:
@@ -639,14 +482,6 @@ def _replayed(step: _Step, index: Tensor) -> Tensor:
     return made if step.output is None else made[step.output]
 
 
-def _tensors(args: tuple[Any, ...]) -> Iterator[tuple[tuple[int, ...], Tensor]]:
-    for i, given in enumerate(args):
-        if isinstance(given, Tensor):
-            yield (i,), given
-        elif isinstance(given, list | tuple):
-            yield from (((i, j), part) for j, part in enumerate(given) if isinstance(part, Tensor))
-
-
 def is_parameter(tensor: Tensor) -> bool:
     """Whether a tensor is a parameter or a view of one; torch has no public name for what a view is of."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
@@ -660,30 +495,6 @@ def _are_weights(given: Tensor, contracted: int) -> bool:
     if not bool(((sums - 1).abs() < _FAITHFUL).all()):
         return False
     return bool((given >= 0).all()) and not bool(((given == 0) | (given == 1)).all())
-
-
-_Role = Literal["softmax", "product", "exponent", "in place", "maximum", "traced", "opaque", "other"]
-_ROLES: dict[Any, _Role] = {}
-"""Of operators that are not composed of others."""
-
-
-def _role_of(packet: Any) -> _Role:
-    """What is done with an operator; `opaque` is attention as a whole, a fused kernel."""
-    if packet in _SOFTMAXES or packet is aten._log_softmax:
-        return "softmax"
-    if packet in _PRODUCTS:
-        return "product"
-    if packet in (aten.exp, aten.exp_):
-        return "exponent"
-    if packet in _IN_PLACE:
-        return "in place"
-    if packet is aten.max:
-        return "maximum"
-    if packet in _TRACED or packet in (aten.clamp, aten.clamp_min):
-        return "traced"
-    name = packet._qualified_op_name.lower()
-    words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
-    return "opaque" if any(word in name for word in words) else "other"
 
 
 @contextmanager

@@ -1,0 +1,54 @@
+"""What each of torch's operators is to the tap: it makes weights, multiplies or moves them, masks scores, or none of it."""
+
+from typing import Any, Literal
+
+import torch
+
+aten: Any = torch.ops.aten
+SOFTMAXES = {aten._softmax, aten._safe_softmax}
+PRODUCTS = {aten.mm: 0, aten.bmm: 0, aten.mv: 0, aten.dot: 0, aten.vdot: 0}
+PRODUCTS |= {aten.addmm: 1, aten.baddbmm: 1, aten.addbmm: 1, aten.addmv: 1}
+"""Products of matrices, each with the place of its first operand."""
+VIEWS = {
+    *(aten.view, aten._unsafe_view, aten.reshape, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.alias),
+    *(aten.detach, aten.clone, aten.contiguous, aten.lift_fresh),
+}
+"""Operators that keep the order of all elements."""
+MOVES = {
+    *(aten.transpose, aten.t, aten.permute, aten.slice, aten.select, aten.split, aten.split_with_sizes, aten.unbind),
+    *(aten.chunk, aten.narrow, aten.as_strided, aten.constant_pad_nd, aten.index_select, aten.index, aten.flip, aten.roll),
+    *(aten.repeat, aten.unfold, aten.cat, aten.stack, aten.tril, aten.triu, aten.gather, aten.diagonal),
+}
+"""Operators that move elements and change none."""
+CARRIES = VIEWS | MOVES | {aten.mul, aten.div, aten._to_copy, aten.neg, aten.tanh}
+"""Operators through which a mask of scores is followed back."""
+MASKS = {aten.masked_fill, aten.masked_fill_, aten.where, aten.add, aten.add_, aten.sub, aten.sub_, aten.baddbmm}
+MASKS |= {aten.index_put, aten.index_put_}
+"""Operators that may mask scores."""
+IN_PLACE = {aten.masked_fill_, aten.add_, aten.sub_, aten.index_put_, aten.mul_, aten.div_}
+SOURCES = {*PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
+"""Operators from which scores come, and what is taken of whole rows of them."""
+TRACED = MASKS | CARRIES | IN_PLACE | SOURCES
+
+Role = Literal["softmax", "product", "exponent", "in place", "maximum", "traced", "opaque", "other"]
+ROLES: dict[Any, Role] = {}
+"""Of operators that are not composed of others."""
+
+
+def role_of(packet: Any) -> Role:
+    """What is done with an operator; `opaque` is attention as a whole, a fused kernel."""
+    if packet in SOFTMAXES or packet is aten._log_softmax:
+        return "softmax"
+    if packet in PRODUCTS:
+        return "product"
+    if packet in (aten.exp, aten.exp_):
+        return "exponent"
+    if packet in IN_PLACE:
+        return "in place"
+    if packet is aten.max:
+        return "maximum"
+    if packet in TRACED or packet in (aten.clamp, aten.clamp_min):
+        return "traced"
+    name = packet._qualified_op_name.lower()
+    words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
+    return "opaque" if any(word in name for word in words) else "other"
