@@ -29,11 +29,11 @@ LONGEST = 1_500
 """Characters of a text that a link holds."""
 UNKNOWN_PAGE = "page"
 """In the address of whoever asked for a page that there is not: what was asked for."""
-_WRONG, _CUT = "link_wrong", "link_cut"
-"""In the session: what was not possible, by key; and texts that are too long."""
+_WRONG, _CUT, _PLACE = "link_wrong", "link_cut", "link_place"
+"""In the session: what was not possible, by key; texts that are too long; and where both are said."""
 _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
-"""In the session: whether the first address said nothing; the page and the address of the run before; what is to have its
-default; and, where this is another page than that of the run before, the keys that it has decided."""
+"""In the session: whether the first address said nothing; the page of the run before; what is to have its default; and, until
+a page to which one has come is whole, the keys that it has decided."""
 _OPENED_BARE, _BACK = "link_opened_bare", "link_back"
 """In the session: whether it was opened by an address that said nothing; and whether this run is of a page that somebody went
 Back or Forward to: then the address has the last word."""
@@ -66,13 +66,20 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
     with st.container(key="in-link-history"):
         _history()(key="history", data={"to": None}, height=1)
     state, context = st.session_state, get_script_run_ctx()
+    state[_PLACE] = st.empty()
     state[_PAGE], state[_BACK] = page, context is not None and context.is_history_navigation
     is_first = _OPENED_BARE not in state
-    before, here = state.get(_SEEN), state.setdefault(_HERE, {})
-    if before is None or before[0] != page or state[_BACK]:
+    is_same, here = state.get(_SEEN) == page, state.setdefault(_HERE, {})
+    # All that the next run is to find is set before the page: one that waits for something ends in `st.stop`, after which
+    # nothing is drawn or kept any more.
+    state[_SEEN] = page
+    if not is_same or state[_BACK]:
         state.pop(_WRONG, None)
+    if not is_same:
+        state[_SWITCHED] = set()
     # Where one comes back to a page by its link, what it said last, of boxes too that are not to be seen now.
     here.setdefault(page, {})
+    before = address()
     if is_first or state[_BACK]:
         state[_TIMES] = times_opened() + 1
         here[page] = {} if context is None else _parsed(context.query_string)
@@ -80,21 +87,18 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
             _say_wrong(UNKNOWN_PAGE, str(unknown), join_names(pages))
     if is_first:
         state[_OPENED_BARE] = state[_BARE] = not here[page]
-    state[_SWITCHED] = None if before is not None and before[0] == page else set()
-    wrong, place, to = dict(state.get(_WRONG, {})), st.empty(), None
-    # Before the page, which may end at any place; and below it, with what it has found.
-    _say(place)
+    wrong, to = dict(state.get(_WRONG, {})), None
+    _say()
     state[_CUT] = {}
     try:
         yield
     except _GoTo as asked:
         to = asked.title
     finally:
-        now = (page, address())
-        if before is not None and now != before and state.get(_WRONG) == wrong:
+        if is_same and address() != before and state.get(_WRONG) == wrong:
             state.pop(_WRONG, None)
-        state[_SEEN], state[_SWITCHED], state[_BACK] = now, None, False
-    _say(place)
+        state[_SWITCHED], state[_BACK] = None, False
+    _say()
     if to is not None:
         _history()(key="history-go", data={"to": to}, height=1)
 
@@ -128,8 +132,9 @@ class _GoTo(BaseException):
         self.title = title
 
 
-def _say(place: Any) -> None:
+def _say() -> None:
     state = st.session_state
+    place = state[_PLACE]
     if words := [*state.get(_WRONG, {}).values()]:
         place.warning(f"Not possible here, and left out of the link: {'; '.join(words)}.", icon=":material/link_off:")
     elif cut := [f"{key} ({n:,} characters)" for key, n in state.get(_CUT, {}).items()]:
@@ -449,6 +454,7 @@ def _value(
 def _say_wrong(key: str, word: str, allowed: str) -> None:
     words = f"{literal(shorten(f'{key}={word}', 60))} (possible: {literal(shorten(allowed, 200))})"
     st.session_state.setdefault(_WRONG, {})[key] = words
+    _say()
 
 
 def _kept(key: str) -> dict[str, Any]:
