@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 import transformer_viz as tv
 from tests.readers import every_family
@@ -30,7 +32,8 @@ def applied(model: Any, masks: ConfigMasks) -> dict[str, list[np.ndarray]]:
     if masks.targets:
         written = torch.tensor([[token != "<pad>" for token in tokens] for tokens in masks.targets])
         given |= {"decoder_input_ids": ids(written), "decoder_attention_mask": written.long()}
-    with torch.no_grad(), quiet_transformers():
+    softmaxes = _Softmaxes()
+    with torch.no_grad(), quiet_transformers(), softmaxes:
         if "use_cache" in signature(model.forward).parameters:
             given["use_cache"] = False  # some build no mask where they keep a cache
         returned = model(**given, output_attentions=True)
@@ -41,7 +44,22 @@ def applied(model: Any, masks: ConfigMasks) -> dict[str, list[np.ndarray]]:
         layers = [np.where(one <= masks_of.HIDDEN, 0, 1) if (one < 0).any() else one for one in layers]
         if layers:
             found[kind or masks.kinds[0]] = layers
-    return found
+    # Some return none of theirs.
+    return found or {masks.kinds[0]: softmaxes.weights}
+
+
+class _Softmaxes(TorchFunctionMode):
+    """Keeps what every softmax over four axes gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights: list[np.ndarray] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = func(*args, **(kwargs or {}))
+        if func in (F.softmax, torch.softmax, torch.Tensor.softmax) and given.dim() == 4:
+            self.weights.append(given.numpy())
+        return given
 
 
 def differences(name: str) -> list[str]:
