@@ -28,7 +28,12 @@ def test_a_pasted_configuration_is_drawn_and_linked(start):
 
 @pytest.mark.parametrize(
     ("config", "lengths", "words"),
-    [("{", "8", "no JSON"), ('{"model_type": "none-such"}', "8", "does not know"), (json.dumps(MISTRAL), "many", "as in 8, 5")],
+    [
+        ("{", "8", "not JSON"),
+        ("/etc", "8", "begins with {"),
+        ('{"model_type": "none-such"}', "8", "does not know"),
+        (json.dumps(MISTRAL), "many", "as in 8, 5"),
+    ],
 )
 def test_what_cannot_be_drawn_is_said(start, config, lengths, words):
     at = finished(start("masks", masks_tab=TAB, config=config, config_lengths=lengths))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from transformer_viz.analysis.mask_parts import MaskPart
-from transformer_viz.config_masks.result import ConfigMasks
+from transformer_viz.config_masks.result import PAD, ConfigMasks
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.pages import PlotlyJs, figure_html
 from transformer_viz.export.saving import picture
@@ -35,9 +35,10 @@ def masks_figure(masks: ConfigMasks, *, columns: int = _COLUMNS, style: Style = 
 
 
 def _counted(part: MaskPart) -> MaskPart:
-    """The same with the number of keys that each query sees behind its label."""
+    """The same with the number of keys that each query sees behind its label; padding asks for nothing."""
     sees: Sequence[int] = (part.reasons == 0).sum(-1).tolist()
-    return replace(part, queries=tuple(f"{token}({n})" for token, n in zip(part.queries, sees, strict=True)))
+    counted = [token if token == PAD else f"{token} ({n})" for token, n in zip(part.queries, sees, strict=True)]
+    return replace(part, queries=tuple(counted))
 
 
 def masks_bytes(masks: ConfigMasks, format: str, *, style: Style = Style(), plotlyjs: PlotlyJs = True) -> bytes:

@@ -39,6 +39,10 @@ def show(setup: Setup) -> None:
     if not words or not all(word.isdecimal() for word in words):
         st.error("The lengths are numbers with commas between them, as in 8, 5.", icon=":material/keyboard:")
         return
+    if not pasted.lstrip().startswith("{"):
+        # Or it would be read as the path of a folder.
+        st.error("A config.json begins with { and ends with }. Paste its whole content.", icon=":material/keyboard:")
+        return
     given: dict[str, Any] = {"lengths": [int(word) for word in words], "padding": None if side == "own" else side}
     try:
         found = compute("Reading the configuration", _COST, masks, pasted, **given)
@@ -46,10 +50,10 @@ def show(setup: Setup) -> None:
         st.error(literal(str(error)), icon=":material/error:")
         return
     st.markdown(f"**{literal(found.model_class)}** of the family {literal(found.family)}, padded on the {found.padding}.")
-    for group in found.groups:
-        st.markdown(f"- {literal(group.title)}")
+    st.markdown("\n".join(f"- {literal(group.title)}" for group in found.groups))
     for note in found.notes:
         st.markdown(literal(note))
+    st.caption("A row is a query, a column a key: its place and its token. Behind a query stands how many keys it sees.")
     words_of = "The mask of each kind of layer, each cell by its reason; the number is how many keys a query sees"
     figure = chart.draw(masks_figure, found, key="config-masks-chart", words=words_of, file="masks")
     code.show(figure, Call("print({})", found))
