@@ -96,10 +96,12 @@ def test_a_picture_is_seen_whole_where_the_processor_says_it_stands():
 @pytest.mark.parametrize(
     ("config", "options", "error", "words"),
     [
-        ("{", {}, OptionError, "no JSON"),
+        ("{", {}, OptionError, "not JSON"),
+        (MISTRAL | {"num_hidden_layers": 300}, {}, ModelError, "to 300; at most 256 are possible"),
+        (MISTRAL | {"a": {"b": {"num_experts": 5000}}}, {}, ModelError, "at most 1,024"),
         ("[]", {}, ModelError, "no config.json"),
         (7, {}, OptionError, "not int"),
-        ({}, {}, ModelError, "model_type is 'None'"),
+        ({}, {}, ModelError, "has no model_type"),
         ({"model_type": "none-such"}, {}, ModelError, "'none-such', which this version"),
         (MISTRAL | {"num_hidden_layers": 9999}, {}, ModelError, "num_hidden_layers"),
         (MISTRAL | {"hidden_size": "much"}, {}, ModelError, "configuration alone|hidden_size"),

@@ -19,7 +19,7 @@ from transformer_viz import untrusted_files
 from transformer_viz.config_masks.patterns import CAUSAL, FULL, pattern_of, reasons_of
 from transformer_viz.config_masks.result import PAD, ConfigMasks, LayerMask, Padding
 from transformer_viz.config_masks.weightless import Lost, SeenSoftmax, build, softmaxes
-from transformer_viz.errors import InputError, ModelError, OptionError, TransformerVizError, join_names
+from transformer_viz.errors import InputError, ModelError, OptionError, TransformerVizError, join_names, short_repr
 from transformer_viz.model import devices
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.readers.huggingface import bounds
@@ -32,13 +32,14 @@ from transformer_viz.text_display import shorten
 from transformer_viz.tracing.tokenize_batch import padded_batch
 
 MOST_TEXTS, LONGEST, DEFAULT_LENGTHS = 8, 512, (8, 5)
-_LARGEST_CONFIG, _MOST_LAYERS, _MOST_EXPERTS = 2**20, 256, 1024
+_LARGEST_CONFIG, _MOST_EXPERTS = 2**20, 1024
 _NUMBER = re.compile(r"\.(\d+)\b")
 _WINDOWS = ("sliding_window", "attention_chunk_size", "local_attention", "attention_window", "window_size")
 """What configurations call how far a layer sees."""
 _TYPES = ("mm_token_type_ids", "token_type_ids")
 """What models call the kinds of tokens that a processor tells them: of text, of a picture."""
 _ATTENTION_AXES = 4
+_NO_ATTENTION = "it has no attention with a mask of tokens, so there is nothing to draw"
 _INSTALL = "Such models need: pip install 'transformers>=5.23,<6' sentencepiece"
 
 
@@ -115,7 +116,7 @@ def _configuration(config: Any) -> tuple[str, Any, Path | None]:
         try:
             read = untrusted_files.parse_json(config)
         except TransformerVizError as error:
-            raise OptionError(f"the configuration is no JSON: {error}") from error
+            raise OptionError(f"the configuration cannot be read: {error}. Give the whole content of a config.json.") from error
     elif isinstance(config, str | PathLike):
         folder = Path(config)
         folder = folder.parent if folder.name == "config.json" else folder
@@ -132,9 +133,13 @@ def _configuration(config: Any) -> tuple[str, Any, Path | None]:
             f"a folder with a config.json, its content or a configuration of transformers is needed, not {type(read).__name__}"
         )
     family = read.get("model_type")
+    if family is None:
+        raise ModelError(
+            f"{name}: it has no model_type, which names the family. It stands in a Hugging Face model's config.json."
+        )
     if not isinstance(family, str) or family not in CONFIG_MAPPING:
         words = f"model_type is {shorten(str(family), 60)!r}, which this version of transformers does not know"
-        raise ModelError(f"{name}: {words}. It stands in the config.json of every Hugging Face model.")
+        raise ModelError(f"{name}: {words}. Give a family of docs/families.md, or install a later transformers.")
     _check(read, name)
     # Older files name no layers, where a family has come to have two kinds of them (as in loading).
     made = "ministral" if family == "mistral" and "layer_types" in read else family
@@ -144,11 +149,10 @@ def _configuration(config: Any) -> tuple[str, Any, Path | None]:
 
 def _check(read: Mapping[str, Any], name: str) -> None:
     """Refuses what would run other code, or make more modules than any model has."""
-    bounds.check_config(read, bounds.Weights({f"layers.{number}.w": () for number in range(_MOST_LAYERS)}, 0), name)
-    for part in (read, *(value for value in read.values() if isinstance(value, Mapping))):
-        for key, value in part.items():
-            if isinstance(value, int) and "expert" in key and value > _MOST_EXPERTS:
-                raise ModelError(f"{name}: it sets {key} to {value:,}; at most {_MOST_EXPERTS:,} are possible.")
+    bounds.check_config(read, None, name)
+    for key, value in bounds.settings(read):
+        if isinstance(value, int) and "expert" in key and value > _MOST_EXPERTS:
+            raise ModelError(f"{name}: it sets {short_repr(key)} to {value:,}; at most {_MOST_EXPERTS:,} are possible.")
 
 
 def _weightless_model(config: Any, name: str) -> nn.Module:
@@ -189,7 +193,8 @@ def _errors(name: str) -> Generator[None]:
         if devices.is_out_of_memory(error):
             raise
         words = f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 200)}"
-        raise ModelError(f"{name}: its masks cannot be read from the configuration alone ({words}).") from error
+        advice = "Set right what its settings ask for that is not possible, or give the config.json of a published model."
+        raise ModelError(f"{name}: its masks cannot be read from the configuration alone ({words}). {advice}") from error
 
 
 # ---- what is read
@@ -356,7 +361,7 @@ def _kind_of_one(model: nn.Module) -> list[Kind]:
     ids = torch.zeros(1, n, dtype=torch.long)
     calls = _calls(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
     if not calls:
-        raise ModelError("it has no attention with a mask")
+        raise ModelError(_NO_ATTENTION)
     is_decoder = False
     for call in calls:
         if isinstance(call.masked, Tensor) and call.shape[-1] >= n:
@@ -385,7 +390,7 @@ def _kinds_of_two(model: Any) -> list[Kind]:
         else:
             raise ModelError("one attention of its goes over the source and what is written together")
     if not kinds:
-        raise ModelError("it has no attention with a mask")
+        raise ModelError(_NO_ATTENTION)
     return kinds
 
 

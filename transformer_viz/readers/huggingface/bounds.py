@@ -24,6 +24,8 @@ from transformer_viz.readers.description import Say
 _LAYERS = re.compile(r"layers$|^n_layer$|blocks$|^(num_hidden|inner)_group(s|_num)$")
 _SHARED_LAYERS, _MOST_LABELS, _LARGEST = 128, 2**16, 2**53
 """Layers that a configuration may name though its weights have fewer: some families use the same weights several times."""
+_MOST_LAYERS = 256
+"""Layers that a configuration may name where there are no weights."""
 _IMPLEMENTATION = re.compile(r"(attn|attention|experts)_implementation")
 _REFUSED = ("fusion_config", "kernel_config", "distributed_config")
 """Settings by which transformers exchanges a family's code for every model of the process."""
@@ -66,13 +68,13 @@ class Weights:
         return max((shape[0] for shape in self.shapes.values() if len(shape) > 1), default=0)
 
 
-def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None:
-    """Refuses what would run other code, or make layers that are in no file of weights.
+def check_config(config: Mapping[str, Any], weights: Weights | None, name: str) -> None:
+    """Refuses what would run other code, or make layers that are in no file of weights; without one, more than any model has.
 
     Raises:
         ModelError: it names the setting.
     """
-    for key, value in _settings(config):
+    for key, value in settings(config):
         if key in _REFUSED and value is not None:
             raise ModelError(f"{name}: config.json sets {key}, which would replace code of transformers. Remove that setting.")
         if type(value) is not int:
@@ -81,7 +83,9 @@ def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None
             raise ModelError(
                 f"{name}: config.json sets {short_repr(key)} to {short_repr(value)}; numbers up to {_LARGEST:,} are possible."
             )
-        if _LAYERS.search(key) and value > max(_SHARED_LAYERS, weights.n_layers):
+        if weights is None and _LAYERS.search(key) and value > _MOST_LAYERS:
+            raise ModelError(f"{name}: it sets {short_repr(key)} to {value:,}; at most {_MOST_LAYERS:,} are possible.")
+        if weights is not None and _LAYERS.search(key) and value > max(_SHARED_LAYERS, weights.n_layers):
             raise ModelError(
                 f"{name}: config.json sets {short_repr(key)} to {value:,}, but its weights have {weights.n_layers} layers. "
                 "The files do not belong together: copy the whole folder again."
@@ -98,15 +102,15 @@ def without_implementations(config: Any) -> Any:
     return [without_implementations(value) for value in config] if isinstance(config, list) else config
 
 
-def _settings(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def settings(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Every setting of a configuration with its name, at any depth; entries of a list have the list's name."""
     yield key, config
     if isinstance(config, dict):
         for name, value in config.items():
-            yield from _settings(value, name)
+            yield from settings(value, name)
     elif isinstance(config, list):
         for value in config:
-            yield from _settings(value, key)
+            yield from settings(value, key)
 
 
 @contextmanager
