@@ -15,7 +15,7 @@ pytestmark = needs("transformers")
 FIRST = ("bart", "bert", "gemma3_text", "llama4_text", "gpt_neo")
 """An encoder-decoder, an encoder, windows, chunks, and a mask that its authors wrote out themselves."""
 REFUSED = {
-    **dict.fromkeys(("axk2", "deepseek_v32", "git", "glm_moe_dsa", "hy_v4"), "depends on the weights"),
+    **dict.fromkeys(("axk2", "deepseek_v32", "glm_moe_dsa", "hy_v4"), "depends on the weights"),
     "jetmoe": "numbers that only the weights give",
     **dict.fromkeys(("falcon_mamba", "fnet", "mamba", "mamba2", "mra", "reformer", "rwkv", "yoso"), "no attention with a mask"),
     **dict.fromkeys(("cpmant", "inkling2_text", "led", "longformer"), "so that no mask of tokens shows it"),

@@ -32,6 +32,8 @@ _ELEMENTWISE = {
     *("native_dropout", "dropout", "relu", "sigmoid", "nan_to_num", "contiguous", "pow", "exp", "log"),
 }
 _ARITHMETIC, _FILLING = {"add", "sub", "mul", "div", "neg"}, {"normal", "uniform", "zero", "fill", "copy"}
+_OF_ONE_NUMBER, _WHOLE = {"zeros_like", "ones_like", "full_like"}, {torch.bool, torch.int, torch.long}
+"""Of a tensor without numbers these take the shape alone, as kinds of tokens that are all of text."""
 _SHAPES = {
     "slice",
     "select",
@@ -209,6 +211,8 @@ class _Weightless(TorchDispatchMode):
             kwargs["device"] = _CPU if is_known and not is_weight and not self._is_huge(name, args) else _META
         if is_known:
             return func(*args, **kwargs)
+        if name in _OF_ONE_NUMBER and kwargs.get("dtype") in _WHOLE:
+            return func(*args, **{**kwargs, "device": _CPU})
         if name in _NEEDS_NUMBERS:
             raise ModelError(_NO_NUMBERS)
         if name == "nonzero":  # of a mixture of experts: no expert is chosen, and no mask depends on which
