@@ -37,7 +37,7 @@ def masks_figure(masks: ConfigMasks, *, columns: int = _COLUMNS, style: Style = 
 def _counted(part: MaskPart) -> MaskPart:
     """The same with the number of keys that each query sees behind its label; padding asks for nothing."""
     sees: Sequence[int] = (part.reasons == 0).sum(-1).tolist()
-    counted = [token if token == PAD else f"{token} ({n})" for token, n in zip(part.queries, sees, strict=True)]
+    counted = [token if token == PAD else f"{token}({n})" for token, n in zip(part.queries, sees, strict=True)]
     return replace(part, queries=tuple(counted))
 
 
