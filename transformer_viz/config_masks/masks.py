@@ -4,43 +4,31 @@ The model is built without its weights and run by its own code, so that its mask
 """
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from os import PathLike
-from pathlib import Path
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_viz import untrusted_files
+from transformer_viz.config_masks.configuration import model_errors, read_configuration, weightless_model
+from transformer_viz.config_masks.inputs import model_inputs, padded, read_rows
 from transformer_viz.config_masks.patterns import CAUSAL, FULL, pattern_of, reasons_of
-from transformer_viz.config_masks.result import PAD, ConfigMasks, LayerMask, Padding
-from transformer_viz.config_masks.weightless import Lost, SeenSoftmax, build, softmaxes
-from transformer_viz.errors import InputError, ModelError, OptionError, TransformerVizError, join_names, short_repr
-from transformer_viz.model import devices
+from transformer_viz.config_masks.result import ConfigMasks, LayerMask, Padding
+from transformer_viz.config_masks.weightless import Lost, SeenSoftmax, softmaxes
+from transformer_viz.errors import ModelError, OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
-from transformer_viz.readers.huggingface import bounds
-from transformer_viz.readers.huggingface.folder import name_of
 from transformer_viz.readers.huggingface.loading import quiet_transformers
-from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
-from transformer_viz.schema import whole_number
 from transformer_viz.terms import KINDS, Kind
-from transformer_viz.text_display import shorten
-from transformer_viz.tracing.tokenize_batch import padded_batch
 
-MOST_TEXTS, LONGEST, DEFAULT_LENGTHS = 8, 512, (8, 5)
-_LARGEST_CONFIG, _MOST_EXPERTS = 2**20, 1024
 _NUMBER = re.compile(r"\.(\d+)\b")
 _WINDOWS = ("sliding_window", "attention_chunk_size", "local_attention", "attention_window", "window_size")
 """What configurations call how far a layer sees."""
-_TYPES = ("mm_token_type_ids", "token_type_ids")
-"""What models call the kinds of tokens that a processor tells them: of text, of a picture."""
 _ATTENTION_AXES = 4
 _NO_ATTENTION = "it has no attention with a mask of tokens, so there is nothing to draw"
-_INSTALL = "Such models need: pip install 'transformers>=5.23,<6' sentencepiece"
 
 
 def masks(
@@ -73,18 +61,18 @@ def masks(
         OptionError: an impossible option.
         InputError: a text that cannot be read.
     """
-    name, read, folder = _configuration(config)
-    with quiet_transformers(), _errors(name):
-        model = _weightless_model(read, name)
-        sides = _rows(model, folder, texts, lengths, targets, target_lengths)
+    name, read, folder = read_configuration(config)
+    with quiet_transformers(), model_errors(name):
+        model = weightless_model(read, name)
+        sides = read_rows(model, folder, texts, lengths, targets, target_lengths)
         both = bool(read.is_encoder_decoder)
         kinds = _kinds_of_two(model) if both else _kind_of_one(model)
         side: Padding = padding or ("left" if set(kinds) == {"decoder"} else "right")
         if side not in ("left", "right"):
             raise OptionError(f"padding={side!r} is not possible; choose left or right")
-        ids, labels = zip(*(_batch(rows, of, side, pad_to) for rows, of in sides), strict=True)
+        ids, labels = zip(*(padded(rows, of, side, pad_to) for rows, of in sides), strict=True)
         paddings = [is_padding for _, is_padding in ids]
-        inputs = _inputs(model, [tensor for tensor, _ in ids], paddings, token_types, side)
+        inputs = model_inputs(model, [tensor for tensor, _ in ids], paddings, token_types, side)
         calls = _calls(model, inputs)
         layers = list(_layers(kinds, calls, paddings))
         layers = _with_unreached_windows(layers, kinds, read, name, inputs, paddings)
@@ -100,237 +88,9 @@ def masks(
     )
 
 
-# ---- the configuration and its model
-
-
-def _configuration(config: Any) -> tuple[str, Any, Path | None]:
-    """The name of a configuration, what transformers makes of it, and its folder."""
-    try:
-        from transformers import CONFIG_MAPPING, PreTrainedConfig
-    except ImportError as error:
-        raise ModelError(f"transformers is not installed. {_INSTALL}") from error
-    if isinstance(config, PreTrainedConfig):
-        return str(config.model_type), deepcopy(config), None
-    folder, name = None, "the configuration"
-    if isinstance(config, str) and config.lstrip().startswith("{"):
-        try:
-            read = untrusted_files.parse_json(config)
-        except TransformerVizError as error:
-            raise OptionError(f"the configuration cannot be read: {error}. Give the whole content of a config.json.") from error
-    elif isinstance(config, str | PathLike):
-        folder = Path(config)
-        folder = folder.parent if folder.name == "config.json" else folder
-        name = name_of(folder) or str(folder)
-        try:
-            read = untrusted_files.read_json(folder / "config.json", _LARGEST_CONFIG)
-        except (TransformerVizError, OSError) as error:
-            words = "there is no config.json that can be read. Give the folder of a Hugging Face model."
-            raise ModelError(f"{name}: {words}") from error
-    else:
-        read = config
-    if not isinstance(read, Mapping):
-        raise OptionError(
-            f"a folder with a config.json, its content or a configuration of transformers is needed, not {type(read).__name__}"
-        )
-    family = read.get("model_type")
-    if family is None:
-        raise ModelError(
-            f"{name}: it has no model_type, which names the family. It stands in a Hugging Face model's config.json."
-        )
-    if not isinstance(family, str) or family not in CONFIG_MAPPING:
-        words = f"model_type is {shorten(str(family), 60)!r}, which this version of transformers does not know"
-        raise ModelError(f"{name}: {words}. Give a family of docs/families.md, or install a later transformers.")
-    _check(read, name)
-    # Older files name no layers, where a family has come to have two kinds of them (as in loading).
-    made = "ministral" if family == "mistral" and "layer_types" in read else family
-    with _errors(name):
-        return name, CONFIG_MAPPING[made].from_dict(dict(bounds.without_implementations(dict(read)))), folder
-
-
-def _check(read: Mapping[str, Any], name: str) -> None:
-    """Refuses what would run other code, or make more modules than any model has."""
-    bounds.check_config(read, None, name)
-    for key, value in bounds.settings(read):
-        if isinstance(value, int) and "expert" in key and value > _MOST_EXPERTS:
-            raise ModelError(f"{name}: it sets {short_repr(key)} to {value:,}; at most {_MOST_EXPERTS:,} are possible.")
-
-
-def _weightless_model(config: Any, name: str) -> nn.Module:
-    """The model that writes or fills in, with its authors' own attention, in eval mode on the device "meta"."""
-    kind = _class_of(config, name)
-    return build(lambda: kind.from_config(deepcopy(config), **_EAGER))
-
-
-_EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
-
-
-def _class_of(config: Any, name: str) -> Any:
-    import transformers as hf
-
-    choices = (
-        (hf.AutoModelForSeq2SeqLM, hf.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, config.is_encoder_decoder),
-        (hf.AutoModelForMaskedLM, hf.MODEL_FOR_MASKED_LM_MAPPING, not getattr(config, "is_decoder", False)),
-        (hf.AutoModelForCausalLM, hf.MODEL_FOR_CAUSAL_LM_MAPPING, True),
-        (hf.AutoModelForImageTextToText, hf.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, True),
-        (hf.AutoModel, hf.MODEL_MAPPING, True),
-    )
-    for kind, mapping, is_it in choices:
-        if is_it and type(config) in mapping:
-            return kind
-    raise ModelError(f"{name}: the family {config.model_type!r} has no model that reads text.")
-
-
-@contextmanager
-def _errors(name: str) -> Generator[None]:
-    """Whatever transformers raises, in one line."""
-    try:
-        yield
-    except TransformerVizError as error:
-        if isinstance(error, ModelError) and not str(error).startswith(name):
-            raise ModelError(f"{name}: {error}") from error
-        raise
-    except Exception as error:
-        if devices.is_out_of_memory(error):
-            raise
-        words = f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 200)}"
-        advice = "Set right what its settings ask for that is not possible, or give the config.json of a published model."
-        raise ModelError(f"{name}: its masks cannot be read from the configuration alone ({words}). {advice}") from error
-
-
-# ---- what is read
-
-
-def _rows(
-    model: nn.Module,
-    folder: Path | None,
-    texts: str | Sequence[str] | None,
-    lengths: int | Sequence[int] | None,
-    targets: str | Sequence[str] | None,
-    target_lengths: int | Sequence[int] | None,
-) -> list[tuple[list[list[int]], Any]]:
-    """The ids of each side, and what labels them; None for numbers."""
-    config: Any = model.config
-    both = config.is_encoder_decoder
-    if texts is not None and lengths is not None:
-        raise OptionError("texts and lengths cannot be given together; give one of them")
-    if not both and (targets is not None or target_lengths is not None):
-        raise OptionError(f"targets are of a decoder with an encoder; a {type(model).__name__} has none")
-    if targets is not None and texts is None:
-        raise OptionError("targets are texts, which need texts to be read beside; give target_lengths beside lengths")
-    if texts is None:
-        counts = _counts("lengths", DEFAULT_LENGTHS if lengths is None else lengths)
-        sides = [(_numbered(counts, config), None)]
-    else:
-        tokenizer = _tokenizer(folder)
-        read = [texts] if isinstance(texts, str) else list(texts)
-        _check_number("texts", len(read))
-        sides = [([tokenizer.encode_source(text)[:LONGEST] for text in read], tokenizer)]
-    if not both:
-        return sides
-    n, tokenizer = len(sides[0][0]), sides[0][1]
-    if targets is not None and tokenizer is not None:
-        written = [targets] if isinstance(targets, str) else list(targets)
-        rows = [_started(tokenizer.encode_target(text), config)[:LONGEST] for text in written]
-        other: tuple[list[list[int]], Any] = (rows, tokenizer)
-    else:
-        given = [len(row) for row in sides[0][0]] if target_lengths is None else _counts("target_lengths", target_lengths)
-        other = (_numbered(given, config), None)
-    if len(other[0]) != n:
-        raise OptionError(f"{n} sources and {len(other[0])} targets are given; give one target for each source")
-    return [*sides, other]
-
-
-def _counts(name: str, lengths: int | Sequence[int]) -> list[int]:
-    counts = [lengths] if isinstance(lengths, int) else list(lengths)
-    _check_number(name, len(counts))
-    return [whole_number(name, count, 1, LONGEST) for count in counts]
-
-
-def _check_number(name: str, n: int) -> None:
-    if not 1 <= n <= MOST_TEXTS:
-        raise OptionError(f"{name} has {n} entries; 1 to {MOST_TEXTS} are possible")
-
-
-def _numbered(counts: Sequence[int], config: Any) -> list[list[int]]:
-    """Ids that stand for any token: no pad, no start and no picture. Which ones no mask depends on."""
-    special = {
-        value for key, value in config.to_dict().items() if key.endswith(("token_id", "token_index")) and type(value) is int
-    }
-    size = int(getattr(config.get_text_config(), "vocab_size", None) or 100)
-    real = next((number for number in range(min(3, size - 1), size) if number not in special), 0)
-    return [[real] * count for count in counts]
-
-
-def _started(ids: list[int], config: Any) -> list[int]:
-    start = getattr(config, "decoder_start_token_id", None)
-    return ids if start is None else [start, *ids]
-
-
-def _tokenizer(folder: Path | None) -> HuggingFaceTokenizer:
-    if folder is None:
-        raise OptionError("texts need the folder of a model, where its tokenizer is; give lengths for a configuration alone")
-    from transformers import AutoTokenizer
-
-    try:
-        return HuggingFaceTokenizer.of(AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False))
-    except Exception as error:
-        raise InputError(
-            f"{name_of(folder)} has no tokenizer that can be read ({shorten(str(error), 120)}). Give lengths instead of texts."
-        ) from error
-
-
-def _batch(rows: list[list[int]], tokenizer: Any, side: Padding, pad_to: int | None) -> tuple[tuple[Tensor, Tensor], Any]:
-    longest = max(map(len, rows))
-    width = longest if pad_to is None else whole_number("pad_to", pad_to, longest, LONGEST)
-    ids, is_padding = padded_batch(rows, rows[0][0], width, on_left=side == "left")
-    labels = []
-    for row in rows:
-        own = [str(number) for number in range(1, len(row) + 1)] if tokenizer is None else [tokenizer.label(i) for i in row]
-        pads = [PAD] * (width - len(row))
-        labels.append(tuple([*pads, *own] if side == "left" else [*own, *pads]))
-    return (ids, is_padding.bool()), tuple(labels)
-
-
-def _inputs(
-    model: nn.Module, ids: Sequence[Tensor], paddings: Sequence[Tensor], token_types: Sequence[int] | None, side: Padding
-) -> dict[str, Tensor]:
-    """What the model is given: ids, the attention mask, and the kinds of tokens."""
-    from inspect import signature
-
-    config: Any = model.config
-    pad = next((n for n in (getattr(config, "pad_token_id", None),) if isinstance(n, int)), None)
-    filled = [
-        tensor if pad is None else tensor.masked_fill(padding, pad) for tensor, padding in zip(ids, paddings, strict=True)
-    ]
-    inputs = {"input_ids": filled[0], "attention_mask": (~paddings[0]).long()}
-    if len(filled) > 1:
-        inputs |= {"decoder_input_ids": filled[1], "decoder_attention_mask": (~paddings[1]).long()}
-    known = signature(model.forward).parameters
-    if token_types is not None:
-        name = next((name for name in _TYPES if name in known), None)
-        if name is None or not _reads_pictures(config):
-            raise OptionError(f"token_types are of a model that reads pictures; a {type(model).__name__} has none")
-        n = int((~paddings[0]).sum(1).max())
-        if len(token_types) != n or not all(isinstance(kind, int) and 0 <= kind <= 2 for kind in token_types):
-            raise OptionError(f"token_types has {len(token_types)} entries; {n} are needed, each 0, 1 or 2, one for each token")
-        types = torch.zeros_like(filled[0])
-        for row, padding in enumerate(paddings[0]):
-            real = ~padding
-            types[row, real] = torch.tensor(token_types[: int(real.sum())], dtype=types.dtype)
-        inputs[name] = types
-    return {name: tensor for name, tensor in inputs.items() if name in known}
-
-
-def _reads_pictures(config: Any) -> bool:
-    return any(getattr(config, f"{what}_token_{end}", None) is not None for what in ("image",) for end in ("id", "index"))
-
-
-# ---- what the model does
-
-
 def _calls(model: nn.Module, inputs: Mapping[str, Tensor]) -> list[SeenSoftmax]:
     """The calls of attention in one pass."""
-    options = {"use_cache": False} if "use_cache" in _parameters(model) else {}
+    options = {"use_cache": False} if "use_cache" in signature(model.forward).parameters else {}
     sizes = {tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")}
     batch = inputs["input_ids"].shape[0]
     found = []
@@ -347,12 +107,6 @@ def _calls(model: nn.Module, inputs: Mapping[str, Tensor]) -> list[SeenSoftmax]:
         elif len(shape) > _ATTENTION_AXES:
             raise ModelError("its attention works on parts of the text (a softmax over five axes), which no mask shows")
     return found
-
-
-def _parameters(model: nn.Module) -> Mapping[str, Any]:
-    from inspect import signature
-
-    return signature(model.forward).parameters
 
 
 def _kind_of_one(model: nn.Module) -> list[Kind]:
@@ -460,20 +214,16 @@ def _with_unreached_windows(
     if not found or longest < 4:
         return layers
     try:
-        model = _weightless_model(small, name)
+        model = weightless_model(small, name)
         others = list(_layers(kinds, _calls(model, inputs), paddings))
     except Exception:
         return layers  # it takes no other size: nothing is learnt
     sizes = f"{min(found):,}" if len({*found}) == 1 else join_names(sorted(f"{size:,}" for size in {*found}))
     named = []
     for one, other in zip(layers, others, strict=True):
-        what = "chunks" if "chunk" in other.pattern else "window"
         is_near = one.pattern in (CAUSAL, FULL) and not np.array_equal(one.masked, other.masked)
-        pattern = (
-            f"{one.pattern}, a window of {sizes} is not reached"
-            if what == "window"
-            else f"{one.pattern}, chunks of {sizes} are not reached"
-        )
+        unreached = f"chunks of {sizes} are" if "chunk" in other.pattern else f"a window of {sizes} is"
+        pattern = f"{one.pattern}, {unreached} not reached"
         named.append(LayerMask(one.kind, one.layer, pattern, one.reasons) if is_near else one)
     return named
 

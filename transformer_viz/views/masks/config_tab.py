@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.config_masks.masks import LONGEST, MOST_TEXTS, masks
+from transformer_viz.config_masks.inputs import LONGEST, MOST_TEXTS
+from transformer_viz.config_masks.masks import masks
 from transformer_viz.config_masks.page import masks_figure
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.views.cache.computing import compute
