@@ -24,8 +24,8 @@ def _read_types(text: str) -> list[int]:
 
 @contextmanager
 def _uncollected() -> Generator[None]:
-    """Looks for no garbage meanwhile: most of what torch and transformers make as they start stays, and looking takes a third
-    of their time."""
+    """Looks for no garbage meanwhile: most of what torch and transformers make as they start stays, and looking takes a
+    quarter of their time."""
     gc.disable()
     try:
         yield
