@@ -8,7 +8,7 @@ import pytest
 from tests.trace import planted
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.terms import KINDS
-from transformer_viz.trace.hidden_answer import HIDDEN, hide_answer
+from transformer_viz.trace.hidden_answer import HIDDEN, cover_rows, hide_answer
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +66,12 @@ def test_of_a_prompt_what_was_given_is_never_covered_and_what_is_covered_has_no_
     assert (hidden.target_ids, hidden.output_ids, hidden.groups) == (None, None, {})
     assert {step.token_id for step in hidden.steps[4:]} == {None}
     assert hidden.text == " ".join((trace.output_tokens[3], HIDDEN, HIDDEN))
+
+
+def test_rows_of_one_kind_are_covered_alone(run: Trace) -> None:
+    covered = cover_rows(run, "encoder", range(2, 3))
+    assert covered.encoder.is_covered.tolist() == [False, False, True, False, False, False, False]
+    assert not covered.encoder.weights[:, :, 2].any() and covered.encoder.weights[:, :, [1, 3]].all()
+    assert not covered.decoder.is_covered.any() and covered.text == run.text
+    masks = cover_rows(hide_answer(run, 3), "decoder", range(run.n_steps))
+    assert masks.decoder.is_covered.all() and masks.cross.covered == range(3, 6) and masks.output_tokens[2] == "l"

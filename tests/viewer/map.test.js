@@ -71,3 +71,15 @@ test("a gradient is drawn as shares of each row's largest", () => {
   assert.deepEqual(numbers(map.z), [[0.25, 1], [0, 0]]);
   assert.deepEqual(packed([1], [1]).shape, [1]);
 });
+
+test("a row that a question covers is there before its step, and rows after it are not", () => {
+  const covered = { covered: { type: "heatmap" } }, at = (step, about) => {
+    const made = new Kind(...kind({ covered: [1, 3] }));
+    const { data } = mapFigure(made, { layer: 0, head: 0, step }, { ...made.mapParts(false, false, {}), ...covered }, { ...run, ...about }, colours);
+    return data.find(({ z }) => z?.[0]?.length === 1).z.map(([cell]) => (cell === 1 ? 1 : 0));
+  };
+  assert.deepEqual(at(0, { coveredFrom: 1 }), [0, 1, 0]);
+  assert.deepEqual(at(0, { asked: { kind: "cross", row: 1 } }), [0, 1, 0]);
+  assert.deepEqual(at(0, { asked: { kind: "encoder", row: 2 } }), [0, 0, 0]);
+  assert.deepEqual(at(2, { coveredFrom: 1 }), [0, 1, 1]);
+});
