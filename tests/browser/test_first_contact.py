@@ -103,21 +103,14 @@ def test_it_asks_first_and_hides_until_it_is_answered(page: Page, server: str, o
 
 
 def test_rows_that_have_not_happened_are_no_places(page: Page, server: str) -> None:
-    """The covered row says what it is; nothing is marked, pinned or told under a pointer, and the question waits on."""
+    """Before the answer there is no map to point at; then nothing is marked, pinned or told of a row that is to come."""
     page.context.clear_cookies()
     open_bare(page, server)
     sentence, marked = page.locator("[data-part=sentence]"), page.locator("[data-part] .token:is(.lit, .pinned)")
     expect(sentence).to_contain_text("Before you look")
-    for row in (0, 4):
-        x, y = cell(page, row, 11)
-        page.mouse.move(x, y)
-        page.mouse.click(x, y)
-        assert not marked.count() and not page.locator("[data-part=source] .attended").count()
-        assert not page.locator(".chart .marks :is(.pointed, .pinned):not([d=''])").count()
-    page.mouse.move(*cell(page, 0, 11))
-    expect(page.locator(f"{FOCUS} .hoverlayer")).to_contain_text("covered until you answer")
-    expect(page.locator(f"{FOCUS} .hoverlayer")).not_to_contain_text("masked")
     at_rest(page)
+    expect(page.locator(FOCUS)).to_be_hidden()
+    assert not marked.count() and not page.locator("[data-part=source] .attended").count()
     expect(sentence).to_contain_text("Before you look")
     page.get_by_role("button", name="Not now").click()
     expect(sentence).to_contain_text("Step 1 of 12")

@@ -50,7 +50,7 @@ def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, 
     assert {"Source text", "All controls"} <= {*controls} and len(controls) <= MOST, controls
     map_ = place(page, FOCUS)
     # Above it word and answer stand one above the other.
-    assert map_["top"] <= 340 and map_["bottom"] <= 720
+    assert map_["top"] <= 350 and map_["bottom"] <= 720
     assert place(page, "[data-part=sentence]")["bottom"] < map_["top"]
     page.get_by_text("All controls").click()
     page.wait_for_function("() => location.search.includes('all_controls=true')")

@@ -15,7 +15,10 @@ def test_the_picture_is_what_the_model_does(idea: Idea) -> None:
 
 
 def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> None:
-    at = way(start(text="ab"), "idea reverse")
+    at = start(text="ab")
+    # As if this newcomer had been asked the first question.
+    at.session_state["own_text_is_new"] = True
+    way(at, "idea reverse")
     shown, idea = viewer(at), IDEAS[0]
     assert text(at) == idea.text and at.session_state["checkpoint"] == idea.model
     assert shown["start"]["step"] == 0 and shown["parts"]["unfolds"] and shown["parts"]["plays"]
@@ -26,6 +29,10 @@ def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> 
         assert text(way(at, name)) == "other"
 
 
-def test_with_all_controls_a_text_opens_as_it_ends(start) -> None:
-    shown = viewer(enter(start(all_controls="true"), "hello"))
+@pytest.mark.parametrize("is_new", [True, False])
+def test_with_all_controls_and_for_who_was_here_before_a_text_opens_as_it_ends(start, is_new: bool) -> None:
+    at = start(all_controls=str(is_new).lower())
+    if is_new:
+        at.session_state["own_text_is_new"] = True
+    shown = viewer(enter(at, "hello"))
     assert shown["start"]["step"] > 0 and not shown["parts"]["plays"] and not shown["parts"]["unfolds"]

@@ -16,13 +16,13 @@ export class Player {
     this.step = 0;
     this.run = null;
     this.timers = {};
-    this.button("first", () => this.go(0));
-    this.button("back", () => this.go(this.step - 1));
+    this.button("first", () => this.stepTo(0));
+    this.button("back", () => this.stepTo(this.step - 1));
     this.button("play", () => (this.timers.play ? this.pause() : this.play()));
-    this.button("next", () => this.go(this.step + 1));
-    this.button("last", () => this.go(Infinity));
+    this.button("next", () => this.stepTo(this.step + 1));
+    this.button("last", () => this.stepTo(Infinity));
     this.part("speed").addEventListener("change", () => this.timers.play && this.play());
-    this.part("slider").addEventListener("input", (event) => this.go(Number(event.target.value)));
+    this.part("slider").addEventListener("input", (event) => this.stepTo(Number(event.target.value)));
     document.addEventListener("keydown", (event) => this.key(event), { signal });
   }
 
@@ -59,7 +59,7 @@ export class Player {
     this.root.classList.toggle("one-step", data.sentences.length === 1);
     this.part("hint").replaceChildren(...pieces(data.hint, data.terms));
     this.strip("source", data.source, null);
-    this.strip("output", data.output, (t) => this.go(t));
+    this.strip("output", data.output, (t) => this.stepTo(t));
     this.pointing?.update(data);
     this.begin(data.prompt);
     this.#arrange(data);
@@ -92,6 +92,12 @@ export class Player {
   }
 
   // ---- steps
+
+  // Where somebody goes, the player no longer goes by itself.
+  stepTo(step) {
+    this.pause();
+    this.go(step);
+  }
 
   go(step, { report = true } = {}) {
     const last = this.data.sentences.length - 1;
@@ -172,8 +178,7 @@ export class Player {
     const steps = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
     if (event.key in steps) {
       event.preventDefault();
-      this.pause();
-      this.go(steps[event.key]);
+      this.stepTo(steps[event.key]);
     } else if (event.key === " " && event.composedPath()[0] === document.body) {
       event.preventDefault();
       this.timers.play ? this.pause() : this.play();

@@ -1,9 +1,15 @@
-"""A text that somebody has chosen in this visit: its run begins at the first step, and the first one plays by itself."""
+"""A text that a newcomer has chosen: its run begins at the first step, and the first one plays by itself."""
 
 import streamlit as st
 
-_OWN, _PLAYS = "own_text", "own_text_plays"
-"""In the session: that there is one, and whether its run is still to begin; and the run that plays by itself."""
+_NEW, _OWN, _PLAYS = "own_text_is_new", "own_text", "own_text_plays"
+"""In the session: that it is a newcomer's; that there is a text, and whether its run is still to begin; and the run that plays
+by itself."""
+
+
+def welcome() -> None:
+    """Notes that a newcomer is here, who was asked the first question."""
+    st.session_state[_NEW] = True
 
 
 def chosen() -> None:
@@ -12,14 +18,14 @@ def chosen() -> None:
 
 
 def is_there() -> bool:
-    """Whether somebody has chosen a text in this visit."""
-    return _OWN in st.session_state
+    """Whether a newcomer has chosen a text."""
+    return {_NEW, _OWN} <= st.session_state.keys()
 
 
 def begins(run: str, *, unfolds: bool) -> bool:
     """Whether this run is to begin, which is so once for each text that is chosen where runs unfold."""
     state = st.session_state
-    is_new = unfolds and bool(state.get(_OWN))
+    is_new = unfolds and is_there() and bool(state[_OWN])
     if _OWN in state:
         state[_OWN] = False
     if is_new:
