@@ -187,7 +187,7 @@ class LivePage extends Page {
     this.tell("");
     this.shown += 1;
     const n = trace.output_tokens.length, last = n - (trace.finished === "end" ? 2 : 1);
-    this.take({ ...shownRun(this.example, this.trace), isBrief: true, run: `live ${this.shown}` }, { step: step ?? last });
+    this.take({ ...shownRun(this.example, this.trace), run: `live ${this.shown}` }, { step: step ?? last });
     this.showChanges();
   }
 

@@ -16,7 +16,7 @@ export class Page {
     document.documentElement.classList.toggle("large", data.large);
     this.restyle();
     const { kind, layer, head, step } = data.focus, lines = data.aligner ? "all" : "auto";
-    this.take({ ...data, isBrief: data.grows, run: "this" }, { kind, layer: data.kinds[kind].numbers[layer], head, step, lines });
+    this.take({ ...data, run: "this" }, { kind, layer: data.kinds[kind].numbers[layer], head, step, lines });
     this.goByAddress();
     this.listen();
   }
