@@ -2,6 +2,8 @@
 // The viewer in the app: the box of the text, the picture, and the address, three components of one module with one state. What is
 // pressed is drawn here at once; the server hears of it, and what it answers never overwrites what was pressed since.
 import { keep } from "./address.js";
+import { Curtain } from "./curtain.js";
+import { showIdeas } from "./ideas.js";
 import { Master } from "./master.js";
 import { exactPart } from "./packed.js";
 import { Pair } from "./pair.js";
@@ -123,7 +125,7 @@ class Picture {
     const Shown = root.matches(".pair") ? Pair : Viewer;
     this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
-      came: () => this.came(), canExport: true,
+      came: () => this.came(), canExport: true, Curtain, showIdeas,
     });
     this.table = new NumbersTable(this.viewer.part("maps"));
     this.words = "";

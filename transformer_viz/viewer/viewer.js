@@ -5,9 +5,7 @@ import { Aligned, weightWords } from "./aligned.js";
 import { briefWords, CROSSING } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
-import { Curtain } from "./curtain.js";
 import { LinkedChart } from "./linked.js";
-import { showIdeas } from "./ideas.js";
 import { mapFigure, withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
 import { Kind } from "./numbers.js";
@@ -58,9 +56,10 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   canExport?: boolean, drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number}} [on] `came` is called when the numbers of a
-   *   head have come; `share` says how much of the window's width it has;
-   *   `drawn` is called when Plotly has drawn the large map; `heard` at once at
+   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, canExport?: boolean,
+   *   Curtain?: typeof import("./curtain.js").Curtain, showIdeas?: typeof import("./ideas.js").showIdeas}} [on]
+   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `canExport`
+   *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts, of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at
    *   each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
   constructor(root, on = {}) {
@@ -77,7 +76,8 @@ export class Viewer {
     for (const name of ["kind", "layer", "head"]) {
       this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
     }
-    this.#curtain = new Curtain(root, { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) });
+    const hears = { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) };
+    this.#curtain = on.Curtain ? new on.Curtain(root, hears) : null;
     this.#travel = new Travel(root.querySelector(".strips"));
     new Share(root, () => this.#card(), on.canExport ? (way) => on.chosenWay?.(way) : undefined);
     // Kinds may be buttons, all of them in sight.
@@ -335,9 +335,8 @@ export class Viewer {
     });
     this.#root.classList.toggle("asks", Boolean(run.isAsked));
     this.part("share").hidden = !this.#canShare;
-    const ideas = this.part("ideas");
-    if (ideas) showIdeas(ideas, run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
-    this.#curtain.update(this.#question());
+    this.#on.showIdeas?.(this.part("ideas"), run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
+    this.#curtain?.update(this.#question());
     this.#sayBeside();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
@@ -592,7 +591,7 @@ export class Viewer {
     mark(host, "rings", around(false), strokeOf({ color, width: 1.5 }));
     mark(host, "ring", around(true), strokeOf({ color, width: 3 }));
     const { kind, layer, head } = this.#place, { asked } = this.#run, isHead = asked?.layer === layer && asked?.head === head;
-    if (host.dataset.part === "focus") this.#curtain.place(host, kind, places.xy, isHead);
+    if (host.dataset.part === "focus") this.#curtain?.place(host, kind, places.xy, isHead);
   }
 
   #markTiles(chart) {
