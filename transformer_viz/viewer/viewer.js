@@ -59,8 +59,8 @@ export class Viewer {
    *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, canExport?: boolean,
    *   Curtain?: typeof import("./curtain.js").Curtain, showIdeas?: typeof import("./ideas.js").showIdeas}} [on]
    *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `canExport`
-   *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts, of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at
-   *   each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
+   *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts,
+   *   of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
   constructor(root, on = {}) {
     this.#root = root;
