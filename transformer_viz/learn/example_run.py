@@ -41,19 +41,32 @@ class Example:
     focus: Spot
 
 
-@cache
 def load_model(name: str) -> Checkpoint:
     """A checkpoint by its name, on the CPU, as often as it is asked for; a lesson names no folder.
 
     Raises:
         CheckpointError: there is none of this name, or it is damaged.
     """
-    return load_checkpoint(str(find_name(name)), "cpu")
+    return _load(str(find_name(name)))
+
+
+@cache
+def _load(folder: str) -> Checkpoint:
+    return load_checkpoint(folder, "cpu")
+
+
+def example_of(address: str, *, is_of_writing: bool = False) -> Example | None:
+    """The run of an address such as `/?text=hello`, as often as it is asked for."""
+    return _example(address, is_of_writing, folder_of(read_link(address)))
+
+
+def folder_of(link: Link) -> str:
+    """Where the model of a link lies: in another folder one of the same name is another model."""
+    return str(find_name(link.values.get("checkpoint", DEFAULT_MODEL)))
 
 
 @lru_cache(maxsize=64)
-def example_of(address: str, *, is_of_writing: bool = False) -> Example | None:
-    """The run of an address such as `/?text=hello`, as often as it is asked for."""
+def _example(address: str, is_of_writing: bool, _folder: str) -> Example | None:
     return example_run(read_link(address), is_of_writing=is_of_writing)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures import thumbnail as small
 from transformer_viz.figures.theme import THEMES, Theme, ThemeName
-from transformer_viz.learn.example_run import DEFAULT_MODEL, Example, example_of, load_model, measured
+from transformer_viz.learn.example_run import DEFAULT_MODEL, Example, example_of, folder_of, load_model, measured
 from transformer_viz.learn.lesson import Ask, Lesson
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.questions import CAUSE, Spot
@@ -22,13 +22,16 @@ def thumbnail(lesson: Lesson, theme: ThemeName) -> str:
     number = min(lesson.picture, len(lesson.steps)) - 1
     start = lesson.start_of(number)
     try:
-        return "" if start is None else _drawn(start.address, theme, has_all=lesson.steps[number].point.endswith("maps"))
+        if start is None:
+            return ""
+        folder = folder_of(read_link(start.address))
+        return _drawn(start.address, theme, folder, has_all=lesson.steps[number].point.endswith("maps"))
     except TransformerVizError:
         return ""
 
 
 @lru_cache(maxsize=64)
-def _drawn(address: str, theme: ThemeName, *, has_all: bool) -> str:
+def _drawn(address: str, theme: ThemeName, _folder: str, *, has_all: bool) -> str:
     link, colours = read_link(address), THEMES[theme]
     if "moment" in link.values:
         return _training(link, colours)
