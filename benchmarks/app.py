@@ -32,7 +32,7 @@ def measure(report: Report) -> None:
         tries = [(browser.enter(app, text), browser.enter(plain, text, bare=True)) for text in texts]
         entered, drawn = zip(*tries[5:], strict=True)
         reference = Number.of(browser.PLAIN_NAME, drawn)
-        steps = [browser.step(app, number) for number in range(TRIES)]
+        steps = [browser.step(app) for _ in range(TRIES)]
         for key, what, times in (("enter", "Enter until all is drawn", entered), ("key", "an arrow key", steps)):
             number = Number.of("ours", times)
             report.add(Line(what, number, reference, "ms", TRIES))

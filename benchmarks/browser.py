@@ -111,16 +111,17 @@ def took(page: Page, pause_ms: float = PAUSE_MS) -> float:
     return found
 
 
-def step(page: Page, number: int) -> float:
-    """Milliseconds from an arrow key to the step drawn: ten to the left, ten to the right."""
+def step(page: Page) -> float:
+    """Milliseconds from an arrow key to the step drawn: to the right until the last step, then to the left until the first."""
     page.evaluate(
-        """(key) => {
+        """() => {
           document.activeElement?.blur();
           const before = bench.step();
+          if (before === 0) bench.key = 'ArrowRight';
+          if (before === bench.lastStep()) bench.key = 'ArrowLeft';
           bench.watch(() => bench.step() !== before);
-          document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-        }""",
-        "ArrowLeft" if number % 20 < 10 else "ArrowRight",
+          document.body.dispatchEvent(new KeyboardEvent('keydown', { key: bench.key, bubbles: true }));
+        }"""
     )
     return took(page)
 

@@ -29,6 +29,8 @@
       return own.querySelector(':is(input, textarea)[aria-label="Source text"]');
     },
     step: () => [...part("output").children].findIndex((cell) => cell.classList.contains("now")),
+    lastStep: () => part("output").children.length - 1,
+    key: "ArrowLeft",
     focusRun,
     everyRun,
     // The bare page has a chart of Streamlit's, of which the one before is still there for a moment.
