@@ -112,18 +112,15 @@ def took(page: Page, pause_ms: float = PAUSE_MS) -> float:
 
 
 def step(page: Page) -> float:
-    """Milliseconds from an arrow key to the step drawn: to the right until the last step, then to the left until the first."""
-    page.evaluate(
-        """() => {
-          document.activeElement?.blur();
-          const before = bench.step();
-          if (before === 0) bench.key = 'ArrowRight';
-          if (before === bench.lastStep()) bench.key = 'ArrowLeft';
-          bench.watch(() => bench.step() !== before);
-          document.body.dispatchEvent(new KeyboardEvent('keydown', { key: bench.key, bubbles: true }));
-        }"""
-    )
+    """Milliseconds from an arrow key, pressed once the page rests, until the step is drawn: to the last step, and back."""
+    page.wait_for_function("bench.rests()", polling=_LOOK_MS)
+    page.evaluate("() => { const now = performance.now(); bench.watch(bench.press(), now); }")
     return took(page)
+
+
+def steps_in_a_row(page: Page, tries: int, every_ms: float) -> list[float]:
+    """The same of keys that come at even intervals, whatever the page has to do."""
+    return page.evaluate("([tries, every]) => bench.inARow(tries, every)", [tries, every_ms])
 
 
 def letters(length: int, number: int) -> str:

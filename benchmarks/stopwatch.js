@@ -1,12 +1,16 @@
 // In every measured page from its beginning. `bench.watch(isDrawn)` takes the milliseconds from now, and `bench.opened(isDrawn)`
-// those from the beginning of the navigation, until the condition holds and the browser has painted the frame after.
+// those from the beginning of the navigation, until the browser has drawn the first frame in which the condition holds.
 (() => {
+  const until = (isDrawn, started) => new Promise((done) => {
+    const look = () => {
+      if (isDrawn()) setTimeout(() => done(performance.now() - started));
+      else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
   const watch = (isDrawn, started) => {
     window.took = null;
-    const look = () => {
-      requestAnimationFrame(isDrawn() ? () => setTimeout(() => { window.took = performance.now() - started; }) : look);
-    };
-    look();
+    until(isDrawn, started).then((took) => { window.took = took; });
   };
 
   const part = (name) => document.querySelector(`.viewer [data-part="${name}"]`);
@@ -29,8 +33,28 @@
       return own.querySelector(':is(input, textarea)[aria-label="Source text"]');
     },
     step: () => [...part("output").children].findIndex((cell) => cell.classList.contains("now")),
-    lastStep: () => part("output").children.length - 1,
+    rests: () => document.querySelector("[data-test-script-state]").dataset.testScriptState === "notRunning",
+    // Presses an arrow key, to the right until the last step and then to the left; gives what says that the step is drawn.
+    press: () => {
+      document.activeElement?.blur();
+      const before = bench.step();
+      if (before === 0) bench.key = "ArrowRight";
+      if (before === part("output").children.length - 1) bench.key = "ArrowLeft";
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: bench.key, bubbles: true }));
+      return () => bench.step() !== before;
+    },
     key: "ArrowLeft",
+    // Keys at even times: one that the page is late for is as late as it is.
+    inARow: async (tries, every) => {
+      const began = performance.now(), all = [];
+      for (let i = 0; i < tries; i += 1) {
+        const due = began + i * every;
+        await new Promise((go) => setTimeout(go, Math.max(0, due - performance.now())));
+        const pressed = bench.press();
+        all.push(until(pressed, due));
+      }
+      return Promise.all(all);
+    },
     focusRun,
     everyRun,
     // The bare page has a chart of Streamlit's, of which the one before is still there for a moment.
@@ -38,7 +62,7 @@
       const charts = document.querySelectorAll(".js-plotly-plot");
       return charts.length === 1 ? charts[0]._fullLayout?.meta?.run ?? null : null;
     },
-    watch: (isDrawn) => watch(isDrawn, performance.now()),
+    watch: (isDrawn, started = performance.now()) => watch(isDrawn, started),
     opened: (isDrawn) => watch(isDrawn, 0),
     // Until another run of `text` is drawn.
     ofRun: (text) => {

@@ -47,8 +47,8 @@ AT_REST = """async () => {
   throw failure ?? Error('the page does not come to rest');
 }"""
 """Until Python and the charts have nothing to do, and for REST_MS nothing of what LOOK sees has changed."""
-REST_MS = 400
-"""More than the 150 within which a viewer tells again, and than Plotly rests after a press."""
+REST_MS = 450
+"""More than the 400 after which a viewer tells again, and Plotly draws, once nothing more is pressed."""
 PATIENCE_MS = 60_000
 ROWS = """(chart) => {
   const { z } = chart.data[0];

@@ -24,16 +24,30 @@ function browser() {
   return { place, state, told, report, root, press, begin: (heard = 0, on = root) => report.begin((one) => told.push(one.n), on, heard) };
 }
 
-test("a press is told at once, and again not before a while", () => {
+test("of presses that follow each other fast the first is told at once, and the last one once it rests", () => {
   const { state, told, report, begin } = browser();
   begin();
-  for (state.n = 1; state.n <= 3; state.n += 1) report.soon();
-  state.n = 3;
+  for (state.n = 1; state.n < 9; state.n += 1) {
+    report.soon();
+    mock.timers.tick(333);
+  }
+  report.soon();
   assert.deepEqual(told, [1]);
-  mock.timers.tick(200);
-  assert.deepEqual(told, [1, 3]);
+  mock.timers.tick(400);
+  assert.deepEqual(told, [1, 9]);
   report.now();
-  assert.deepEqual(told, [1, 3], "what was told is not told again");
+  assert.deepEqual(told, [1, 9], "what was told is not told again");
+  state.n = 10;
+  report.soon();
+  assert.deepEqual(told, [1, 9, 10], "a press that comes alone");
+});
+
+test("what is pressed elsewhere on the page finds the newest state told", () => {
+  const { state, told, report, begin } = browser();
+  begin();
+  for (state.n = 1; state.n < 3; state.n += 1) report.soon();
+  hears.pointerdown.forEach((act) => act({ composedPath: () => [] }));
+  assert.deepEqual(told, [1, 3]);
 });
 
 test("between two pages nothing is told, and nothing is lost", () => {

@@ -4,8 +4,8 @@
 import { pieces } from "./sentence.js";
 import { fillStrip, keepInSight, unfoldStrip } from "./strips.js";
 
-// How long a step rests before somebody is told.
-export const REST_MS = 300;
+// How long a step rests before somebody is told: longer than a person takes to the next press, who presses three times a second.
+export const REST_MS = 400;
 const PLAY_MS = 700;
 /** Tokens of a strip that stands in one line above or below the other. */
 const MOST_ON_STAGE = 32;
@@ -121,6 +121,7 @@ export class Player {
   }
 
   pause() {
+    if (!this.timers.play) return;
     clearInterval(this.timers.play);
     this.timers.play = undefined;
     this.showPlaying();
@@ -135,7 +136,13 @@ export class Player {
     this.part("sentence").setAttribute("aria-live", playing ? "off" : "polite");
   }
 
+  // The words first, and then the marks: where something is, is asked after all that may move it.
   say() {
+    this.sayWords();
+    this.pointing?.show({ moves: this.isMoving });
+  }
+
+  sayWords() {
     this.part("sentence").replaceChildren(...pieces(this.data.sentences[this.step], this.data.terms));
     // Where steps are moments of a training, each has written something of its own.
     if (this.data.written) this.strip("written", this.data.written[this.step], null);
@@ -168,7 +175,6 @@ export class Player {
     const pinned = Object.assign(document.createElement("span"), { className: "said-of-pin" });
     pinned.append(...pieces(this.pointing.words()));
     if (pinned.hasChildNodes()) this.part("sentence").append(pinned);
-    this.pointing.show({ moves: this.isMoving });
   }
 
   key(event) {

@@ -218,20 +218,21 @@ export class Pointing {
 
   // ---- the marks
 
-  // Where something is, is asked before anything is changed: the browser would arrange the page anew for each question.
+  // Where something is, is asked once all tokens look as they will, and before anything is drawn over them: the browser would
+  // arrange the page anew for each question.
   show({ moves = false } = {}) {
     if (!this.isHere) return this.lines.clear();
     const { pointed, pinned } = this, weights = this.weights();
+    const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
+    const isAll = this.lines.shown === "all" && !(this.aligned ? this.alignedPlace() : pointed);
+    this.markTokens(isAll && this.lines.hasEnded ? [] : links);
     const maps = this.charts().filter((chart) => chart?.drawn?.run === this.run);
     const bands = maps.map((chart) => {
       const found = this.isMarked ? areasOf(chart.host) : {};
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
-    const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
-    const isAll = this.lines.shown === "all" && !(this.aligned ? this.alignedPlace() : pointed);
     const paths = this.lines.pathsOf(isAll ? this.allSoFar(weights) : links.length ? links : this.atRest(weights));
     maps.forEach(({ host }, place) => draw(host, bands[place]));
-    this.markTokens(isAll && this.lines.hasEnded ? [] : links);
     this.lines.draw(paths, { moves, isPreview: Boolean(pointed), isThin: isAll });
   }
 

@@ -1,8 +1,9 @@
 // @ts-check
-// Tells the server the newest state: at once, and then not more often than `EVERY_MS`. What is pressed elsewhere on the page finds
-// the newest state with the server, since it is told before that press counts.
+// Tells the server the newest state: at once what comes alone, and of presses that follow each other fast the first, and the last
+// one once it rests: for each answer Streamlit arranges the whole page, and the next press would wait. What is pressed elsewhere on
+// the page finds the newest state with the server, since it is told before that press counts.
+import { REST_MS } from "./player.js";
 
-const EVERY_MS = 150;
 const AGAIN_MS = 50;
 const GONE_MS = 5000;
 
@@ -46,21 +47,20 @@ export class Report {
     this.heard = heard;
     if (isOther) {
       this.told = heard;
-      this.waits ??= setTimeout(() => {
-        this.waits = undefined;
-        this.now();
-      }, EVERY_MS);
+      this.waits ??= setTimeout(() => this.#rested(), REST_MS);
     }
     return isOther;
   }
 
   soon() {
-    if (this.waits) return;
+    if (!this.waits) this.now();
+    clearTimeout(this.waits);
+    this.waits = setTimeout(() => this.#rested(), REST_MS);
+  }
+
+  #rested() {
+    this.waits = undefined;
     this.now();
-    this.waits = setTimeout(() => {
-      this.waits = undefined;
-      this.now();
-    }, EVERY_MS);
   }
 
   now() {

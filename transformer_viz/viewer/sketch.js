@@ -15,18 +15,22 @@ export class Sketch {
     const looks = { position: "absolute", inset: 0, width: "100%", height: "100%", zIndex: 1, display: "none" };
     Object.assign(this.sheet.style, looks);
     this.sheet.setAttribute("aria-hidden", "true");
+    // Painted apart from the document: for the font of a canvas that stands there the browser would style the page anew.
+    this.apart = new OffscreenCanvas(1, 1);
   }
 
   // `places` are the subplots of the chart, in its pixels, as `placesOn` gives them; `drawn` is the figure that Plotly drew.
   show(figure, places, { width, height }, drawn = null) {
     const scale = window.devicePixelRatio, { sheet } = this, size = [width, height].map((pixels) => Math.round(pixels * scale));
     if (sheet.parentElement !== this.host) this.host.append(sheet);
-    if (String(size) !== String([sheet.width, sheet.height])) [sheet.width, sheet.height] = size;
+    if (!size.every(Boolean)) return;
+    if (String(size) !== String([this.apart.width, this.apart.height])) [this.apart.width, this.apart.height] = size;
     // What is painted once is painted by the processor: a card would take longer to begin.
-    const paper = sheet.getContext("2d", { willReadFrequently: true });
+    const paper = this.apart.getContext("2d", { willReadFrequently: true });
     paper.setTransform(scale, 0, 0, scale, 0, 0);
     paper.clearRect(0, 0, width, height);
     paint(paper, figure, places, drawn);
+    sheet.getContext("bitmaprenderer").transferFromImageBitmap(this.apart.transferToImageBitmap());
     sheet.style.display = "";
     this.host.setAttribute("aria-busy", "true");
   }

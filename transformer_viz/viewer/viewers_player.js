@@ -27,9 +27,9 @@ export class ViewersPlayer extends Player {
     super.update(data);
   }
 
-  say() {
+  sayWords() {
     const hadFocus = this.ways.hasFocus;
-    super.say();
+    super.sayWords();
     this.sayBriefly();
     this.part("sentence").append(...this.measures.words(this.data, this.step));
     this.ways.offer(this.data.ways?.[this.step] ?? {}, this.data.isAsked, hadFocus);

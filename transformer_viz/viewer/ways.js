@@ -17,8 +17,10 @@ export class Ways {
   // `ways` are the words of each by its name. The keyboard stays where the buttons were.
   offer(ways, isAsked, hadFocus) {
     this.room.ariaLabel = isAsked ? "Answers" : "What one may do here";
+    const hint = this.player.part("hint");
     if (isAsked) this.player.part("sentence").append(this.room);
-    else this.player.part("hint").before(this.room);
+    // Not touched where it stands already: the browser would arrange the page anew.
+    else if (hint.previousElementSibling !== this.room) hint.before(this.room);
     const shown = JSON.stringify(ways);
     if (this.shown !== shown) {
       this.shown = shown;
