@@ -77,7 +77,7 @@ def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("-o run.gif", "run.gif does not end in .html"),
+        ("-o run.webp", "run.webp does not end in .html"),
         ("-o run.npz --force", "does not end in"),
         ("-o no/run.html", "There is no folder no"),
         ("-o taken.html", "exists already"),

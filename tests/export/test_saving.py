@@ -76,7 +76,7 @@ def test_a_failing_browser_is_one_error_and_no_formula_is_fetched(trace: Trace, 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("run.gif", "does not end in"),
+        ("run.webp", "does not end in"),
         ("run", "does not end in"),
         ("no/run.csv", "There is no folder"),
         ("folder.csv", "is a folder"),

@@ -14,9 +14,10 @@ from transformer_viz.terms import Kind
 if TYPE_CHECKING:
     from transformer_viz.trace.trace import Trace
 
-_ENDINGS = ("html", "png", "svg", "pdf", "csv", "parquet")
+_ENDINGS = ("html", "png", "svg", "pdf", "gif", "csv", "parquet")
 _TABLES = ("csv", "parquet")
 _NUMBER, _SIZE = Range(1, 100_000), Range(50, 8000)
+_SECONDS = Range(0.05, 60)
 
 
 def _read_head(text: str) -> int | str:
@@ -42,8 +43,10 @@ def run(
     | None = None,
     words: Annotated[bool, "join pieces of words: sum over keys, mean over queries"] = False,
     aligner: Annotated[str | None, "for a page: the head that aligns words, as in 2.1; `align-heads` finds it"] = None,
-    width: Annotated[int | None, "for a picture: width in pixels (1200)", _SIZE] = None,
+    width: Annotated[int | None, "for a picture: width in pixels (1200, of a GIF 800)", _SIZE] = None,
     height: Annotated[int | None, "for a picture: height in pixels (as needed)", _SIZE] = None,
+    shape: Annotated[Literal["wide", "square"] | None, "for a GIF: 16 to 9, or as high as wide (wide)"] = None,
+    seconds: Annotated[float | None, "for a GIF: seconds of a step (about 6 for all)", _SECONDS] = None,
     scale: Annotated[float | None, "for a PNG: N times as many pixels (2)", Range(0, above=True)] = None,
     plotlyjs: Annotated[
         str | None,
@@ -61,8 +64,8 @@ def run(
     """Make a page, a picture or a table of a saved trace.
 
     The ending of --output says which. `.html` is the whole run, step by step, or with --what one figure; it needs no network.
-    `.png`, `.svg` and `.pdf` need kaleido and a Chrome or Chromium. `.csv` and `.parquet` hold every weight. Layers, heads and
-    steps count from 1, in `.csv` and `.parquet` from 0.
+    `.gif` is a run that is written step by step. It, `.png`, `.svg` and `.pdf` need kaleido and a Chrome or Chromium. `.csv`
+    and `.parquet` hold every weight. Layers, heads and steps count from 1, in `.csv` and `.parquet` from 0.
     """
     ending = output.suffix.lower().removeprefix(".")
     if ending not in _ENDINGS:
@@ -71,12 +74,16 @@ def run(
     looks = {"hide_answer": hide_answer, "colours": colours, "aligner": aligner}
     drawn = {"what": what, **place, "theme": theme, "large": large, **looks}
     size = {"width": width, "height": height, "scale": scale}
+    moving = {"shape": shape, "seconds": seconds}
     # What does not fit is told, and not passed over.
     unfitting = (
         (inside, "--inside", {"what": what, **place, **looks, "words": words, "without_plotlyjs": without_plotlyjs},
          "it shows all heads that the file holds. Leave one out"),
         (ending in _TABLES, f".{ending}", drawn, "a table holds every weight; it is of pictures and pages"),
-        (ending not in ("png", "svg", "pdf"), f".{ending}", size, "it is of .png, .svg and .pdf"),
+        (ending not in ("png", "svg", "pdf", "gif"), f".{ending}", size, "it is of .png, .svg, .pdf and .gif"),
+        (ending != "gif", f".{ending}", moving, "it is of .gif"),
+        (ending == "gif", ".gif", {"what": what, "step": step, "large": large, "colours": colours, "aligner": aligner,
+         "height": height, "scale": scale}, "a moving picture is of all steps of one head, and says no grades"),
         (ending != "html", f".{ending}", {"without_plotlyjs": without_plotlyjs, "inside": inside}, "it is of .html"),
     )  # fmt: skip
     for is_so, cause, options, why in unfitting:
@@ -97,6 +104,16 @@ def run(
     if not no_limits and (ending in _TABLES or (ending == "html" and what == "player")):
         with lifted_by_flag():
             limits.check_file(trace, str(file)[-200:], is_table=ending in _TABLES)
+    if ending == "gif":
+        from transformer_viz.export.animation import gif
+
+        _check_place(trace, kind, layer, head, None)
+        place = {"kind": kind, "layer": layer, "head": head}
+        options = {name: value - 1 if isinstance(value, int) else value for name, value in place.items()}
+        options |= {name: value for name, value in {**moving, "theme": theme, "width": width}.items() if value is not None}
+        saving.write(output, gif(trace, **options))
+        _print_size(output)
+        return
     options: dict[str, Any] = {}
     if ending not in _TABLES:
         _check_place(trace, **place)

@@ -3,11 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from transformer_viz.export.animation import animation
 from transformer_viz.export.pages import figure_html, frame, html
 from transformer_viz.export.saving import picture, save, table
 from transformer_viz.inside_head.page import inside_html
 
-__all__ = ["figure_html", "frame", "html", "inside_html", "masks_bytes", "picture", "save", "survey_html", "table"]
+__all__ = ["animation", "figure_html", "frame", "html", "inside_html", "masks_bytes", "picture", "save", "survey_html", "table"]
 
 if TYPE_CHECKING:
     from transformer_viz.config_masks.page import masks_bytes as masks_bytes

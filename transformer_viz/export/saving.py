@@ -60,6 +60,8 @@ def save(
     path = Path(path)
     check_target(path, force=force)
     ending = path.suffix.lower().removeprefix(".")
+    if ending == "gif":
+        raise OptionError(f"{path.name} would be a moving picture, which `export.animation` makes.")
     if ending not in FORMATS:
         raise OptionError(f"{path.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
     write(path, render_bytes(trace, ending, what, **options))

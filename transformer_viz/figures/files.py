@@ -4,6 +4,8 @@ import base64
 import hashlib
 import importlib.util
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Literal, get_args
 
@@ -45,18 +47,30 @@ def picture_of(figure: go.Figure, format: str, width: int, height: int, scale: f
         raise OptionError(f"format {format!r} is no picture; choose one of {join_names(PICTURE_FORMATS)}")
     if not all(1 <= side * scale <= LARGEST_SIDE for side in (width, height)):
         raise OptionError(f"{width} × {height} at scale {scale:g} is not possible; each side is 1 to {LARGEST_SIDE} pixels")
-    if importlib.util.find_spec("kaleido") is None:
-        raise ExportError(f"A {format.upper()} needs kaleido and a Chrome or Chromium: pip install kaleido. {_INSTEAD}")
     still = {key: value for key, value in figure.to_dict().items() if key != "frames"}
     options = {"format": format, "width": width, "height": height, "scale": scale}
+    with drawing_browser(format):
+        import kaleido
 
-    import kaleido
+        # MathJax would be fetched from the network, and would take a typed $x$ for a formula.
+        return kaleido.calc_fig_sync(still, opts=options, kopts={"mathjax": False, "timeout": 60})
+
+
+@contextmanager
+def drawing_browser(format: str) -> Iterator[None]:
+    """A turn with the browser that draws pictures.
+
+    Raises:
+        ExportError: kaleido or a browser is missing, or the browser failed; the message says what to install.
+    """
+    if importlib.util.find_spec("kaleido") is None:
+        raise ExportError(f"A {format.upper()} needs kaleido and a Chrome or Chromium: pip install kaleido. {_INSTEAD}")
+
     from kaleido.errors import ChromeNotFoundError
 
     try:
         with _ONE_AT_A_TIME:
-            # MathJax would be fetched from the network, and would take a typed $x$ for a formula.
-            return kaleido.calc_fig_sync(still, opts=options, kopts={"mathjax": False, "timeout": 60})
+            yield
     except ChromeNotFoundError:
         raise ExportError(
             f"A {format.upper()} needs a Chrome or Chromium (Debian: apt install chromium; BROWSER_PATH names one "

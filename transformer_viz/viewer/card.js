@@ -4,6 +4,7 @@ import { withCrossings } from "./lines.js";
 
 const MARGIN = 50;
 const WIDEST_LINE = 9;
+const LEAST_PX = 16;
 const SIGN = "Transformer Viz";
 
 /**
@@ -57,10 +58,10 @@ export function drawCard(to, card, step, part = 1) {
 /**
  * The moments of a card that moves: which step, how far its look has gone, and how long it is seen.
  * @param {number} n steps
+ * @param {number} [of] milliseconds of a step
  * @returns {{step: number, part: number, ms: number}[]}
  */
-export function moments(n) {
-  const of = Math.max(160, Math.min(660, 4800 / n));
+export function moments(n, of = Math.max(160, Math.min(660, 4800 / n))) {
   const steps = Array.from({ length: n }, (_, step) => [0.35, 0.7, 1].map((part, i) => ({ step, part, ms: of * [0.18, 0.18, 0.64][i] })));
   return [...steps.flat(), { step: n, part: 1, ms: 1800 }];
 }
@@ -101,6 +102,9 @@ function line(to, from, until, isOfSource, part) {
 
 function say(to, text, x, y, font, colour, most = 1100) {
   to.font = font;
+  const { width } = to.measureText(text);
+  // Smaller where it is too long, and only then narrower.
+  if (width > most) to.font = font.replace(/([\d.]+)px/, (_, size) => `${Math.max(LEAST_PX, (Number(size) * most) / width)}px`);
   to.fillStyle = colour;
   to.textBaseline = "middle";
   to.fillText(text, x, y, most);

@@ -10,7 +10,7 @@ const COPIED_MS = 2000;
 export class Share {
   /**
    * @param {HTMLElement} root of the viewer
-   * @param {() => import("./card.js").Card} cardOf
+   * @param {() => import("./card.js").Card | null} cardOf
    * @param {((name: string) => void) | undefined} chosenWay where the page can make one file that runs
    */
   constructor(root, cardOf, chosenWay) {
@@ -25,6 +25,7 @@ export class Share {
 
   open() {
     this.card = this.cardOf();
+    if (!this.card) return;
     this.room ??= this.#made();
     this.root.append(this.room);
     this.#draw();
@@ -97,18 +98,30 @@ export class Share {
   async #move(button) {
     button.disabled = true;
     button.textContent = "Making it …";
-    const sheet = document.createElement("canvas"), [width, height] = SIZES[/** @type {"wide" | "square"} */ (this.size.value)];
-    Object.assign(sheet, { width: MOVING_PX, height: Math.round((MOVING_PX * height) / width) });
-    const context = contextOf(sheet), pause = () => new Promise((go) => setTimeout(go)), frames = [];
-    for (const { step, part, ms } of moments(this.card.written.length)) {
-      drawCard(context, this.card, step, part);
-      frames.push({ pixels: context.getImageData(0, 0, sheet.width, sheet.height).data, ms });
-      await pause();
-    }
-    saved(new Blob([await gifOf(frames, sheet.width, sheet.height, pause)], { type: "image/gif" }), `${this.card.file}.gif`);
+    const [width, height] = SIZES[/** @type {"wide" | "square"} */ (this.size.value)];
+    const moving = await movingPicture(this.card, MOVING_PX, Math.round((MOVING_PX * height) / width));
+    saved(new Blob([moving], { type: "image/gif" }), `${this.card.file}.gif`);
     button.textContent = "GIF";
     button.disabled = false;
   }
+}
+
+/**
+ * The bytes of a card that moves, as a GIF.
+ * @param {import("./card.js").Card} card
+ * @param {number} width in pixels
+ * @param {number} height
+ * @param {number} [msOfStep] how long a step is seen; by default shorter the more there are
+ */
+export async function movingPicture(card, width, height, msOfStep = undefined) {
+  const sheet = Object.assign(document.createElement("canvas"), { width, height });
+  const context = contextOf(sheet), pause = () => new Promise((go) => setTimeout(go)), frames = [];
+  for (const { step, part, ms } of moments(card.written.length, msOfStep)) {
+    drawCard(context, card, step, part);
+    frames.push({ pixels: context.getImageData(0, 0, width, height).data, ms });
+    await pause();
+  }
+  return gifOf(frames, width, height, pause);
 }
 
 const contextOf = (sheet) => {

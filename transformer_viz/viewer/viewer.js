@@ -79,7 +79,7 @@ export class Viewer {
     const hears = { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) };
     this.#curtain = on.Curtain ? new on.Curtain(root, hears) : null;
     this.#travel = new Travel(root.querySelector(".strips"));
-    new Share(root, () => this.#card(), on.canExport ? (way) => on.chosenWay?.(way) : undefined);
+    new Share(root, () => this.card, on.canExport ? (way) => on.chosenWay?.(way) : undefined);
     // Kinds may be buttons, all of them in sight.
     this.box("kind").addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.set({ kind: target.value }, "kind"));
     let waits;
@@ -367,8 +367,9 @@ export class Viewer {
     return isStage && !isGuessed && this.isStepped && isOpen && this.#player.root.classList.contains("staged");
   }
 
-  // The run as a card, with the words that the page has for its steps.
-  #card() {
+  /** The run as a card to take along, with the words that the page has for its steps; null where there is none. */
+  get card() {
+    if (!this.#canShare) return null;
     const { output, source, saved, title = "", remark = [] } = this.#run, { kind, head } = this.#place, { pointing } = this.#player;
     const { linked, names } = this.#kind, place = (key) => (linked.read?.[key] ?? -1) + 1, isOfSource = linked.strips[kind][1] === "source";
     const rows = output.map((_, query) => pointing.looks(query).map(({ weight }, key) => ({ query, key: isOfSource ? key : place(key), weight })));
