@@ -21,6 +21,8 @@ from transformer_viz.trace.trace import Trace
 CardShape = Literal["wide", "square"]
 SHAPES: dict[CardShape, tuple[int, int]] = {"wide": (16, 9), "square": (1, 1)}
 WIDTH = 800
+OF_A_GIF = {"kind", "layer", "head", "theme", "width"}
+"""The keywords of `save` that a moving picture has too."""
 _MOST_SECONDS = 60.0
 _PATIENCE = 120
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Unpack, get_args
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.atomic_files import check_target, write_bytes
 from transformer_viz.errors import ExportError, OptionError, join_names
+from transformer_viz.export.animation import OF_A_GIF, gif
 from transformer_viz.export.content import (
     DEFAULTS,
     SCALE,
@@ -32,7 +33,7 @@ from transformer_viz.trace.trace import Trace
 
 TableFormat = Literal["csv", "parquet", "npz"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
-FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
+FORMATS = ("html", *PICTURE_FORMATS, "gif", *TABLE_FORMATS)
 _HEIGHT = 480
 """Pixels of a picture whose figure has no size of its own."""
 _LONGEST = 40
@@ -44,7 +45,7 @@ _TITLE = 32
 def save(
     trace: Trace, path: str | PathLike[str], what: str = "player", *, force: bool = False, **options: Unpack[FileOptions]
 ) -> Path:
-    """Writes the run in the format of the file's ending: html, png, svg, pdf, csv, parquet or npz.
+    """Writes the run in the format of the file's ending: html, png, svg, pdf, gif, csv, parquet or npz.
 
     Args:
         trace: the run.
@@ -60,8 +61,6 @@ def save(
     path = Path(path)
     check_target(path, force=force)
     ending = path.suffix.lower().removeprefix(".")
-    if ending == "gif":
-        raise OptionError(f"{path.name} would be a moving picture, which `export.animation` makes.")
     if ending not in FORMATS:
         raise OptionError(f"{path.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
     write(path, render_bytes(trace, ending, what, **options))
@@ -75,6 +74,12 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
     if format not in FORMATS:
         raise OptionError(f"format {format!r} is not known; choose one of {join_names(FORMATS)}")
     given: dict[str, Any] = dict(options)
+    if format == "gif":
+        if what != "player" or (other := sorted(given.keys() - OF_A_GIF)):
+            raise OptionError(
+                f"{'what' if what != 'player' else other[0]} is not of a moving picture, which is of one head and all steps"
+            )
+        return gif(trace, **given)
     size = {name: given.pop(name) for name in ("width", "height", "scale") if name in given}
     if format == "html" and what == "player":
         return html(trace, **given).encode()
