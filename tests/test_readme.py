@@ -14,6 +14,7 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz import commands
+from transformer_viz.export import moving
 from transformer_viz.figures import files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,6 +49,16 @@ EXAMPLES = {
 PRINTED = {"docs/arrays.md": ["Different: "], "docs/masks.md": ["Leaking"]}
 
 
+def _a_reader_has() -> dict[str, Any]:
+    """A module of one's own: the first one of docs/own-model.md."""
+    (block, *_) = re.findall(
+        r"```python\n(.+?)```", (ROOT / "docs" / "own-model.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    names: dict[str, Any] = {}
+    exec(block.partition("\ndef make()")[0], names)
+    return {"my_module": names["Small"](), "my_words": ["<pad>", "<s>", "</s>", *"abcdefghijklmnopqrstuvwxyz"]}
+
+
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("document", EXAMPLES)
 def test_the_python_examples_run_and_say_what_their_comments_say(
@@ -61,7 +72,7 @@ def test_the_python_examples_run_and_say_what_their_comments_say(
     monkeypatch.setattr(files, "picture_of", lambda *_: b"picture")  # it would start a browser
     n_checked = 0
     for block in re.findall(r"```python\n(.+?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL):
-        names: dict[str, Any] = {}
+        names: dict[str, Any] = _a_reader_has() if "my_module" in block else {}
         for node in ast.parse(block).body:
             code = str(ast.get_source_segment(block, node))
             comment = block.splitlines()[(node.end_lineno or 0) - 1].partition("  # ")[2]
@@ -99,7 +110,7 @@ def test_each_command_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("document", "n"),
-    [("README.md", 2), ("docs/attribution.md", 1), ("docs/arrays.md", 2), ("docs/survey.md", 2), ("docs/export.md", 3)],
+    [("README.md", 2), ("docs/attribution.md", 1), ("docs/arrays.md", 2), ("docs/survey.md", 2), ("docs/export.md", 4)],
 )
 def test_the_commands_of_a_document_run_one_after_the_other(
     document: str, n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,6 +118,7 @@ def test_the_commands_of_a_document_run_one_after_the_other(
     """What needs other models or machines is left out."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "picture_of", lambda *_: b"picture")
+    monkeypatch.setattr(moving, "gif", lambda *_, **__: b"GIF89a")
     Path("texts.txt").write_text("hello\nreversethis\n", encoding="utf-8")
     tv.save_trace(tv.decode(tv.load_checkpoint("reverse", "cpu"), "hella"), "after.npz")
     found = re.findall(r"^python -m transformer_viz (.+)$", (ROOT / document).read_text(encoding="utf-8"), flags=re.MULTILINE)

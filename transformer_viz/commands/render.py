@@ -105,7 +105,7 @@ def run(
         with lifted_by_flag():
             limits.check_file(trace, str(file)[-200:], is_table=ending in _TABLES)
     if ending == "gif":
-        from transformer_viz.export.animation import gif
+        from transformer_viz.export.moving import gif
 
         _check_place(trace, kind, layer, head, None)
         place = {"kind": kind, "layer": layer, "head": head}

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from transformer_viz.export.animation import animation
+from transformer_viz.export.moving import animation
 from transformer_viz.export.pages import figure_html, frame, html
 from transformer_viz.export.saving import picture, save, table
 from transformer_viz.inside_head.page import inside_html

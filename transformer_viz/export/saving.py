@@ -10,7 +10,6 @@ from typing import Any, Literal, Unpack, get_args
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.atomic_files import check_target, write_bytes
 from transformer_viz.errors import ExportError, OptionError, join_names
-from transformer_viz.export.animation import OF_A_GIF, gif
 from transformer_viz.export.content import (
     DEFAULTS,
     SCALE,
@@ -23,6 +22,7 @@ from transformer_viz.export.content import (
     view,
 )
 from transformer_viz.export.drawings import figure_of
+from transformer_viz.export.moving import OF_A_GIF, gif
 from transformer_viz.export.pages import figure_html, html
 from transformer_viz.figures import files
 from transformer_viz.figures.files import PICTURE_FORMATS
@@ -75,10 +75,9 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
         raise OptionError(f"format {format!r} is not known; choose one of {join_names(FORMATS)}")
     given: dict[str, Any] = dict(options)
     if format == "gif":
-        if what != "player" or (other := sorted(given.keys() - OF_A_GIF)):
-            raise OptionError(
-                f"{'what' if what != 'player' else other[0]} is not of a moving picture, which is of one head and all steps"
-            )
+        other = (["what"] if what != "player" else []) + sorted(given.keys() - OF_A_GIF)
+        if other:
+            raise OptionError(f"{other[0]} is not of a moving picture, which is of one head and all steps")
         return gif(trace, **given)
     size = {name: given.pop(name) for name in ("width", "height", "scale") if name in given}
     if format == "html" and what == "player":

@@ -9,7 +9,7 @@ import transformer_viz as tv
 from tests.needs import needs
 from transformer_viz import export
 from transformer_viz.errors import ExportError, OptionError
-from transformer_viz.export.animation import gif
+from transformer_viz.export.moving import gif
 from transformer_viz.trace.trace import Trace
 
 
