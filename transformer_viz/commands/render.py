@@ -109,12 +109,12 @@ def run(
 
         _check_place(trace, kind, layer, head, None)
         place = {"kind": kind, "layer": layer, "head": head}
-        options = {name: value - 1 if isinstance(value, int) else value for name, value in place.items()}
+        options: dict[str, Any] = {name: value - 1 if isinstance(value, int) else value for name, value in place.items()}
         options |= {name: value for name, value in {**moving, "theme": theme, "width": width}.items() if value is not None}
         saving.write(output, gif(trace, **options))
         _print_size(output)
         return
-    options: dict[str, Any] = {}
+    options = {}
     if ending not in _TABLES:
         _check_place(trace, **place)
         options = {name: value - 1 if isinstance(value, int) else value for name, value in place.items()}

@@ -76,7 +76,7 @@ def gif(
         file = Path(folder) / "film.html"
         file.write_text(page("page.html", data, FOLDER / "film.js", PAGE_STYLES), encoding="utf-8")
         with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
-            made = thread.submit(asyncio.run, _film(file.as_uri(), options)).result()
+            made = thread.submit(lambda: asyncio.run(_film(file.as_uri(), options))).result()
     if made is None:
         raise OptionError(
             f"{_size(trace)} are not possible in a moving picture: it has room for 32 source and 32 written tokens of a run "
