@@ -4,7 +4,7 @@ import base64
 import hashlib
 import importlib.util
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from typing import Literal, get_args
@@ -57,7 +57,7 @@ def picture_of(figure: go.Figure, format: str, width: int, height: int, scale: f
 
 
 @contextmanager
-def drawing_browser(format: str) -> Iterator[None]:
+def drawing_browser(format: str) -> Generator[None]:
     """A turn with the browser that draws pictures.
 
     Raises:
