@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from transformer_viz import analysis as analysis
     from transformer_viz import export as export
     from transformer_viz import figures as figures
+    from transformer_viz.addresses import AttentionAddress as AttentionAddress
+    from transformer_viz.addresses import HeadAddress as HeadAddress
     from transformer_viz.analysis.comparison import compare as compare
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.analysis.word_pooling import by_words as by_words
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from transformer_viz.attribution.patch import patch as patch
     from transformer_viz.attribution.patch import patched_run as patched_run
     from transformer_viz.attribution.verdict import faithfulness as faithfulness
-    from transformer_viz.attribution.verdict import verdict as verdict
+    from transformer_viz.attribution.verdict import judge_attention as judge_attention
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from transformer_viz.errors import TransformerVizError as TransformerVizError
     from transformer_viz.evaluation.evaluate import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate
-    from transformer_viz.inside_head.run import inside as inside
+    from transformer_viz.inside_head.run import inspect_head as inspect_head
     from transformer_viz.mask_checks.assert_masks import assert_masks as assert_masks
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
-    from transformer_viz.mask_checks.effect import effect as effect
+    from transformer_viz.mask_checks.effect import measure_effect as measure_effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
     from transformer_viz.readers.models import load_model as load_model
     from transformer_viz.readers.modules.wrapping import wrap as wrap
@@ -45,15 +47,17 @@ if TYPE_CHECKING:
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
     from transformer_viz.tracing.batch import decode_batch as decode_batch
-    from transformer_viz.tracing.batch import read_batch as read_batch
+    from transformer_viz.tracing.batch import decode_forced as decode_forced
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
     from transformer_viz.tracing.show import show as show
-    from transformer_viz.tracing.untrained import untrained as untrained
-    from transformer_viz.training.replay import replay as replay
+    from transformer_viz.tracing.untrained import decode_untrained as decode_untrained
+    from transformer_viz.training.replay import trace_training as trace_training
     from transformer_viz.version import __version__ as __version__
 
 _HOMES = {
+    "AttentionAddress": "addresses",
+    "HeadAddress": "addresses",
     "Checkpoint": "checkpoints",
     "load_checkpoint": "checkpoints",
     "load_snapshot": "checkpoints",
@@ -67,7 +71,7 @@ _HOMES = {
     "knock_out": "attribution.knock_out",
     "patch": "attribution.patch",
     "patched_run": "attribution.patch",
-    "verdict": "attribution.verdict",
+    "judge_attention": "attribution.verdict",
     "accuracy_by_length": "evaluation.evaluate",
     "assert_masks": "mask_checks.assert_masks",
     "check_masks": "mask_checks.check_masks",
@@ -75,14 +79,14 @@ _HOMES = {
     "by_words": "analysis.word_pooling",
     "compare": "analysis.comparison",
     "decode_batch": "tracing.batch",
-    "read_batch": "tracing.batch",
-    "effect": "mask_checks.effect",
+    "decode_forced": "tracing.batch",
+    "measure_effect": "mask_checks.effect",
     "masks": "config_masks.masks",
     "MISTAKES": "model.mistakes",
     "diff": "analysis.diff",
     "evaluate": "evaluation.evaluate",
-    "untrained": "tracing.untrained",
-    "replay": "training.replay",
+    "decode_untrained": "tracing.untrained",
+    "trace_training": "training.replay",
     "compare_surveys": "surveys.columns",
     "load_survey": "surveys.result",
     "survey": "surveys.survey",
@@ -91,7 +95,7 @@ _HOMES = {
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
     "show": "tracing.show",
-    "inside": "inside_head.run",
+    "inspect_head": "inside_head.run",
     "Inside": "trace.inside",
     "Trace": "trace.trace",
     "__version__": "version",

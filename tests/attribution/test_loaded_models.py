@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 import transformer_viz as tv
 from tests.attribution import plain
 from tests.readers.families import DECODERS, TEXTS, WRITERS, cases, family, own, tokenizer, untapped, wrap_model
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import all_heads
@@ -164,7 +164,7 @@ def test_patching_of_other_models_ends_where_it_must(name):
 
     for kind, effects in found.effects.items():
         layer, query = np.unravel_index(np.abs(effects).argmax(), effects.shape)
-        heads = [HeadPlace(kind, int(layer), head) for head in range(model.model.sizes.heads[kind])]
+        heads = [HeadAddress(kind, int(layer), head) for head in range(model.model.sizes.heads[kind])]
         assert effects[layer, query] == pytest.approx(effect(heads, query), abs=1e-4)
         assert abs(effects[layer, query]) > 0.01
     if name not in DECODERS:

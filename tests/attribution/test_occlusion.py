@@ -165,7 +165,7 @@ def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, mon
     for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted norm")):
         with pytest.raises(OptionError, match=rf"{re.escape(title)} is not available for tiny: it is not known .*attention"):
             tv.attribute(tiny, hello, method)
-    found = tv.verdict(tiny, hello)
+    found = tv.judge_attention(tiny, hello)
     assert sorted(found.missing) == ["alti", "value_weighted", "value_weighted_sum"]
     assert {"gradient", "rollout"} <= {each.name for each in found.maps}
 

@@ -216,5 +216,7 @@ def test_verdicts_of_lines_are_those_of_runs(make_model, make_tiny, tmp_path):
     found = survey_verdicts(model, Block(0, lines), SurveyOptions(max_length=4, mode="position"))
     (tmp_path / "verdicts").write_bytes(found.to_bytes())
     again = read_verdicts(tmp_path / "verdicts")
-    wanted = tv.verdict(model, [tv.decode(model, text, max_length=4) for text in ("helo", "abc")], mode="position", seed=0)
+    wanted = tv.judge_attention(
+        model, [tv.decode(model, text, max_length=4) for text in ("helo", "abc")], mode="position", seed=0
+    )
     assert repr(judging.merge_verdicts(again.verdicts, again.missing, seed=0)) == repr(wanted)

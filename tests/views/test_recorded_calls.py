@@ -73,13 +73,13 @@ def test_a_number_without_a_literal_is_refused(value):
 
 def test_lines_stand_in_the_order_of_what_they_need_and_each_once():
     trace = run(of := model(), "hello")
-    untrained = record(Value(), Call(tv.untrained, of, trace))
+    untrained = record(Value(), Call(tv.decode_untrained, of, trace))
     grades = record(Value(), Call(tv.analysis.alignment, trace, untrained))
     figure = record(Value(), Call(tv.figures.grades, grades, "mass", style=tv.figures.Style("dark")))
     assert lines(figure, Call("print({}.made_by)", run(model(), "hello"))) == [
         "checkpoint = tv.load_model('reverse')",
         "trace = tv.decode(checkpoint, 'hello')",
-        "untrained = tv.untrained(checkpoint, trace)",
+        "untrained = tv.decode_untrained(checkpoint, trace)",
         "grades = tv.analysis.alignment(trace, untrained=untrained)",
         "figure = tv.figures.grades(grades, style=tv.figures.Style(theme='dark'))",
         "figure.show()",

@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from transformer_viz.addresses import row_address
 from transformer_viz.analysis.align import common, distances, first_difference, largest, paired, signed_size
 from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.errors import OptionError, join_names
@@ -237,7 +236,7 @@ class _Walk:
             self._compare("steps", a.fills, b.fills, "fills")
         for kind in KINDS:
             self._compare_attention(kind)
-        first, second = ({row_address(inside.place): inside for inside in run.insides} for run in (a, b))
+        first, second = ({inside.address: inside for inside in run.insides} for run in (a, b))
         self._compare("insides", first, second)
 
     def _add(self, what: What, where: Where, a: Any, b: Any, size: float | None = None, count: int = 1) -> None:

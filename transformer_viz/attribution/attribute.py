@@ -1,5 +1,6 @@
 """How much each key counts for what was written, by a measure of `methods/`."""
 
+from transformer_viz.addresses import check_kind
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.errors import OptionError, join_names
@@ -44,9 +45,10 @@ def attribute(
     if mode != "word" and mode not in chosen.modes:
         raise OptionError(f"mode {mode!r} is not one of {method}; it has {join_names(chosen.modes)}")
     possible = [attention_kind for attention_kind in KINDS_WITH_CAUSES if attention_kind in there]
-    keys = next((attention_kind for attention_kind in possible if kind in (None, attention_kind)), None)
-    if keys is None:
-        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {join_names(possible)} with causes")
+    if not possible or kind not in (None, *possible):
+        check_kind(kind, there, model.name)
+        raise OptionError(f"kind {kind!r} has no causes in {model.name}; choose one of {join_names(possible)}")
+    keys = next(attention_kind for attention_kind in possible if kind in (None, attention_kind))
     if chosen.follows_layers and model.model.sizes.recurrences:
         others = join_names(name for name, other in METHODS.items() if not other.follows_layers)
         raise OptionError(

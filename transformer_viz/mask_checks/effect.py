@@ -1,4 +1,4 @@
-"""`effect`: how an edit or mistake changes the outputs for many strings, decoded in batches of mixed lengths.
+"""`measure_effect`: how an edit or mistake changes the outputs for many strings, decoded in batches of mixed lengths.
 
 Strings are padded as in training, so that a mistake about padding shows. Prompts are batched by length and not padded, since
 padding before them would move the positions that an edit names.
@@ -175,7 +175,7 @@ class EffectInProgress:
             self.found = Effect(self.decoded, *exact, self._changed / self.decoded)
 
 
-def effect(
+def measure_effect(
     model: LoadedModel,
     texts: Sequence[str] | None = None,
     *,

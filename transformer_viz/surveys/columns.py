@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import Interval, difference, wilson
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.surveys.result import ROLE, Confidence, HeadStatistic, Survey, SurveyedStatistic
@@ -74,7 +74,7 @@ def kinds(survey: Survey, name: str) -> tuple[Kind, ...]:
     return tuple(kind for kind in survey.kinds if kind in there)
 
 
-def best(survey: Survey, name: str) -> HeadPlace | None:
+def best(survey: Survey, name: str) -> HeadAddress | None:
     """The head with the highest number, the first of equal ones; None where none has such a number."""
     rows = [row for place in survey.places if (row := survey.at(place, name)) is not None]
     return max(rows, key=lambda row: row.mean).place if rows else None
@@ -104,7 +104,7 @@ class HeadChange:
         b: in the second.
     """
 
-    place: HeadPlace
+    place: HeadAddress
     a: HeadStatistic
     b: HeadStatistic
 

@@ -48,7 +48,7 @@ def decode_batch(
     )
 
 
-def read_batch(
+def decode_forced(
     model: LoadedModel,
     sources: Sequence[str],
     targets: Sequence[Target | None] | None = None,

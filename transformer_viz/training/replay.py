@@ -1,4 +1,4 @@
-"""`replay`: runs one text through the snapshots of a training, to see attention form."""
+"""`trace_training` runs one text through the snapshots of a training, to see attention form."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +17,7 @@ MOST_MOMENTS = 60
 MAX_REPLAY_BYTES = 256_000_000
 
 
-def replay(
+def trace_training(
     checkpoint: Checkpoint,
     text: str,
     *,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -15,7 +15,7 @@ from transformer_viz.trace.trace import Trace
 class PatchEffect:
     """The effect of patching one place: a head, or a layer, at one query; all counts from 0."""
 
-    place: Place
+    place: AttentionAddress
     query: int
     value: float
 
@@ -43,14 +43,15 @@ class Patching:
     def largest(self, n: int) -> tuple[PatchEffect, ...]:
         """The places with the largest effects of either sign."""
         every = [
-            PatchEffect(Place(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
+            PatchEffect(AttentionAddress(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
             for kind, effects in self.effects.items()
             for layer, *head, query in np.ndindex(*effects.shape)
         ]
         return tuple(sorted(every, key=lambda each: -abs(each.value))[:n])
 
-    def at(self, place: Place, query: int) -> PatchEffect | None:
-        """The effect at one place; None where it was not asked for."""
+    def at(self, place: str | AttentionAddress, query: int) -> PatchEffect | None:
+        """The effect at one head or layer and one query, from 0; None where it was not measured."""
+        place = AttentionAddress.read(place)
         layers, effects = self.layers.get(place.kind, ()), self.effects.get(place.kind, np.empty(0))
         head = () if place.head is None else (place.head,)
         if place.layer not in layers or len(head) != effects.ndim - 2:
@@ -99,7 +100,7 @@ class PatchedRun:
         of_both: at that step the probabilities of A's token and of B's: in A, in B, and in B with the place of A.
     """
 
-    place: Place
+    place: AttentionAddress
     query: int
     tokens: tuple[str, ...]
     probabilities: tuple[float, ...]
