@@ -76,6 +76,12 @@ def printed(*arguments: str, code: int = 0) -> Callable[[Path], Any]:
     return lambda folder: json.loads(command(*arguments, "--json", code=code))
 
 
+def aligned_heads(folder: Path) -> Any:
+    """The reference as it was recorded: its layer and its head."""
+    data = json.loads(command("align-heads", "--checkpoint", "reverse-small", "--samples", "10", "--json"))
+    return data | {"reference": [data["reference"]["layer"], data["reference"]["head"]]}
+
+
 def decoded(*arguments: str) -> Callable[[Path], Any]:
     """What `decode --json` prints, without what is null or empty, and where tokens came from."""
 
@@ -418,7 +424,7 @@ RUNS: dict[str, Callable[[Path], Any]] = {
     "check-masks, a mistake": printed("check-masks", "--text", "hello", "--mistake", "no-causal", code=1),
     "effect": printed("effect", "--edits", "cross.1.1:zero", "--samples", "60"),
     "patch": printed("patch", "hello world", "hellx world", "--by", "layer"),
-    "align-heads": printed("align-heads", "--checkpoint", "reverse-small", "--samples", "10"),
+    "align-heads": aligned_heads,
     "checkpoints": listed_checkpoints,
     "saved and rendered": saved_and_rendered,
     "survey of 300 texts": partial(surveyed, "reverse-small"),

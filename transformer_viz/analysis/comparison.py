@@ -97,8 +97,21 @@ def compare(a: Trace, b: Trace) -> "Comparison":
         a: the run from which is subtracted.
         b: the run that is subtracted; `compare(b, a)` has the same differences with the other sign.
 
+    Returns:
+        The comparison, whose methods take a kind or a head.
+
     Raises:
         OptionError: an argument is not a Trace.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello", "hells"))
+        >>> found = tv.compare(a, b)
+        >>> found.parted  # the first step at which the outputs differ, from 0
+        0
+        >>> found.difference("cross.1.1").shape  # (query, key)
+        (6, 7)
     """
     check_traces(a=a, b=b)
     return Comparison(a, b)
@@ -117,6 +130,11 @@ class Comparison:
 
     a: Trace
     b: Trace
+
+    def __repr__(self) -> str:
+        """One line."""
+        apart = "the outputs are equal" if self.parted is None else f"the outputs differ from step {self.parted + 1} on"
+        return f"<Comparison {', '.join(self.kinds) or 'nothing in common'}: {apart}>"
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:

@@ -124,6 +124,10 @@ class TraceDiff:
     notes: tuple[str, ...]
     tolerance: float
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<TraceDiff {str(self).splitlines()[0]}>"
+
     @property
     def equal(self) -> bool:
         """Whether nothing differs by more than the tolerance."""
@@ -178,8 +182,18 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     Probabilities and candidates are compared as far as both runs have read the same tokens; attention and masks in the
     layers, heads, rows and columns that both have. Different shapes are reported, and are no error.
 
+    Returns:
+        The differences, none where the runs are equal.
+
     Raises:
         OptionError: an argument is not a Trace, or an impossible keyword.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello", "hells"))
+        >>> tv.diff(a, a).equal, tv.diff(a, b).equal
+        (True, False)
     """
     check_traces(before=before, after=after)
     finite_number("tolerance", tolerance, 0, 1e300)

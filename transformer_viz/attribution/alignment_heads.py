@@ -50,9 +50,27 @@ def alignment_heads(
         effect: whether each head is also ablated, which takes most of the time.
         on_progress: is called with the share that is done, from 0 to 1; what it raises ends the work.
 
+    Returns:
+        All heads, the best first, with their error rates; `print` shows a table.
+
     Raises:
         OptionError: a model without cross-attention, or an impossible argument.
         InputError: a text that cannot be read, too many or too long texts, or links of words that the texts do not have.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("numbers", device="cpu")
+        >>> found = tv.alignment_heads(model, ["zwölf", "neunzig"], effect=False)
+        >>> str(found.best())
+        'L1 H4'
+        >>> found.at("cross.1.1").errors["writes"] >= found.best().errors["writes"]
+        True
+
+    References:
+        Och & Ney (2003), "A Systematic Comparison of Various Statistical Alignment Models":
+            https://aclanthology.org/J03-1002
+        Chen et al. (2020), "Accurate Word Alignment Induction from Neural Machine Translation":
+            https://arxiv.org/abs/2004.14837
     """
     grid: Grid = {kind: heads for kind, heads in model.model.sizes.grid.items() if kind == "cross"}
     if not grid:

@@ -38,6 +38,28 @@ def attribute(
     Raises:
         OptionError: an impossible argument, a measure that this model cannot give, or a run of another model.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> cause = tv.attribute(model, trace, "occlusion")
+        >>> cause.values.shape  # (query, key)
+        (6, 7)
+        >>> trace.source_tokens[cause.values[0].argmax()]  # what the first letter, o, was read from
+        'o'
+
+    References:
+        Occlusion: Li et al. (2016), "Understanding Neural Networks through Representation Erasure":
+            https://arxiv.org/abs/1612.08220
+        Gradient × attention: Chefer et al. (2021), "Generic Attention-model Explainability for Interpreting
+            Bi-Modal and Encoder-Decoder Transformers": https://arxiv.org/abs/2103.15679
+        Rollout: Abnar & Zuidema (2020), "Quantifying Attention Flow in Transformers":
+            https://aclanthology.org/2020.acl-main.385
+        ALTI+: Ferrando et al. (2022), "Towards Opening the Black Box of Neural Machine Translation":
+            https://arxiv.org/abs/2205.11631
+        Value-weighted norm: Kobayashi et al. (2020), "Attention is Not Only a Weight":
+            https://arxiv.org/abs/2004.10102
     """
     if method not in METHODS:
         raise OptionError(f"method {method!r} is not known; choose one of {join_names(METHODS)}")

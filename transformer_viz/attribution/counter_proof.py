@@ -44,9 +44,26 @@ def counter_proof(
         epsilon: the most by which an output probability may change in a pass over the run's tokens.
         on_progress: is called before each halving with the share that is done, from 0 to 1; what it raises ends the work.
 
+    Returns:
+        How far the weights were moved towards each target; `words` is a sentence.
+
     Raises:
         OptionError: an impossible argument, a run of another model, or one in which each step was a pass of its own.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> proof = tv.counter_proof(model, trace, scope="cross.1.1")
+        >>> proof.farthest.change <= proof.epsilon
+        True
+        >>> proof.of("cross.1.1").shape  # (query, key)
+        (6, 7)
+
+    References:
+        Jain & Wallace (2019), "Attention is not Explanation": https://arxiv.org/abs/1902.10186
+        Wiegreffe & Pinter (2019), "Attention is not not Explanation": https://arxiv.org/abs/1908.04626
     """
     heads = _heads(model, scope)
     if not 0 < epsilon < 1:

@@ -45,8 +45,23 @@ def knock_out(
         seed: of the resampling of texts.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
+    Returns:
+        The effect of each head: `at("cross.2.3")`, and a table by `print`.
+
     Raises:
         OptionError: an impossible argument, or a run of another model.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> found = tv.knock_out(model, [trace], heads=["cross.1.1", "cross.2.2"])
+        >>> found.at("cross.1.1").log_p.value < 0  # nats a token
+        True
+
+    References:
+        Michel, Levy & Neubig (2019), "Are Sixteen Heads Really Better than One?": https://arxiv.org/abs/1905.10650
+        Voita et al. (2019), "Analyzing Multi-Head Self-Attention": https://arxiv.org/abs/1905.09418
     """
     sizes = model.model.sizes
     chosen = all_heads(sizes) if heads is None else tuple(find_head(head, sizes.grid, model.name) for head in heads)

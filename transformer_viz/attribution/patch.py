@@ -52,10 +52,28 @@ def patch(
         where: a kind of attention (`cross`) or a layer of it (`cross.2`), or several of them; None = all that the model has.
         on_progress: is called with the share of the places that is done, from 0 to 1.
 
+    Returns:
+        The effect of each place: by kind float64 (layer, head, query), or (layer, query) by layer.
+
     Raises:
         OptionError: an impossible argument, more places than may be tried at once, runs whose rows do not correspond, or a
             model that has no such activation.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello world", "hellx world"))
+        >>> found = tv.patch(model, a, b, where="cross.1")
+        >>> found.effects["cross"].shape  # (layer, head, query)
+        (1, 4, 7)
+        >>> str(found.largest(1)[0].place)
+        'cross.1.1'
+
+    References:
+        Meng et al. (2022), "Locating and Editing Factual Associations in GPT": https://arxiv.org/abs/2202.05262
+        Zhang & Nanda (2023), "Towards Best Practices of Activation Patching in Language Models":
+            https://arxiv.org/abs/2309.16042
     """
     size = extent(model, a, b, by=by, where=where)
     if size.n_places > size.most:
@@ -168,8 +186,23 @@ def patched_run(
         query: a row that both have, from 0.
         on_progress: is called with the share of the tokens that is written, from 0 to 1; the end may come earlier.
 
+    Returns:
+        What B writes with it, and how probable each token is.
+
     Raises:
         OptionError: as `patch`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello world", "hellx world"))
+        >>> run = tv.patched_run(model, a, b, "cross.1", query=6)
+        >>> run.tokens[:3], len(run.probabilities) == len(run.tokens)
+        (('d', 'l', 'r'), True)
+
+    References:
+        Zhang & Nanda (2023), "Towards Best Practices of Activation Patching in Language Models":
+            https://arxiv.org/abs/2309.16042
     """
     most = max(len(run.output_tokens) for run in (a, b))
     place = find(place, model.model.sizes.grid, model.name)

@@ -57,8 +57,25 @@ def judge_attention(
         seed: of the resampling.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
+    Returns:
+        How often each map points at the cause, beside chance: `at("cross.2.3")`, and a table by `print`.
+
     Raises:
         OptionError: no runs, or as `tv.attribute`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> found = tv.judge_attention(model, trace, methods=["rollout"])
+        >>> found.n_judged  # steps
+        6
+        >>> found.at("cross.2.2").top.value > found.chance.value
+        True
+
+    References:
+        Jain & Wallace (2019), "Attention is not Explanation": https://arxiv.org/abs/1902.10186
+        Wiegreffe & Pinter (2019), "Attention is not not Explanation": https://arxiv.org/abs/1908.04626
     """
     runs, others = list_runs(traces), [name for name in (METHODS if methods is None else methods) if name != CAUSE]
     missing: dict[str, str] = {}
@@ -148,6 +165,18 @@ def faithfulness(
 
     Raises:
         OptionError: an unknown map, or as `tv.attribute`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> *_, cause, chance = tv.faithfulness(model, trace, ["cross.2.2", "cross.1.mean"])
+        >>> cause.name, chance.name
+        ('occlusion', 'random')
+
+    References:
+        DeYoung et al. (2020), "ERASER: A Benchmark to Evaluate Rationalized NLP Models":
+            https://arxiv.org/abs/1911.03429
     """
     runs, curves = list_runs(traces), []
     methods = [method for method in METHODS if method != CAUSE and any(str(name).split(" ")[0] == method for name in maps)]

@@ -45,9 +45,25 @@ def inspect_head(model: LoadedModel, trace: Trace, head: str | HeadAddress, quer
         head: the head, such as `cross.2.3`.
         query: the row of its map, from 0.
 
+    Returns:
+        The numbers as arrays: `weights` (key,), `query` (d_k,), `keys` (key, d_k), `values` (key, d_v), `output` (d_v,) …
+
     Raises:
         OptionError: the run has no such head or row, or it was not made by this model.
         DeviceError: out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> inside = tv.inspect_head(model, trace, "cross.1.1", query=2)
+        >>> inside
+        <Inside cross.1.1:3: 7 keys, d_k 32, d_v 32>
+        >>> inside.keys.shape  # (key, d_k)
+        (7, 32)
+
+    References:
+        Vaswani et al. (2017), "Attention Is All You Need": https://arxiv.org/abs/1706.03762
     """
     place = find_head(head, trace.grid)
     kind, layer, number, attention = place.kind, place.layer, place.head, trace.attentions[place.kind]

@@ -196,10 +196,20 @@ def measure_effect(
         seed: without texts: another seed draws other strings.
         max_length: with texts: the most tokens to write, as in `decode`.
 
+    Returns:
+        The shares of right and of changed outputs.
+
     Raises:
         OptionError: an impossible keyword, or no texts for a model without a task.
         InputError: a text that cannot be read; for an encoder alone, one without a mask token.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> found = tv.measure_effect(model, ["hello", "ab"], edits=["cross.1.1:zero"])
+        >>> found.samples
+        2
     """
     if texts is None and max_length is not None:
         raise OptionError(

@@ -129,6 +129,20 @@ _ALL = (
 MISTAKES: dict[str, Mistake] = {mistake.name: mistake for mistake in _ALL}
 
 
+def list_mistakes() -> dict[str, str]:
+    """Lists the mask mistakes that `tv.decode(…, mistake=…)` can make deliberately.
+
+    Returns:
+        The name of each mistake, and what people read of it.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> tv.list_mistakes()["no-causal"]
+        'No causal mask'
+    """
+    return {name: mistake.title for name, mistake in MISTAKES.items()}
+
+
 def named(name: str) -> Mistake:
     """A mistake by name.
 

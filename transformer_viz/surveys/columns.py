@@ -171,8 +171,18 @@ def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
         b: the second, of a model with as many layers and heads of each kind.
         name: a number that both have, by its name in `columns`; a role that no head of one survey has counts as 0 there.
 
+    Returns:
+        The difference of each head, with its interval.
+
     Raises:
         OptionError: the sizes differ, or neither has such a number.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> a, b = (tv.survey("reverse-small", texts, workers=1, verdict_texts=0) for texts in (["hello"], ["planet"]))
+        >>> found = tv.compare_surveys(a, b, "mass")
+        >>> len(found.to_frame()) > 0
+        True
     """
     if dict(a.kinds) != dict(b.kinds):
         raise OptionError(

@@ -516,10 +516,23 @@ class Survey:
 
 
 def load_survey(path: str | PathLike[str]) -> Survey:
-    """Reads a survey from its file `summary.json`, or from the folder of that file.
+    """Reads a survey.
+
+    Args:
+        path: its file `summary.json`, or the folder of that file.
+
+    Returns:
+        The survey.
 
     Raises:
         SurveyError: there is no such file, or it is damaged, too large, or of another version.
+
+    Example:
+        >>> import tempfile, transformer_viz as tv
+        >>> folder = tempfile.mkdtemp()
+        >>> found = tv.survey("reverse-small", ["hello"], output=folder, workers=1, verdict_texts=0)
+        >>> tv.load_survey(folder).texts.n
+        1
     """
     file = Path(path) / NAME if untrusted_files.is_folder(Path(path)) else Path(path)
     try:

@@ -70,6 +70,12 @@ class Attribution:
             raise TraceError(f"{self.name} has {len(self.layers)} layer numbers for values of {self.values.shape}")
         self.values.setflags(write=False)
 
+    def __repr__(self) -> str:
+        """One line; the values would fill pages."""
+        axes = "query × key" if self.values.ndim == 2 else "layer × head × query × key"
+        sizes = " × ".join(map(str, self.values.shape))
+        return f"<Attribution {self.name}: {sizes} ({axes}){f', {self.unit}' if self.unit else ''}>"
+
     @property
     def name(self) -> str:
         """`occlusion_word_cross`: a run keeps one result of each name."""

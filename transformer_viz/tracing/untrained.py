@@ -30,9 +30,20 @@ def decode_untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Tra
         trace: a run of this checkpoint.
         seed: of the parameters; the same seed gives the same model.
 
+    Returns:
+        Its Trace, whose rows are those of the run.
+
     Raises:
         OptionError: an impossible seed.
         InputError: the task cannot read the run's source again.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> fresh = tv.decode_untrained(model, trace, seed=0)
+        >>> fresh.cross.weights.shape == trace.cross.weights.shape
+        True
     """
     whole_number("seed", seed, 0, LARGEST_SEED)
     like = next(checkpoint.model.parameters())

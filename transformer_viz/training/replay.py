@@ -44,11 +44,21 @@ def trace_training(
         layers: as in `decode`.
         precision: as in `decode`.
 
+    Returns:
+        For each snapshot what it writes by itself, and what it reads of the fixed target.
+
     Raises:
         CheckpointError: no snapshots, or a damaged one.
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
         TraceTooLarge: not even two snapshots fit into `max_trace_bytes`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse-small", device="cpu")
+        >>> moments = tv.trace_training(model, "planet", moments=2)
+        >>> [moment.step for moment in moments][0], moments[-1].forced.n_steps
+        (0, 7)
     """
     wanted = whole_number("moments", moments, 2, MOST_MOMENTS)
     steps = list(checkpoints.snapshots(checkpoint.folder))

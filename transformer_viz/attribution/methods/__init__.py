@@ -44,3 +44,19 @@ class Method:
 _FOUND = {module.name: import_module(f"{__name__}.{module.name}").METHOD for module in iter_modules(__path__)}
 METHODS: dict[str, Method] = dict(sorted(_FOUND.items(), key=lambda named: (named[1].order, named[0])))
 """In the order in which they are listed."""
+
+
+def list_methods() -> dict[str, str]:
+    """Lists the methods of `tv.attribute`.
+
+    Returns:
+        The name of each method, and what it measures, in a sentence.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> print(*tv.list_methods())
+        occlusion value_weighted value_weighted_sum gradient rollout alti
+        >>> tv.list_methods()["occlusion"]
+        'How much less probable what was written becomes without a token, in nats'
+    """
+    return {name: method.help for name, method in METHODS.items()}

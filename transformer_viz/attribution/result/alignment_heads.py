@@ -141,6 +141,11 @@ class AlignmentHeads:
     heads: tuple[HeadAlignment, ...]
     averages: tuple[Average, ...]
 
+    def __repr__(self) -> str:
+        """One line."""
+        best = self.heads[0].place
+        return f"<AlignmentHeads best {best} of {count_words(len(self.heads), 'head')}, {count_words(self.n_texts, 'text')}>"
+
     @property
     def alignment_heads(self) -> list[list[int]]:
         """`[[layer, head], …]` from 0, as a generation config of Whisper has it: the average in the row that writes a word, as

@@ -46,6 +46,10 @@ class CounterProof:
     weights: np.ndarray
     moved: tuple[MovedWeights, ...]
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<CounterProof {self.words}>"
+
     @property
     def farthest(self) -> MovedWeights:
         """The one with most of its weight at other keys than before; a λ of 1 says little where the head looks there anyway."""

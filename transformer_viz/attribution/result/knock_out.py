@@ -47,6 +47,10 @@ class KnockOut:
     exact_before: Mean
     heads: tuple[HeadEffect, ...]
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<KnockOut {self.how}: {count_words(len(self.heads), 'head')}, {count_words(self.n_texts, 'text')}>"
+
     def at(self, head: str | HeadAddress) -> HeadEffect:
         """One head, such as `cross.2.3`.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from transformer_viz.addresses import AttentionAddress
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -39,6 +40,11 @@ class Patching:
     differences: tuple[float, float]
     effects: Mapping[Kind, np.ndarray]
     layers: Mapping[Kind, tuple[int, ...]]
+
+    def __repr__(self) -> str:
+        """One line."""
+        (a, b), n_places = self.tokens, sum(effects.size for effects in self.effects.values())
+        return f"<Patching by {self.by}: {count_words(n_places, 'place')} at step {self.step}, {a!r} or {b!r}>"
 
     def largest(self, n: int) -> tuple[PatchEffect, ...]:
         """The places with the largest effects of either sign."""

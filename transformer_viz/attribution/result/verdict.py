@@ -128,6 +128,11 @@ class Verdicts:
         if len({one.name for one in self.maps}) < len(self.maps):
             raise SurveyError("two maps have one name")
 
+    def __repr__(self) -> str:
+        """One line."""
+        judged = f"{count_words(self.n_judged, 'step')} of {count_words(self.n_texts, 'text')}"
+        return f"<Verdicts {self.kind} by {self.mode}: {count_words(len(self.maps), 'map')}, {judged}>"
+
     def at(self, name: str | HeadAddress) -> MapVerdict:
         """One map: a head (`cross.2.3`), all heads of a layer (`cross.2.mean`), or a measure (`rollout`).
 
