@@ -101,12 +101,12 @@ def test_a_name_is_given_again_where_nothing_needs_its_value_any_more():
 def test_figures_by_their_public_names_without_defaults_and_without_limits_of_the_page():
     trace = run(model(), "a", max_trace_bytes=10, beam_size=None, ban=())
     calls = [
-        Call(plain_figure(tv.figures.player), trace, "cross", 0, 0, 2, measure=None, style=tv.figures.Style()),
+        Call(plain_figure(tv.figures.player), trace, "cross.2.1", 2, measure=None, style=tv.figures.Style()),
         Call(plain_figure(tv.figures.mosaic), trace, "cross", (0, 1)),
     ]
     assert lines(*calls)[1:] == [
         "trace = tv.decode(checkpoint, 'a')",
-        "figure = tv.figures.player(trace, layer=0, step=2)",
+        "figure = tv.figures.player(trace, head='cross.2.1', step=2)",
         "figure.show()",
         "figure_2 = tv.figures.mosaic(trace, 'cross', focus=(0, 1))",
         "figure_2.show()",

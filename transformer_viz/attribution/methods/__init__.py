@@ -25,6 +25,7 @@ class Method:
         order: its place in lists, any number; measures with one number are sorted by name.
         unit: of its numbers.
         follows_layers: whether it follows attention from layer to layer, and so needs attention wherever positions mix.
+        explains_scores: whether it can explain another number of a step than the log-probability of what was written.
         modes: the ways to occlude a key; empty for a measure that does not.
         dtype: the type of its numbers.
     """
@@ -36,6 +37,7 @@ class Method:
     order: int
     unit: str = ""
     follows_layers: bool = False
+    explains_scores: bool = False
     modes: tuple[str, ...] = ()
     dtype: torch.dtype = torch.float32
 
