@@ -64,7 +64,7 @@ class AttentionAddress:
         return address
 
     def holds(self, head: "HeadAddress") -> bool:
-        """Whether a head is one of those named."""
+        """Tells whether a head is one of those named."""
         return self.kind == head.kind and self.layer in (None, head.layer) and self.head in (None, head.head)
 
 

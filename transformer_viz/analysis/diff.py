@@ -112,7 +112,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceDiff:
-    """What differs between two runs.
+    """The differences between two runs.
 
     Attributes:
         differences: in the order of the parts of a run; none when the runs are equal.

@@ -1,4 +1,4 @@
-"""Which heads of a model align: texts are read with their translations (teacher forcing), and every head is compared."""
+"""Alignment heads of a model: texts are read with their translations (teacher forcing), and every head is compared."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

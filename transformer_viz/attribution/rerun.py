@@ -45,7 +45,7 @@ TapOf = Callable[[slice], Tap | None]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a batch reads; ids are (batch, source) and (batch, step), and True is padding."""
+    """The inputs of a batch; ids are (batch, source) and (batch, step), and True is padding."""
 
     source: Tensor
     source_padding: Tensor

@@ -94,7 +94,7 @@ class ConfigMasks:
 
     @cached_property
     def groups(self) -> tuple[MaskGroup, ...]:
-        """Which layers have which mask."""
+        """Groups of layers that have one mask."""
         found: dict[tuple[Kind, str, bytes], list[LayerMask]] = {}
         for one in self.layers:
             found.setdefault((one.kind, one.pattern, one.reasons.tobytes()), []).append(one)

@@ -29,7 +29,7 @@ _STREAM = 79
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a checkpoint wrote for texts, in their order.
+    """The outputs of a checkpoint for texts, in their order.
 
     Attributes:
         outputs: without special tokens, as text.

@@ -322,6 +322,6 @@ def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: 
 
 
 def page_title(trace: Trace) -> str:
-    """What a page of this run is called."""
+    """The title of a page of this run."""
     read = display_token(trace.source, _LONGEST_TEXT)
     return f"{read} → {display_token(trace.text, _LONGEST_TEXT)}" if trace.writes else read

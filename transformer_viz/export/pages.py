@@ -207,7 +207,7 @@ def _plotly(plotlyjs: PlotlyJs, file: Path) -> tuple[list[tuple[dict[str, str], 
 
 
 def _source(where: str) -> str:
-    """What the policy must allow so that a script may come from there."""
+    """The source of scripts that the policy must allow."""
     if re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d+)?/[^\s;,'\"<>]*", where):
         return where
     if not where or re.search(r"[\s;,'\"<>]|^[a-z]+:|^//", where, re.IGNORECASE):

@@ -370,7 +370,7 @@ class SurveyedOutputs(Correct):
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What a survey found.
+    """The result of a survey.
 
     Attributes:
         model: the model that was surveyed.

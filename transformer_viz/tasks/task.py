@@ -1,4 +1,4 @@
-"""What a task is: text to tokens and back, the true answer, the true alignment, and samples.
+"""The interface of a task: text to tokens and back, the true answer, the true alignment, and samples.
 
 A task knows no model and no screen. A new one is one new file in this folder that
 defines `TASK`, a subclass of `Task`; the registry in `__init__` finds it.
@@ -174,7 +174,7 @@ class Task(ABC):
             raise OptionError(f"{error}, at least one for each of {least} kinds and lengths") from error
 
     def split_key(self, text: str) -> str:
-        """What decides on which side of the split a text is."""
+        """The key that decides on which side of the split a text is."""
         return text
 
     def is_held_out(self, text: str) -> bool:
@@ -193,7 +193,7 @@ class Task(ABC):
         return self.join(self.answer(self.symbols(text)) or [])
 
     def frame(self, symbols: Sequence[str]) -> list[str]:
-        """What the encoder reads: the symbols between `<start>` and `<end>`."""
+        """Frames the symbols of a source by `<start>` and `<end>`."""
         return [START, *symbols, END]
 
     def symbol_indices(self, framed: Sequence[str]) -> list[int | None]:

@@ -30,7 +30,7 @@ _PRECISIONS = ("float32", "float64")
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """What one measure says of one run.
+    """The result of one method for one run.
 
     Attributes:
         method: the measure's name.

@@ -415,7 +415,7 @@ class Trace:
         return None if key is None or self.source_letters[key] is None else step
 
     def true_token(self, step: int) -> str | None:
-        """What should have been written at a step, by position; None where nothing is known or expected."""
+        """The right token of a step, by position; None where nothing is known or expected."""
         known = self.expected_tokens
         return known[step] if known is not None and step < len(known) else None
 

@@ -116,12 +116,12 @@ class TraceSize:
 
     @property
     def total(self) -> int:
-        """What is kept; `max_trace_bytes` limits it."""
+        """The bytes that are kept; `max_trace_bytes` limits them."""
         return self.arrays + self.records
 
     @property
     def peak(self) -> int:
-        """What is kept and what the run takes besides."""
+        """The bytes that are kept, and those that the run takes besides."""
         return self.total + self.working
 
     def fits(self, max_trace_bytes: int) -> bool:
@@ -219,7 +219,7 @@ def check(requests: Sequence["DecodeRequest"], max_trace_bytes: int) -> None:
 
 
 def bytes_of(trace: Trace) -> int:
-    """What a finished Trace takes: its arrays, and its records at the most."""
+    """The bytes of a finished Trace: its arrays, and its records at the most."""
     search = trace.search
     # The steps of a search's best hypothesis share its rows' candidates.
     lists = [step.candidates for step in trace.steps] if search is None else search.candidates

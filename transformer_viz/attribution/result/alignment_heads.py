@@ -36,7 +36,7 @@ Head = tuple[int, int]
 
 @dataclass(frozen=True)
 class WordAttention:
-    """What every head looks at for each target word of one run, special ones left out.
+    """The attention of every head for each target word of one run, special ones left out.
 
     Attributes:
         target: the words.
@@ -170,7 +170,7 @@ class AlignmentHeads:
         raise OptionError(f"there is no head {place} here; there are {heads}")
 
     def __str__(self) -> str:
-        """What was judged, a table of all heads, and the averages."""
+        """The number of words, a table of all heads, and the averages."""
         truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known"}[self.truth]
         judged = f"{count_words(self.n_words, self.unit)} of {count_words(self.n_texts, 'text')}"
         ranked_by = "the row that writes a word" if self.truth else "agreement"
@@ -190,7 +190,7 @@ class AlignmentHeads:
 
 
 def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages: Collection[str] = ()) -> WordAttention:
-    """What the heads of a run look at.
+    """Pools the cross-attention of a run by target words.
 
     Args:
         trace: the run, with cross-attention.

@@ -64,7 +64,7 @@ class KnockOut:
         raise OptionError(f"head {place} was not ablated; those that were: {join_names(effect.place for effect in self.heads)}")
 
     def __str__(self) -> str:
-        """What was done, and a table of all heads."""
+        """The experiment in a line, and a table of all heads."""
         answers = "the answer" if self.n_known else "what was written"
         answers = "the right answer" if self.n_known == self.n_texts else answers
         rows = [("all heads", str(self.exact_before), "")]

@@ -96,7 +96,7 @@ class PatchingSize:
 
 @dataclass(frozen=True)
 class PatchedRun:
-    """What B writes with the output of A at one place.
+    """The output of B with the activation of A at one place.
 
     Attributes:
         place: a head or a layer.

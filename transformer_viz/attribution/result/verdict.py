@@ -146,7 +146,7 @@ class Verdicts:
         raise OptionError(f"there is no map {label!r} in this verdict; it has {join_names(map.name for map in self.maps)}")
 
     def __str__(self) -> str:
-        """What was judged, and a table of all maps."""
+        """The number of judged steps, and a table of all maps."""
         rows = [("by chance", str(self.chance), ""), *((one.name, str(one.top), str(one.rho)) for one in self.maps)]
         return "\n".join(
             (
@@ -205,7 +205,7 @@ def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
 
 
 def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int, int]:
-    """Which steps are judged, (step,), how many that were written are not, and of these how many had no choice of keys."""
+    """Finds the judged steps, (step,), and counts those that are left out, and of these those without a choice of keys."""
     keys, is_written = content_keys(trace, cause.kind), real_queries(trace, "decoder")
     is_written = is_written & (np.arange(trace.n_steps) >= trace.n_given)
     largest = np.where(keys & np.isfinite(cause.values), cause.values, -np.inf).max(-1, initial=-np.inf)
