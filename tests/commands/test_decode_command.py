@@ -154,7 +154,7 @@ def test_what_is_kept_and_how_much_may_be(home, cli, mistake, tmp_path):
     assert cli("render", "part.npz", "-o", "part.html", "--head", "cross.2", "--what", "attention").code == 0
     refusals = {
         ("--max-trace-bytes", "1000"): "max_trace_bytes=1000 allows 1 kB",
-        ("--layers", "2"): "--layers 2 is not possible; encoder attention has layers 1 to 1",
+        ("--layers", "2"): "--layers 2 is not possible; encoder attention has layers 1.",
         ("--kinds", "self"): "'self' is not known",
         ("--precision", "float8"): "float8",
     }

@@ -86,7 +86,9 @@ def attribute(
     if mode != "word" and mode not in chosen.modes:
         raise OptionError(f"mode {mode!r} is not one of {method}; it has {join_names(chosen.modes)}")
     possible = [attention_kind for attention_kind in KINDS_WITH_CAUSES if attention_kind in there]
-    if not possible or kind not in (None, *possible):
+    if not possible:
+        raise OptionError(f"{model.name} writes nothing, so no key has caused anything; choose a model with a decoder")
+    if kind not in (None, *possible):
         check_kind(kind, there, model.name)
         raise OptionError(f"kind {kind!r} has no causes in {model.name}; choose one of {join_names(possible)}")
     keys = next(attention_kind for attention_kind in possible if kind in (None, attention_kind))
@@ -106,7 +108,8 @@ def attribute(
     if against is not None:
         notes["against"] = [against] if isinstance(against, str | int) else list(against)
     with devices.running(model, has_gradients=True):
-        values = chosen.of(replace(Run.of(model, trace, on_progress), score=asked), keys, mode)
+        run = Run.of(model, trace, on_progress)
+        values = chosen.of(run if asked is None else replace(run, score=asked), keys, mode)
     return Attribution(
         method=method,
         kind=keys,

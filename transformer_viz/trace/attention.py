@@ -104,7 +104,7 @@ class Attention:
         Raises:
             OptionError: this layer was not recorded; the message says which were.
         """
-        if isinstance(layer, bool) or layer not in self.layers:
+        if type(layer) is not int or layer not in self.layers:
             raise OptionError(f"layer={short_repr(layer)} is not possible; it is one of {range_words(self.layers, first=0)}")
         return self.layers.index(layer)
 
